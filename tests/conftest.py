@@ -1,14 +1,31 @@
 """What holds for every test."""
 
 import signal
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The examples are the same in each run, and how long one takes on a machine that does much else is no failure.
+# `--hypothesis-profile=default` draws others.
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fixed")
 
 # A shell ignores SIGINT in jobs that it runs in the background, and so may a CI. Children inherit that, and tests that
 # interrupt them would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def one_day() -> None:
+    """Let midnight (UTC) pass if it is near: for tests that compare a day with that of a program, which looks later."""
+    now = datetime.now(UTC)
+    if (soon := now + timedelta(minutes=2)).day != now.day:
+        midnight = soon.replace(hour=0, minute=0, second=0, microsecond=0)
+        time.sleep((midnight - now).total_seconds())
 
 
 @pytest.fixture(scope="module")

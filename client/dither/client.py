@@ -193,14 +193,17 @@ class Client:
         """
         return self._parts.controls.consent_text(metrics)
 
-    def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> None:
+    def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> bool:
         """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
+
+        Returns whether it is kept on this device. If not, for the disk is full, say, or this client could not be made,
+        ``status`` says why, and a yes changes nothing.
 
         The environment and a policy may still overrule it. With "off" everything is off, whatever is named, and reports
         that wait are dropped; with "on", those are that were made for the user's eyes only. After ``forget``, "local"
         and "on" begin anew. Raises only ParameterError, for a mistake, and only if ``strict``.
         """
-        self._parts.controls.consent(mode, metrics)
+        return self._parts.controls.consent(mode, metrics)
 
     def forget(self) -> None:
         """Turn telemetry off and delete the secret, the ledger and the outbox.

@@ -9,6 +9,7 @@ import click
 from dither_server.cli.options import Denial, Found, denying, settings_options
 from dither_server.config.sources import Setting
 from dither_shared import DitherError, ParameterError
+from dither_shared.counted import counted
 
 from .config import RELAY
 
@@ -89,7 +90,8 @@ def forward(found: Found) -> None:
                 rounds.tidy()
             held = store.held()
             kept = f", {frozen:,} not taken" if (frozen := sum(one.frozen for one in held)) else ""
-            click.echo(f"{reports:,} reports forwarded{kept}, {sum(one.waiting for one in held):,} wait")
+            waiting = counted(sum(one.waiting for one in held), "waits", "wait")
+            click.echo(f"{counted(reports, 'report')} forwarded{kept}, {waiting}")
         if posted.trouble:
             raise DitherError(posted.trouble)
 

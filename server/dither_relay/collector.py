@@ -139,7 +139,7 @@ def _count(value: object) -> int:
 
 @contextmanager
 def _cut_after(seconds: float, connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Cut a connection that is open after so long, and raise TimeoutError.
+    """Cut a connection that is open after so long, and raise TimeoutError, as for one that is silent for so long.
 
     A peer that sends a byte now and then would hold us for ever.
     """
@@ -155,6 +155,8 @@ def _cut_after(seconds: float, connection: http.client.HTTPConnection) -> Iterat
     timer.start()
     try:
         yield
+    except TimeoutError:  # of the socket, which may notice first
+        late.set()
     finally:
         timer.cancel()
         if late.is_set():

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
+from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
-from dither_server.observability.kept import Kept
+from dither_server.observability.database_gauges import of_disk, of_up
+from dither_server.observability.kept import Kept, gauge
 from dither_server.observability.prometheus import ServerNumbers
+from dither_server.store import Disk
 
 from .store import Held
 
-__all__ = ["Gauges", "RelayNumbers"]
+__all__ = ["Condition", "Gauges", "RelayNumbers"]
+
+_LABELS = ("pool", "suite")
 
 
 class RelayNumbers(ServerNumbers):
@@ -20,6 +25,7 @@ class RelayNumbers(ServerNumbers):
     def __init__(self) -> None:
         super().__init__()
         self._answers = self._counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
+        self._answers.labels("202")  # so that the first report is a rise
         about = "Sealed reports that were refused, by the end of the problem's type."
         self._refused = self._counter("dither_relay_refused", about, ["reason"])
 
@@ -32,36 +38,66 @@ class RelayNumbers(ServerNumbers):
         self._refused.labels(reason).inc()
 
 
-class Gauges:
-    """What the database says of each pool, and whether the last try was in vain."""
+class Condition(NamedTuple):
+    """How a relay fares, as its database says: its pools, its disk, whether an hour was missed, and what failed last.
 
-    def __init__(self, held: Callable[[], Sequence[Held]], troubles: Callable[[], Sequence[str]]) -> None:
-        self._held = Kept("relay's database", held, monotonic)
-        self._troubles = troubles
+    ``disk`` is None of a database on another machine.
+    """
+
+    held: Sequence[Held]
+    disk: Disk | None
+    is_overdue: bool
+    troubles: Sequence[str]
+
+
+class Gauges:
+    """What is told of a relay besides its counts: its database, whether it takes reports, and what was rejected.
+
+    ``is_ready`` and ``rejected`` are asked each time, ``read`` no more often than it is worth.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Condition],
+        is_ready: Callable[[], bool],
+        rejected: Callable[[], int],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._kept = Kept("relay's database", read, clock)
+        self._is_ready = is_ready
+        self._rejected = rejected
 
     def families(self) -> Iterator[Family]:
-        """Yield everything; of the database nothing if it cannot be read."""
-        trouble = GaugeMetricFamily("dither_relay_trouble", "1 if the last try to ask or to post was in vain.")
-        trouble.add_metric([], float(bool(self._troubles())))
-        yield trouble
-        held = self._held.value()
-        if held is None:
-            return
-        gauges = {"waiting": "wait for their number", "frozen": "are frozen, and on their way"}
-        for name, about in gauges.items():
-            gauge = GaugeMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=["pool", "suite"])
-            for one in held:
-                gauge.add_metric([one.pool, one.suite], getattr(one, name))
-            yield gauge
-        counts = {
-            "forwarded": "the collector has taken",
-            "unread": "the collector has taken and could not read",
-            "dropped": "grew too old before they could leave",
-        }
-        for name, about in counts.items():
-            family = CounterMetricFamily(
-                f"dither_relay_{name}", f"Sealed reports that {about}.", labels=["pool", "suite"]
-            )
-            for one in held:
-                family.add_metric([one.pool, one.suite], getattr(one, name))
-            yield family
+        """Yield everything; of a database that cannot be read that, and no more."""
+        yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz tells: 1 or 0.", self._is_ready())
+        about = "Bodies of this round that the collector rejected; they are kept for the next."
+        yield gauge("dither_relay_rejected_bodies", about, self._rejected())
+        known = self._kept.value()
+        yield of_up(known is not None)
+        if known is not None:
+            yield from _families(known)
+
+
+def _families(known: Condition) -> Iterator[Family]:
+    yield from of_disk(known.disk)
+    about = "1 if the last try to ask or to post was in vain."
+    yield gauge("dither_relay_trouble", about, bool(known.troubles))
+    yield gauge("dither_relay_overdue", "1 if an hour has come at which nobody began to forward.", known.is_overdue)
+    gauges = {"waiting": "wait for their number", "frozen": "are frozen, and on their way"}
+    for name, about in gauges.items():
+        family = GaugeMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=_LABELS)
+        yield _of_pools(family, name, known.held)
+    counts = {
+        "forwarded": "the collector has taken",
+        "unread": "the collector has taken and could not read",
+        "dropped": "grew too old before they could leave",
+    }
+    for name, about in counts.items():
+        counter = CounterMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=_LABELS)
+        yield _of_pools(counter, name, known.held)
+
+
+def _of_pools(family: GaugeMetricFamily | CounterMetricFamily, name: str, held: Sequence[Held]) -> Family:
+    for one in held:
+        family.add_metric([one.pool, one.suite], getattr(one, name))
+    return family

@@ -1,7 +1,7 @@
 """Put a relay together from store, collector, pools, reception and forwarder, and close them in order."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date
 from types import TracebackType
 from typing import Self
@@ -9,12 +9,14 @@ from typing import Self
 from dither_server.access.proxies import Proxies
 from dither_server.ingest.committer import Committer, Limits
 from dither_server.serving.crowd import forget_addresses
+from dither_server.store import StoreError
 
 from .collector import Collector
 from .config import RelayConfig
 from .forwarding.forwarder import Forwarder
 from .forwarding.rounds import TROUBLE, Rounds, Rules
-from .numbers import Gauges, RelayNumbers
+from .forwarding.schedule import is_overdue
+from .numbers import Condition, Gauges, RelayNumbers
 from .pools import Pools
 from .rates import Rates
 from .reception import Reception
@@ -60,7 +62,7 @@ class Relay:
         self.forwarder = Forwarder(
             self.store, lambda goes_on: rounds_of(config, self.store, collector, goes_on), config.hour(), config.now
         )
-        self.gauges = Gauges(self.store.held, self.troubles)
+        self.gauges = Gauges(self._condition, self.is_ready, lambda: self.forwarder.rejected)
 
     def start(self) -> None:
         """Start the relay's own threads."""
@@ -72,9 +74,12 @@ class Relay:
         """Raise StoreError if reports cannot be taken."""
         self.store.require_writable()
 
-    def troubles(self) -> list[str]:
-        """Return what failed when it was tried last."""
-        return [told for told in (self.pools.trouble, self.store.state().get(TROUBLE, "")) if told]
+    def is_ready(self) -> bool:
+        """Return whether reports can be taken, and it is known for which pools."""
+        with suppress(StoreError):
+            self.ready()
+            return self.pools.is_known
+        return False
 
     def close(self) -> None:
         """Commit what was accepted, and let go of the database."""
@@ -84,6 +89,11 @@ class Relay:
         self.forwarder.close()
         self.store.fold_in()
         self._opened.close()
+
+    def _condition(self) -> Condition:
+        config, troubles = self.limits, (self.pools.trouble, self.store.state().get(TROUBLE, ""))
+        is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
+        return Condition(self.store.held(), self.store.disk(), is_late, [told for told in troubles if told])
 
     def _today(self) -> date:
         return self.limits.now().date()

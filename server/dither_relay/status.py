@@ -5,9 +5,10 @@ from datetime import datetime, time
 from typing import Any
 
 from dither_server.cli.terminal_tables import aligned, printable
+from dither_shared.counted import counted
 
 from .forwarding.rounds import TROUBLE
-from .forwarding.schedule import following, is_due
+from .forwarding.schedule import following, is_overdue
 from .store import RelayStore
 
 __all__ = ["as_lines", "status_of"]
@@ -23,7 +24,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
         "batch": batch,
         "last": last and last.isoformat(),
         "next": following(now, at, last).isoformat(timespec="minutes"),
-        "overdue": last is not None and is_due(now, at, last),
+        "overdue": is_overdue(now, at, last),
         "trouble": state.get(TROUBLE) or None,
     }
 
@@ -45,7 +46,7 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _hours(status: Mapping[str, Any]) -> list[str]:
     day, hour = status["next"][:10], status["next"][11:16]
-    once = f"forwards at {hour} UTC each pool with {status['batch']:,} reports waiting or more, next on {day}"
+    once = f"forwards at {hour} UTC each pool with {counted(status['batch'], 'report')} waiting or more, next on {day}"
     last = f"the last hour was that of {status['last']}" if status["last"] else "no hour has come yet"
     late = "; overdue: does a relay run?" if status["overdue"] else ""
     return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]

@@ -57,7 +57,7 @@ class Collector:
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
         self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
         if self.spool is not None:
-            self._gauges.append(SpoolGauges(self.spool.rooms, self.store.folds))
+            self._gauges.append(SpoolGauges(self.spool, self.store.folds))
         self.committer = self._committer(self.spool or self.store, self.prometheus)
         # What comes sealed is in few large batches, and counted at once: a spool keeps no digest by which a batch is
         # known again that opens to fewer rows, because a key was retired meanwhile.
@@ -98,7 +98,7 @@ class Collector:
 
     def ready(self) -> None:
         """Raise StoreError if reports cannot be taken. For that a spool needs no database."""
-        (self.spool or self.store).ping()
+        (self.spool or self.store).require_writable()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
         """Yield how the database fares, and the spool if there is one."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
+from .counted import counted
 from .errors import ParameterError, WireError
 
 __all__ = ["RowFormat", "Shape"]
@@ -107,7 +108,9 @@ class RowFormat:
     def decode(self, row: bytes) -> tuple[int, bytes]:
         """Return the cohort and the payload of a row; raise WireError unless a device could have sent it."""
         if len(row) != self.row_bytes:
-            raise WireError(f"reports: a row has {len(row)} bytes; {self.row_bytes} are right")
+            raise WireError(
+                f"reports: a row has {counted(len(row), 'byte')}; {counted(self.row_bytes, 'is', 'are')} right"
+            )
         cohort, payload = int.from_bytes(row[: self.cohort_bytes], "big"), row[self.cohort_bytes :]
         if cohort >= self.cohorts:
             raise WireError(f"reports: cohort {cohort} is not below {self.cohorts}")

@@ -1,6 +1,10 @@
-"""Standard output that cannot be written: a full disk is told in one line, and a reader that is gone needs no word."""
+"""Standard output that cannot be written.
+
+A full disk is told in one line, a reader that is gone needs no word, and a letter that is lacking stands as its number.
+"""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -8,8 +12,11 @@ from contextlib import contextmanager
 
 __all__ = ["written_whole"]
 
-_FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EPIPE, getattr(errno, "EDQUOT", errno.ENOSPC)})
+_FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)})
 """What a file says that takes no more."""
+
+_GONE = frozenset({errno.EPIPE, errno.EINVAL} if sys.platform == "win32" else {errno.EPIPE})
+"""What a pipe says that nobody reads any more; on Windows it is the latter."""
 
 
 @contextmanager
@@ -19,6 +26,8 @@ def written_whole(program: str) -> Iterator[None]:
     On standard error stands why, in one line, unless whoever read has closed the pipe. An error that names a file, or
     is of another kind, passes.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # into a file, Windows writes cp1252
     try:
         try:
             yield
@@ -26,9 +35,9 @@ def written_whole(program: str) -> Iterator[None]:
             if sys.stdout is not None:  # as it is where the process began without one
                 sys.stdout.flush()
     except OSError as error:
-        if error.filename is not None or error.errno not in _FULL:
+        if error.filename is not None or error.errno not in _FULL | _GONE:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more at its end
-        if error.errno != errno.EPIPE:
+        if error.errno not in _GONE:
             print(f"{program}: standard output cannot be written ({error.strerror})", file=sys.stderr)
         raise SystemExit(1) from None

@@ -4,6 +4,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,23 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
+from client.peers import Clock
 from client.state.format1_devices import HERE
 from dither.consent.rules import Mode
+from dither.upload.exchange import Deadline
 
 
 @pytest.fixture
 def calendar() -> Calendar:
     return Calendar()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of all uploads' deadlines."""
+    clock = Clock()
+    monkeypatch.setattr("dither.upload.exchange.Deadline", partial(Deadline, clock=clock))
+    return clock
 
 
 @pytest.fixture

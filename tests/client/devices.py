@@ -78,7 +78,7 @@ class Stuck(Script):
 
     def send(self, body: bytes) -> dither.Answer:
         self.started.set()
-        self.release.wait(20)
+        self.release.wait(60)
         return super().send(body)
 
 
@@ -119,7 +119,7 @@ def upload_threads() -> list[threading.Thread]:
 def join_uploads() -> None:
     """Wait until nothing is uploaded any more, by clients that have nothing left or are closed."""
     for thread in upload_threads():
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -19,6 +19,19 @@ PATIENCE = 30
 OK = b"HTTP/1.1 202 Accepted\r\n"
 
 
+class Clock:
+    """Seconds that pass when a test says so, by which uploads have their deadlines.
+
+    One of some tenths of real seconds may be over before there is a connection, on a machine that does much else.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Peer:
     """Answers each connection by ``say``, and counts what it could say before the client hung up."""
 
@@ -43,11 +56,20 @@ class Peer:
         while self.said < total:
             self.said += connection.send(piece)
 
-    def trickle(self, connection: socket.socket, piece: bytes, gone: threading.Event, pause: float = 0.01) -> None:
-        """Say a byte now and then."""
+    def trickle(
+        self,
+        connection: socket.socket,
+        piece: bytes,
+        gone: threading.Event,
+        pause: float = 0.01,
+        clock: "Clock | None" = None,
+    ) -> None:
+        """Say a byte now and then, and let a second pass on a clock with each."""
         for number in range(int(PATIENCE / pause)):
             connection.sendall(piece[number % len(piece) :][:1])
             self.said += 1
+            if clock is not None:
+                clock.now += 1.0
             gone.wait(pause)
 
     def close(self) -> None:

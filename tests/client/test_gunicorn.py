@@ -43,7 +43,7 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
                 workers.add(answer.read())
         server.terminate()
         errors = server.stderr.read()
-        assert server.wait(20) == 0
+        assert server.wait(60) == 0
     assert len(workers) == 2, "each of them has recorded"
     assert "failed" not in errors
     client = make(folder, metrics=metrics, mode=None, today=None)

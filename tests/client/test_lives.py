@@ -28,7 +28,7 @@ hanging, forever = threading.Event(), threading.Event()
 client = dither.Client(metrics, "", "app", sys.argv[2], transport=Down(), today=lambda: day, environ={}, spread=0)
 client.consent("on")
 client.record("first", True)
-hanging.wait(20)  # from now on every fork finds an upload under way
+hanging.wait(60)  # from now on every fork finds an upload under way
 stop = threading.Event()
 def busy():
     while not stop.is_set():
@@ -40,7 +40,7 @@ for number in range(1000):
     child = os.fork()
     if child == 0:
         import signal
-        signal.alarm(20)
+        signal.alarm(120)
         client.record("theme", "dark")
         os._exit(sum(client.status().trouble.values()) > 0)
     failed += os.waitpid(child, 0)[1] != 0
@@ -64,10 +64,11 @@ def definitions(tmp_path: Path) -> str:
 @needs_fork
 def test_a_thousand_forks_while_locks_are_held_report_once(definitions: str, folder: Path) -> None:
     done = run("import warnings; warnings.simplefilter('ignore')\n" + _A_THOUSAND_FORKS, definitions, str(folder))
-    assert done.stderr == ""
+    # A child that finds the journal held by its parent is refused, says so, and counts it.
+    assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
     failed, queued, ignored = map(int, done.stdout.split())
     assert (queued, ignored) == (2, 1)
-    assert failed <= 20, "a child that finds the journal held by its parent is refused, and counts it"
+    assert failed <= 20
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -159,7 +160,7 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
             connection, _ = listener.accept()  # the upload is under way, and will be for an hour
             with connection:
                 assert connection.recv(65536)
-                out, err = process.communicate(b"\n", timeout=60)
+                out, err = process.communicate(b"\n", timeout=600)
     assert (process.returncode, out, err) == (3, b"done\n", b"")
     client = make(folder, metrics=definitions, mode=None, today=None)
     assert client.status().queued == 2, "what was recorded on the way out is kept, too"
@@ -188,9 +189,9 @@ def test_a_host_that_closes_every_descriptor(definitions: str, folder: Path, tmp
 
 
 def test_clients_that_are_never_closed_leave_nothing_open(definitions: str, folder: Path) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in range(200):
         client = dither.Client(definitions, "https://example.org", "tests", folder, background=False, environ={})
         client.consent("on")
         client.record("theme", "dark")
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before

@@ -42,7 +42,7 @@ def everything(say=say, client=client, now=time.monotonic, record=dither.record)
         else:
             say(name)
     record("theme", "dark")
-    if now() - begun > 20:
+    if now() - begun > 60:
         say("it hung")
 
 class Late:
@@ -86,7 +86,7 @@ def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str
         [python_of(version), "-I", "-S", "-X", "dev", "-W", "error", "-c", program, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0
@@ -103,6 +103,8 @@ def test_a_report_is_still_recorded_while_there_are_names(definitions: Path, fol
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
     program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
     arguments = [str(definitions), ENDPOINT, str(folder)]
-    subprocess.run([sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=60, check=True)
+    subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=True
+    )
     queued = (folder / "journal").read_bytes().count(b" queued ") if (folder / "journal").exists() else 0
     assert queued == (moment != "after the names")

@@ -128,7 +128,7 @@ def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metri
             with closing(device):
                 device.consent("on")
                 device.record(metric.name, answer)
-                assert device.flush(10)
+                assert device.flush(60)
     url = f"/v1/metrics/{metric.name}/estimate"
     told = http.get(url).get_json()
     assert told["mechanism"] == Shifted.name

@@ -227,7 +227,7 @@ def test_it_is_recorded_collected_estimated_exported_and_shown(tmp_path: Path, m
                     device.consent("on")
                     assert "1 to 5 stars" in device.consent_text()
                     device.record(metric.name, answer)
-                    assert device.flush(10)
+                    assert device.flush(60)
         url = f"/v1/metrics/{metric.name}/estimate"
         told = http.get(url).get_json()
         (row,) = told["values"]

@@ -1,9 +1,10 @@
 """Free ports in place of those that a page names."""
 
 import re
-import socket
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from ports import kept_ports
 
 __all__ = ["free_ports", "ports_of", "with_ports"]
 
@@ -18,13 +19,12 @@ def ports_of(texts: Iterable[str]) -> set[str]:
     return {found["port"] for text in texts for found in _PORT.finditer(text)}
 
 
-def free_ports(named: Iterable[str]) -> dict[str, str]:
-    """Return a free port of this machine for each named one."""
-    with ExitStack() as stack:
-        sockets = {port: stack.enter_context(socket.socket()) for port in sorted(named)}
-        for one in sockets.values():
-            one.bind(("127.0.0.1", 0))
-        return {port: str(one.getsockname()[1]) for port, one in sockets.items()}
+@contextmanager
+def free_ports(named: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield a free port of this machine for each named one, kept until the end."""
+    names = sorted(named)
+    with kept_ports(len(names)) as ports:
+        yield dict(zip(names, map(str, ports), strict=True))
 
 
 def with_ports(text: str, free: Mapping[str, str]) -> str:

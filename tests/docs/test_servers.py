@@ -42,8 +42,8 @@ def test_a_long_line() -> None:
 def test_ports() -> None:
     text = "curl http://127.0.0.1:8000/x; http://localhost:5000 -n 8000 --port=8001; port = 8002; 127.0.0.1:9"
     assert ports_of([text]) == {"8000", "5000", "8001", "8002"}
-    free = free_ports(ports_of([text]))
-    assert len(set(free.values())) == 4
+    with free_ports(ports_of([text])) as free:
+        assert len(set(free.values())) == 4
     assert with_ports(text, {"8000": "1", "5000": "2", "8001": "3", "8002": "4"}) == (
         "curl http://127.0.0.1:1/x; http://localhost:2 -n 8000 --port=3; port = 4; 127.0.0.1:9"
     )

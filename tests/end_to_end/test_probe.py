@@ -109,4 +109,4 @@ def test_a_collector_process_and_an_app_that_is_newer(
         assert program.main(["test", "--endpoint", endpoint, "--metrics", str(newer)]) == 1
         assert "Reports of 1 of 2 metrics would not be counted." in capsys.readouterr().out
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0

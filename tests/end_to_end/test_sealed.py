@@ -112,7 +112,7 @@ def answer_all(metrics: dict[str, dither.Metric], relay: str) -> None:
 def command(folder: Path, name: str, *options: str) -> str:
     """Let the relay's command do something beside it; return what it prints."""
     run = [sys.executable, "-m", "dither_relay", name, "--db", url_of(folder), "--batch", str(BATCH), *options]
-    return subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(run, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 @on_linux

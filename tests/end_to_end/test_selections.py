@@ -86,7 +86,7 @@ def _report(carrier: Carrier, entropy: KeyedEntropy, clock: Clock, answers: dict
         device.consent("on")
         device.record("matters", answers["matters"])
         device.record("used", answers["used"], platform="linux" if "export" in answers["used"] else "other")
-        assert device.flush(10)
+        assert device.flush(60)
 
 
 def test_shares_the_average_and_pairs_are_told(app: Flask) -> None:

@@ -48,7 +48,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
                 device.consent("on")
                 device.record("plugin", plugin)
                 device.record("crash", crash)
-                assert device.flush(10)
+                assert device.flush(60)
         yield app
 
 

@@ -34,7 +34,7 @@ def collector(metrics: Path, database: str) -> Iterator[str]:
         assert process.stdout is not None
         yield re.findall(r"http://[\d.:]+", process.stdout.readline())[0]
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def device(metrics: Path, collector: str, token: str | None) -> dither.Client:
@@ -43,7 +43,7 @@ def device(metrics: Path, collector: str, token: str | None) -> dither.Client:
         metrics, collector, "notes", dither.MemoryState("on"), token=token, background=False, environ={}
     )
     client.record("theme", "dark")
-    assert client.flush(20) is bool(client.status().sent)
+    assert client.flush(60) is bool(client.status().sent)
     client.close()
     return client
 

@@ -71,6 +71,13 @@ def test_the_suite_runs_on_every_version_that_is_promised() -> None:
     assert test["client"]["strategy"]["matrix"]["python"] == [promised[0], promised[-1]]
 
 
+def test_where_windows_runs_a_line_that_fails_ends_its_step() -> None:
+    jobs = [job for path in WORKFLOWS for job in loaded(path)["jobs"].values()]
+    matrices = [str(job.get("strategy", {}).get("matrix", "")) + job["runs-on"] for job in jobs]
+    (client,) = (job for job, where in zip(jobs, matrices, strict=True) if "windows" in where)
+    assert client["defaults"]["run"]["shell"] == "bash"
+
+
 def test_the_bill_lists_every_extra_that_is_used() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     (listed,) = re.findall(r"^extras=(.*)$", (ROOT / ".ci/artefacts").read_text(encoding="utf-8"), re.MULTILINE)
@@ -89,6 +96,7 @@ def test_what_is_updated_is_there() -> None:
     for one in updates:
         assert (ROOT / one["directory"].strip("/") / wanted[one["package-ecosystem"]]).exists()
         assert one["schedule"] == {"interval": "weekly"}
+        assert one["cooldown"] == {"default-days": 7}
         assert len(one["groups"]) == 1
 
 

@@ -38,7 +38,7 @@ test("reports of Node's client are counted, and its state outlives it", async (t
   const later = make();
   assert.equal(await later.record("theme", "dark"), "answered");
   const waiting = await later.preview();
-  assert.equal(await later.flush(20_000), true);
+  assert.equal(await later.flush(60_000), true);
   assert.deepEqual((await later.sent()).sort(), waiting.sort());
   assert.deepEqual([await server.reports("theme"), await server.reports("load")], [1, 1]);
   assert.deepEqual(await readdir(folder), ["notes"]);
@@ -50,7 +50,7 @@ test("a collector of this computer takes reports of Node's client without a toke
   const client = new Client(metrics, { app: "notes", endpoint: server.url, state, background: false, surroundings: {} });
   await client.consent("on");
   await client.record("theme", "dark");
-  assert.equal(await client.flush(20_000), true);
+  assert.equal(await client.flush(60_000), true);
   assert.equal(await server.reports("theme"), 1);
 });
 
@@ -68,7 +68,8 @@ test("a program whose collector never answers ends when its flush does", async (
   const client = new Client(await compiled(TOML), { ...options, fetch, strict: true });
   await client.consent("on");
   await client.record("theme", "dark");
-  const [[socket], arrived] = await Promise.all([once(silent, "connection"), client.flush(100)]);
+  // Seconds, for if they were over before there is a connection, none would come.
+  const [[socket], arrived] = await Promise.all([once(silent, "connection"), client.flush(5_000)]);
   assert.deepEqual([arrived, signal.aborted], [false, true]);
   await Promise.all([once(socket, "close"), logged]);
   assert.equal((await client.preview()).length, 1);

@@ -67,7 +67,7 @@ class Copy:
         self._tests([*every, "--collect-only"], environ={"PYTHONDONTWRITEBYTECODE": ""})
 
     def _tests(self, tests: Iterable[str], limit: float | None = None, environ: Mapping[str, str] = _FROZEN) -> str:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         command += [f"--basetemp={self._folder.parent / self._folder.name}.tmp", *tests]
         paths = os.pathsep.join(str(self._folder / part) for part in _SOURCES)
         with subprocess.Popen(

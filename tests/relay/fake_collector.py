@@ -19,7 +19,10 @@ ROW = 3
 
 
 class FakeCollector:
-    """Counts each batch once by its id, and answers what ``answers`` says first. ``gate`` holds answers to posts."""
+    """Counts each batch once by its id, and answers what ``answers`` says first. ``gate`` holds answers to posts.
+
+    ``receipt`` is told in place of what was counted.
+    """
 
     def __init__(self, pools: Sequence[tuple[str, str, int]], batch_limit: int, body_limit: int) -> None:
         self.pools = list(pools)
@@ -37,6 +40,7 @@ class FakeCollector:
         self.gate.set()
         self.url = ""
         self.row_bytes = ROW
+        self.receipt: dict[str, int] | None = None
 
     def rows(self) -> Counter[bytes]:
         """How often each sealed row was counted."""
@@ -70,7 +74,7 @@ def _handler(collector: FakeCollector) -> type[BaseHTTPRequestHandler]:
             collector.tokens.add(self.headers["Authorization"])
             body = self.rfile.read(int(self.headers["Content-Length"]))
             collector.arrived.set()
-            collector.gate.wait(30)
+            collector.gate.wait(120)
             status = collector.answers.popleft() if collector.answers else 202
             more: dict[str, str] = {}
             if isinstance(status, tuple):
@@ -82,7 +86,7 @@ def _handler(collector: FakeCollector) -> type[BaseHTTPRequestHandler]:
             if status == LOST:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            self._answer(202, {"accepted": rows, "refused": 0})
+            self._answer(202, collector.receipt or {"accepted": rows, "refused": 0})
 
         def _answer(self, status: int, told: object, more: dict[str, str] | None = None) -> None:
             body = json.dumps(told).encode()

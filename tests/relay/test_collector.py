@@ -167,6 +167,14 @@ def test_of_an_answer_without_end_little_is_read() -> None:
     assert len(taken) < 64
 
 
+def test_an_answer_that_never_begins_is_told_alike() -> None:
+    gone = threading.Event()
+    with answering(lambda _: gone.wait(60)) as url:
+        with pytest.raises(TroubleError, match=r"no whole answer in 0\.3 seconds"):
+            Collector(url, "", 0.3).post(b"{}")
+        gone.set()
+
+
 @pytest.mark.parametrize("part", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 202 Accepted\r\nA: b\r\n", b""])
 def test_an_answer_that_never_ends_is_cut(part: bytes) -> None:
     """Though there is always something to read."""

@@ -37,7 +37,7 @@ def test_the_unit_is_one_and_as_strict_as_the_collectors() -> None:
         unit.read(DEPLOY / name, encoding="utf-8")
         units.append(dict(unit["Service"]))
     differ = {key for key in units[0].keys() | units[1].keys() if units[0].get(key) != units[1].get(key)}
-    assert differ == {"execstartpre", "execstart", "statedirectory"}
+    assert differ == {"execstartpre", "execstart", "environmentfile", "statedirectory"}
     assert "RELAY_CONFIG=/etc/dither-relay/relay.toml" in (DEPLOY / "dither-relay.service").read_text("utf-8")
 
 

@@ -35,7 +35,7 @@ def test_what_devices_seal_is_what_the_collector_opens(
                 assert ask(url, "POST", "/v1/sealed", body)[0] == 202
                 assert ask(url, "POST", "/v1/sealed", body)[0] == 202  # its answer was lost
             process.terminate()
-            process.wait(20)
+            process.wait(60)
         collector.row_bytes = width
         with stored(tmp_path) as store:
             one = rounds(store, collector.url)

@@ -22,7 +22,7 @@ _FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking "
     "--disable-component-update --hide-scrollbars --force-color-profile=srgb --remote-debugging-pipe"
 )
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 _KEYS: dict[str, dict[str, Any]] = {
     "Enter": {"windowsVirtualKeyCode": 13, "text": "\r"},
     "Tab": {"windowsVirtualKeyCode": 9},

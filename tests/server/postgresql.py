@@ -4,7 +4,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
+
+from ports import kept_port
 
 __all__ = ["WHY_NOT", "Own", "fresh", "own", "server"]
 
@@ -21,14 +22,13 @@ WHY_NOT = "no PostgreSQL server here: apt-get install postgresql, or set DITHER_
 class Own:
     """A server of our own, in a folder. It may be stopped and started again, on the same port."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, port: int) -> None:
         self._user = _user()
-        self._control = (programs / "pg_ctl", "-D", folder / "data", "-w")
+        self._control = (programs / "pg_ctl", "-D", folder / "data", "-w", "-t", "600")
         self._log = folder / "log"
         if self._user is not None:
             shutil.chown(folder, self._user)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self._port = probe.getsockname()[1]
+        self._port = port
         _run(self._user, programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "dither", "-E", "UTF8", "-N")
         self.url = f"postgresql://dither@127.0.0.1:{self._port}"
         self.start()
@@ -67,11 +67,12 @@ def own() -> Iterator[Own | None]:
         return
     folder = Path(tempfile.mkdtemp(prefix="dither-postgresql-"))
     try:
-        started = Own(programs, folder)
-        try:
-            yield started
-        finally:
-            started.stop()
+        with kept_port() as port:
+            started = Own(programs, folder, port)
+            try:
+                yield started
+            finally:
+                started.stop()
     finally:
         shutil.rmtree(folder)
 

@@ -7,13 +7,14 @@ import socketserver
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from ports import kept_ports
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
 
@@ -162,9 +163,12 @@ PROXIES: Mapping[str, int] = {
 @contextmanager
 def nginx(folder: Path, url: str) -> Iterator[Mapping[str, int]]:
     """Run nginx with a site for each of ``PROXIES``, and yield their URLs, and what reports are answered."""
-    with ExitStack() as probes:
-        taken = [probes.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PROXIES]
-        ports = [probe.getsockname()[1] for probe in taken]
+    with kept_ports(len(PROXIES)) as ports, _nginx(folder, url, ports):
+        yield {f"http://127.0.0.1:{port}": report for port, report in zip(ports, PROXIES.values(), strict=True)}
+
+
+@contextmanager
+def _nginx(folder: Path, url: str, ports: Sequence[int]) -> Iterator[None]:
     sites = "".join(
         f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {url}; {lines} }} }}\n"
         for port, lines in zip(ports, PROXIES, strict=True)
@@ -178,7 +182,7 @@ def nginx(folder: Path, url: str) -> Iterator[Mapping[str, int]]:
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             await_port(ports[-1])
-            yield {f"http://127.0.0.1:{port}": report for port, report in zip(ports, PROXIES.values(), strict=True)}
+            yield
         finally:
             process.terminate()
 

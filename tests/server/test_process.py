@@ -24,7 +24,8 @@ from server.collecting import METRICS, METRICS_TOML, THEME, VERSION, batch, rows
 from server.ingest.sealed.sealing import drawn
 
 JSON = {"Content-Type": "application/json"}
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds for what takes a moment: they pass only where a test fails, or a machine does much else."""
 
 
 def connect(url: str) -> http.client.HTTPConnection:

@@ -222,6 +222,7 @@ def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pyt
     assert "error: spool: " in refused.stdout
 
 
+@pytest.mark.usefixtures("one_day")
 def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     """A fold counts what one spooled, while another counts at once."""
     spool, known = str(tmp_path / "spool"), "were counted both at once and from a spool"

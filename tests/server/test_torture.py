@@ -210,9 +210,7 @@ class Retries(RuleBasedStateMachine):
 @pytest.mark.parametrize("examples", [10])
 def test_deliveries_in_any_order(examples: int) -> None:
 
-    limits = settings(
-        max_examples=examples, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    limits = settings(max_examples=examples, stateful_step_count=10, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Retries, settings=limits)
 
 

@@ -16,7 +16,8 @@ def test_three_processes_count_once_what_each_of_them_is_sent(tmp_path: Path) ->
     """Every body goes to every process, at the same time: one of them counts it, and all acknowledge it."""
     rows = [rows_of(THEME, 2, bytes([number])) for number in range(60)]
     bodies = [batch(THEME, row).encode() for row in rows]
-    with running(tmp_path) as one, running(tmp_path) as two, running(tmp_path) as three:
+    wait = ("--lock-wait", str(PATIENCE))
+    with running(tmp_path, *wait) as one, running(tmp_path, *wait) as two, running(tmp_path, *wait) as three:
         left: list[list[bytes]] = []
         urls = [url for url, _ in (one, two, three)]
         assert len({urlsplit(url).port for url in urls}) == 3

@@ -1,4 +1,4 @@
-"""Programs whose standard output cannot be written: on a full disk, or behind a pipe that is closed."""
+"""Programs whose standard output cannot be written: on a full disk, behind a closed pipe, for want of a letter."""
 
 import os
 import subprocess
@@ -25,7 +25,8 @@ def command(request: pytest.FixtureRequest) -> list[str]:
 
 def environment(folder: Path, unbuffered: str) -> dict[str, str]:
     """Nothing of this user's, and Python's own buffer or none."""
-    return {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONUNBUFFERED": unbuffered}
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    return kept | {"HOME": str(folder), "LOCALAPPDATA": str(folder), "PYTHONUNBUFFERED": unbuffered}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -55,6 +56,19 @@ def test_a_reader_that_is_gone_is_told_nothing(command: list[str], unbuffered: s
     assert done.returncode in ((0, 1) if mindless else (1,))
 
 
+def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Path) -> None:
+    definitions = tmp_path / "metrics.toml"
+    definitions.write_text("[metrics.theme]\ntype = 'boolean'\ntruth = 0.75\ndescription = '≤ Ž'\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "dither", "catalogue", "--metrics", str(definitions)],
+        env=os.environ | {"PYTHONIOENCODING": "cp1252"},  # as Windows writes into a file
+        capture_output=True,
+        check=True,
+    )
+    assert "\\u2264 Ž" in done.stdout.decode("cp1252")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it is closed by a shell of POSIX")
 def test_what_began_without_a_standard_output_ends_as_ever(tmp_path: Path) -> None:
     asked = [sys.executable, "-m", *PROGRAMS["dither"]]
     done = subprocess.run(

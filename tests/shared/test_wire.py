@@ -113,7 +113,7 @@ def bodies(draw: st.DrawFn) -> bytes:
     return written
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given_(bodies())
 def test_the_quick_reader_takes_nothing_that_the_strict_one_does_not(given: bytes) -> None:
     """More than a blank behind a body leaves it to the strict reader."""
@@ -121,7 +121,7 @@ def test_the_quick_reader_takes_nothing_that_the_strict_one_does_not(given: byte
     assert read == strictly or (isinstance(read, str) and isinstance(strictly, str))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given_(BATCHES)
 def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> None:
     names = one.metric + (one.stratum or "")

@@ -2,10 +2,12 @@ import csv
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
+from dither_simulations.options.common import users_list
 from dither_simulations.trials.mechanism_by_name import CLOSED, NAMES, named
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
@@ -106,6 +108,20 @@ def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path, 
 
 
 @pytest.mark.parametrize(
+    ("text", "users"),
+    [
+        ("1000:1e5:3", [1_000, 10_000, 100_000]),
+        ("12345:123456:2", [12_345, 123_456]),
+        ("1:3:4", [1, 2, 3]),
+        ("5_000,5e3,10^4", [5_000, 10_000]),
+        ("5.0", [5]),
+    ],
+)
+def test_numbers_of_users_are_a_list_or_lie_even_on_a_log_scale(text: str, users: list[int]) -> None:
+    assert users_list(click.Context(click.Command("error")), click.Option(["-n"]), text) == tuple(users)
+
+
+@pytest.mark.parametrize(
     ("arguments", "named"),
     [
         (("--epsilon", "0"), "--epsilon"),
@@ -119,6 +135,12 @@ def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path, 
         (("-n", "1.5"), "--users"),
         (("-n", "1e16"), "--users"),
         (("-n", "many"), "--users"),
+        (("-n", "5.000"), "'5.000' is not clear, for many set thousands apart by a point; write 5000 or 5_000"),
+        (("-n", "1e4,1.234.567"), "write 1234567 or 1_234_567"),
+        (("-n", "100:10:3"), "LOW:HIGH:COUNT, such as 1e3:1e6:4"),
+        (("-n", "10:100"), "LOW:HIGH:COUNT"),
+        (("-n", "10:100:1"), "LOW:HIGH:COUNT"),
+        (("-n", "10:1.000:3"), "write 1000 or"),
         (("-k", "1"), "--size"),
         (("--mechanism", "laplace"), "--mechanism"),
         (("--law", "normal"), "--law"),

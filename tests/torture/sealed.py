@@ -7,7 +7,6 @@ from freezing to when the last body has left. The collector is killed some momen
 import http.client
 import random
 import signal
-import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Batch, Metric
 from dither_shared.sealed import SealedReport
 from end_to_end.searching import Needles, disk
+from ports import kept_port
 from relay.relaying import ask, until_ready
 from server.collecting import LAYOUT, METRICS_TOML, STRATA_TOML, THEME, rows_of, same
 from server.database import connected
@@ -65,7 +65,7 @@ class Seen(NamedTuple):
 class _Torture:
     """Rounds on one relay and one collector."""
 
-    def __init__(self, collecting: Place, relaying: Place, seed: int) -> None:
+    def __init__(self, collecting: Place, relaying: Place, seed: int, port: int) -> None:
         self.chance = random.Random(seed)
         self.collecting, self.relaying = collecting, relaying
         self.keys = {suite: drawn(suite) for suite in ("x25519", "xwing")}
@@ -81,7 +81,7 @@ class _Torture:
         self.kills: Counter[str] = Counter()
         self.deliveries = 0
         self.places = 1
-        self.port = _free_port()
+        self.port = port
         self.collector = Collecting(self.collecting, self.port)
         self.relay = self._relay()
         until_ready(self.relay.url)
@@ -241,24 +241,13 @@ def _status(url: str, body: bytes) -> int:
         return 0
 
 
-def _free_port() -> int:
-    """A port below those that outgoing connections take while a collector is dead."""
-    for port in range(20_000, 32_000):
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return port
-    raise AssertionError("no port is free")
-
-
 def sealed_rounds(folder: Path, rounds: int, seed: int = 1, urls: tuple[str | None, str | None] = (None, None)) -> Seen:
     """Go so many rounds; return what was done. Raises AssertionError unless each report is counted once.
 
     ``urls`` are of databases for collector and relay; without them each has one in its own folder, which is searched.
     """
     collecting, relaying = Place.collector(folder / "collector", urls[0]), Place.relay(folder / "relay", urls[1])
-    with closing(_Torture(collecting, relaying, seed)) as torture:
+    with kept_port() as port, closing(_Torture(collecting, relaying, seed, port)) as torture:
         for number in range(rounds):
             torture.round(number)
         torture.compare()

@@ -31,13 +31,12 @@ def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counte
         held = threading.Event()
 
         def read() -> None:
-            while not held.is_set():
+            while not reads or not held.wait(0.01):
                 start = time.perf_counter()
                 with closing(connect(url)) as connection:
                     connection.request("GET", "/v1/metrics/theme/estimate")
                     assert connection.getresponse().status == 200
                 reads.append(time.perf_counter() - start)
-                held.wait(0.01)
 
         with closing(sqlite3.connect(folder / "dither.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -96,15 +95,20 @@ def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
 
 
 def _report_while(url: str, goes_on: Callable[[], bool]) -> tuple[list[Batch], Counter[int]]:
-    """Report from 8 devices; return what was sent, and how often each status was the answer (0: none)."""
+    """Report from 8 devices, from each at least once.
+
+    Return what was sent, and how often each status was the answer (0: none).
+    """
     sent: list[Batch] = []
     seen: Counter[int] = Counter()
 
     def device(number: int) -> None:
-        while goes_on():
+        while True:
             one = batch(THEME, rows_of(THEME, 1, b"%d %d" % (number, len(sent))))
             sent.append(one)
             seen[_status(url, one)] += 1
+            if not goes_on():
+                return
 
     devices = [threading.Thread(target=device, args=(number,)) for number in range(8)]
     for one in devices:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dither_shared.counted import counted
 from dither_shared.errors import ParameterError
 from dither_shared.mechanism import Mechanism
 from dither_shared.mechanisms import MECHANISMS
@@ -137,7 +138,7 @@ def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
         )
     metrics = [finding for finding in findings if finding.step == "metric"]
     if set(failed) == {"metric"} and len(failed) < len(metrics):
-        return f"Reports of {len(failed)} of {len(metrics)} metrics would not be counted."
+        return f"Reports of {len(failed)} of {counted(len(metrics), 'metric')} would not be counted."
     return "An app's reports would not be counted there."
 
 

@@ -15,7 +15,7 @@ def same_file(one: Path, other: Path) -> bool:
     """Return whether two paths are known to be of one file."""
     try:
         return one.samefile(other)
-    except (OSError, RuntimeError):  # one is missing, or in a circle of links
+    except OSError:  # one is missing, or in a circle of links
         return False
 
 
@@ -26,13 +26,21 @@ def write_whole(path: Path, content: bytes) -> None:
     device is written to. Raises ParameterError if it cannot be written.
     """
     try:
-        if path.exists() and not path.is_file():
+        if _is_special(path):
             path.write_bytes(content)
         else:
             _replace(path.resolve(), content)
-    except (OSError, RuntimeError) as error:  # the latter for links in a circle
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ParameterError(str(path), f"cannot be written: {reason}") from None
+    except OSError as error:
+        raise ParameterError(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether a path is there and is no plain file; raise OSError for links in a circle."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode)
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -4,21 +4,18 @@ import json
 from collections.abc import Sequence
 from operator import methodcaller
 
+from dither_shared.counted import counted
+
 from ..upload.attempts import Attempt
 from .plain import plain
 
-__all__ = ["as_json", "attempt_text", "many", "table"]
+__all__ = ["as_json", "attempt_text", "table"]
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Return rows, the first of which holds the columns' names, as lines of aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
-def many(count: int, what: str) -> str:
-    """Return a count with its noun."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def as_json(value: object) -> str:
@@ -28,5 +25,5 @@ def as_json(value: object) -> str:
 
 def attempt_text(attempt: Attempt, failures: int) -> str:
     """Return a line on the last upload, and on how many failed since one succeeded."""
-    failed = f" ({many(failures, 'attempt')} failed since the last success)" if failures else ""
+    failed = f" ({counted(failures, 'attempt')} failed since the last success)" if failures else ""
     return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
+from dither_shared.counted import counted
 from dither_shared.standard_output import written_whole
 
 from ..client import Client
@@ -22,7 +23,7 @@ from ..transparency.explain import PERIODS
 from ..transparency.metric_status import MetricStatus
 from ..transparency.status_fields import Status
 from .plain import plain
-from .tables import as_json, attempt_text, many, table
+from .tables import as_json, attempt_text, table
 
 __all__ = ["USERS", "Command", "add_command", "run"]
 
@@ -137,8 +138,12 @@ def _status_text(status: Status) -> str:
     if status.last_attempt is not None:
         lines.append(attempt_text(status.last_attempt, status.failed_attempts))
     lines += [status.held_up] if status.held_up else []
-    lines += [f"trouble: {what}, {many(times, 'time')}" for what, times in status.trouble.items()]
+    lines += [f"trouble: {what}, {counted(times, 'time')}" for what, times in status.trouble.items()]
     return "\n".join(lines)
+
+
+_STATES = {"spent": "spent: its cap is reached, and nothing more is collected"}
+"""What explains a state to whoever has not read its definition."""
 
 
 def _metric_text(metric: MetricStatus) -> str:
@@ -149,10 +154,10 @@ def _metric_text(metric: MetricStatus) -> str:
     survey = f", one of {len(metric.one_of)} questions ({', '.join(metric.one_of)})" if metric.one_of else ""
     return (
         f"{metric.name}: {metric.description or 'no description'}\n"
-        f"    {metric.state}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
+        f"    {_STATES.get(metric.state, metric.state)}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
         f"    {metric.odds}\n{clear}{sealed}"
         f"    {metric.cost}\n"
-        f"    {many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
+        f"    {counted(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
     )
 
 

@@ -41,6 +41,11 @@ class Silence:
         return ends
 
     @property
+    def disabled(self) -> bool:
+        """Whether the client could not be made."""
+        return self._disabled
+
+    @property
     def lossy(self) -> bool:
         """Whether answers went nowhere, or must, without anyone's wish."""
         return self._disabled or (self._closed and self.unrecorded > 0)

@@ -86,11 +86,11 @@ class Ledger:
         A clock that is set back opens nothing, for the last day stays the latest. Unreadable records hold every metric
         until its next period (one that is asked once: for good), for any of them may have been its debit.
         """
-        if metric.period == "once":
-            begun = metric.version not in self._accounts and not self._hold.damaged
-        else:
-            begun = first_day(today, metric.period) > max(self._last.get(metric.name, _NEVER), self._hold.day)
-        return begun and not self.disabled(metric, today) and self._affords(metric)
+        return self._begun(metric, today) and not self.disabled(metric, today) and self._affords(metric)
+
+    def exhausted(self, metric: Metric, today: int) -> bool:
+        """Return whether ``metric`` would report, but a cap is reached: its own, or that of all metrics together."""
+        return self._begun(metric, today) and not self._affords(metric)
 
     def reported_since(self, day: int) -> list[str]:
         """Return the names of the metrics, of whatever version, that have reported on that day or later."""
@@ -230,6 +230,12 @@ class Ledger:
         marks: list[Entry] = [self._hold] if self._hold.damaged else []
         marks += [Disabled(version, day) for version, day in self._disabled.items()]
         return _entries(sorted(self._corrected), marks, dict(self._accounts))
+
+    def _begun(self, metric: Metric, today: int) -> bool:
+        """Return whether the last report of ``metric`` was in an earlier period, as far as is known."""
+        if metric.period == "once":
+            return metric.version not in self._accounts and not self._hold.damaged
+        return first_day(today, metric.period) > max(self._last.get(metric.name, _NEVER), self._hold.day)
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report, of whatever value, can be paid for or replayed."""

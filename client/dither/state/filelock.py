@@ -6,14 +6,9 @@ import time
 from contextlib import suppress
 
 from .files import open_private
+from .waiting import pauses
 
-__all__ = ["TRIES", "FileLock", "lock", "unlock"]
-
-TRIES = 22
-"""Tries that take 0.08 s in all: the first report of a device, which others wait for, may have to be made durable."""
-
-_PAUSE = 0.0001  # seconds before the second try for a lock that is held for some ten microseconds; then twice as many
-_LONGEST_PAUSE = 0.005
+__all__ = ["FileLock", "lock", "unlock"]
 
 if sys.platform == "win32":
     import msvcrt
@@ -59,12 +54,10 @@ def lock(descriptor: int, tries: int, *, shared: bool = False) -> bool:
     """Lock an open file, or return False if somebody else has it after so many tries."""
     if _lock(descriptor, shared):
         return True
-    pause = _PAUSE
-    for _ in range(1, tries):
+    for pause in pauses(tries):
         time.sleep(pause)
         if _lock(descriptor, shared):
             return True
-        pause = min(2 * pause, _LONGEST_PAUSE)
     return False
 
 

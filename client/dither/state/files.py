@@ -4,13 +4,30 @@ import errno
 import os
 import sys
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from .journal_records import Record, from_lines
+from .waiting import TRIES, pauses
 
-__all__ = ["open_private", "read", "read_small", "records_of", "replace", "swap", "sync_folder", "write"]
+__all__ = [
+    "delete",
+    "open_private",
+    "read",
+    "read_small",
+    "records_of",
+    "rename",
+    "replace",
+    "swap",
+    "sync",
+    "sync_folder",
+    "write",
+]
+
+if sys.platform != "win32":
+    import fcntl
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _PLAIN |= getattr(os, "O_NONBLOCK", 0)  # for a file it means nothing; of a pipe in its place nobody waits for the end
@@ -37,7 +54,7 @@ def replace(path: str, data: bytes) -> None:
     draft = Path(f"{path}.{os.getpid()}.new")
     try:
         write(str(draft), (data,))
-        draft.replace(path)
+        rename(str(draft), path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
@@ -70,7 +87,7 @@ def swap(path: str, data: bytes) -> None:
                 raise OSError("the disk is full")
         finally:
             os.close(descriptor)
-        draft.replace(path)
+        rename(str(draft), path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
@@ -84,9 +101,46 @@ def write(path: str, pieces: Iterable[bytes]) -> None:
         for piece in pieces:
             if os.write(descriptor, piece) != len(piece):
                 raise OSError(errno.ENOSPC, "the disk is full", path)
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def rename(draft: str, path: str) -> None:
+    """Let the file ``draft`` take the place of the one at ``path``."""
+    _once_free(lambda: Path(draft).replace(path))
+
+
+def delete(path: str) -> None:
+    """Delete a file, if it is there."""
+    _once_free(lambda: Path(path).unlink(missing_ok=True))
+
+
+def _once_free(act: Callable[[], object]) -> None:
+    """Act on the name of a file.
+
+    Windows refuses as long as anybody has it open: a process that reads it, or a scanner that looks at what is new.
+    """
+    for pause in pauses(TRIES if sys.platform == "win32" else 1):
+        try:
+            act()
+        except PermissionError:
+            time.sleep(pause)
+        else:
+            return
+    act()
+
+
+def sync(descriptor: int) -> None:
+    """Make what was written to an open file durable.
+
+    On macOS ``fsync`` leaves it in the memory of the drive, from which a power cut takes it away.
+    """
+    if sys.platform == "darwin":
+        with suppress(OSError):  # a file system that lacks it
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
 
 
 def sync_folder(folder: str) -> None:
@@ -94,6 +148,6 @@ def sync_folder(folder: str) -> None:
     if sys.platform != "win32":  # which has no such call, and needs none
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            sync(descriptor)
         finally:
             os.close(descriptor)

@@ -47,7 +47,7 @@ from .contents import (
     slices,
 )
 from .filelock import FileLock
-from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
+from .files import delete, open_private, read, read_small, records_of, replace, swap, sync, sync_folder, write
 from .holder import Holder, holder_of, sign
 from .journal_file import KEEPS_OPEN, JournalFile
 from .journal_records import SECRET_BYTES, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
@@ -113,7 +113,7 @@ class FolderState:
             replace(self._paths["consent"], b"".join(map(to_line, records)))
         except OSError:
             if choice.mode == "off":  # the disk is full, maybe; then there is no yes either
-                Path(self._paths["consent"]).unlink(missing_ok=True)
+                delete(self._paths["consent"])
             raise
 
     def exists(self) -> bool:
@@ -195,7 +195,7 @@ class FolderState:
         try:
             size = os.fstat(descriptor).st_size
             mark = read(descriptor, 0, HEADER_BYTES)
-            os.fsync(descriptor)
+            sync(descriptor)
         finally:
             os.close(descriptor)
         sync_folder(str(self.folder))
@@ -251,7 +251,7 @@ class FolderState:
         try:
             named = [Path(self._paths[name]) for name in ("journal", "secret", "extent", "delivery", "versions")]
             for path in (*named, *self.folder.glob("*.new")):
-                path.unlink(missing_ok=True)
+                delete(str(path))
             self._key = None
         finally:
             self._file.close()

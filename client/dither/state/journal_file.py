@@ -23,9 +23,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from .contents import HEADER_BYTES, new_header
-from .filelock import TRIES, lock, unlock
-from .files import open_private, read, sync_folder
+from .filelock import lock, unlock
+from .files import open_private, read, rename, sync, sync_folder
 from .state import BusyError, StateError
+from .waiting import TRIES
 
 __all__ = ["KEEPS_OPEN", "JournalFile"]
 
@@ -88,11 +89,13 @@ class JournalFile:
         """Hold the journal if there is one, whatever it is; raises BusyError or OSError."""
         for _ in range(_MOST_REPLACED):
             self._enter_gate()
+            if not self._keeps:  # the gate keeps all others out, and no open file can be deleted
+                return
             try:
                 file = self._file = _Opened(open_private(self._path, _APPEND))
             except OSError:  # nobody can hold what cannot be opened
                 return
-            if self._keeps and not lock(file.number, TRIES):
+            if not lock(file.number, TRIES):
                 raise BusyError(_HELD)
             if self._stands(file):
                 return
@@ -142,7 +145,7 @@ class JournalFile:
             else:  # for no open file can be renamed, or replaced
                 file.close()
                 self._close_file()
-            Path(draft).replace(self._path)
+            rename(draft, self._path)
             if not self._keeps:
                 file = _Opened(open_private(self._path, _APPEND))
             self._close_file()
@@ -203,7 +206,7 @@ class JournalFile:
             header = new_header()
             if os.write(file.number, header) != len(header):
                 raise StateError("the disk is full")
-            os.fsync(file.number)
+            sync(file.number)
             sync_folder(str(Path(self._path).parent))
             self.size = len(header)
 

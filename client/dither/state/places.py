@@ -13,6 +13,11 @@ from .state import MemoryState, State, StateError
 
 __all__ = ["apps_folder", "check_app_name", "default_folder", "folder_of", "state_of"]
 
+_DEVICES = frozenset(
+    {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names that no file has on Windows, whatever stands behind a dot."""
+
 
 def state_of(given: object, app: str) -> State:
     """Return the state that an app gives: itself, one in the folder of that path, or, for None, in the app's own.
@@ -45,11 +50,11 @@ def apps_folder() -> Path:
     try:
         folder = Path(base).expanduser() / "dither"
     except RuntimeError:
-        raise StateError(
-            "this user has no home; set HOME or XDG_STATE_HOME to say where the state is to be kept"
-        ) from None
+        names = "LOCALAPPDATA" if sys.platform == "win32" else "HOME or XDG_STATE_HOME"
+        raise StateError(f"this user has no home; set {names} to say where the state is to be kept") from None
     if not folder.is_absolute():  # it would be another one in each working directory
-        raise StateError("this user's home, HOME, is no absolute path")
+        name = "LOCALAPPDATA" if sys.platform == "win32" else "HOME"
+        raise StateError(f"this user's home, {name}, is no absolute path")
     return folder
 
 
@@ -74,3 +79,7 @@ def check_app_name(app: object) -> None:
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
         given = repr(app) if isinstance(app, str) and "@" not in app else "what was given"  # the endpoint, maybe
         raise ParameterError("app", f"{given} is not a name; letters, digits, '-', '_', '.' and spaces are")
+    if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
+        raise ParameterError("app", f"{app!r} is a device on Windows, where no folder can have its name")
+    if app.endswith((" ", ".")):
+        raise ParameterError("app", f"{app!r} ends with a space or a dot, which Windows leaves out of a folder's name")

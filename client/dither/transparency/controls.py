@@ -122,10 +122,12 @@ class Controls:
             self.guard.caught("consent_text", error)
             return ""
 
-    def consent(self, mode: Mode, metrics: Iterable[str] | None) -> None:
-        """Store the user's choice, and do what follows from it."""
+    def consent(self, mode: Mode, metrics: Iterable[str] | None) -> bool:
+        """Store the user's choice, and do what follows from it; return whether it is kept."""
+        kept = False
         try:
             self.permission.choose(mode, self._chosen(metrics))
+            kept = not self.silence.disabled  # one that could not be made has no state but in memory, maybe
             if mode != "off":
                 self.journal.begin()
             self.journal.settle(self.permission.consent().mode)
@@ -133,6 +135,7 @@ class Controls:
                 self.uploader.restart()
         except Exception as error:
             self.guard.caught("consent", error)
+        return kept
 
     def forget(self) -> None:
         """Turn telemetry off, and delete all but the choice."""

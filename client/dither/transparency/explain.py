@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 
+from dither_shared.counted import counted
 from dither_shared.errors import WireError
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
@@ -117,7 +118,7 @@ def consent_text(
     ``strata`` are the attributes of this device, which the example shows as they are.
     """
     listed = list(metrics)
-    questions = "1 question" if len(listed) == 1 else f"{len(listed)} questions"
+    questions = counted(len(listed), "question")
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored: no report of this device has anything to do with it
     head = (
         f"{app} would like to collect answers to {questions}. Each answer is changed at random on this device before\n"

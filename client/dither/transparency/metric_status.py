@@ -19,7 +19,8 @@ class MetricStatus:
     expires: date | None
     state: str
     """"collected", "not asked this period" (its survey asks this device another question), "off", "expired", "disabled"
-    (by the collector, for a month), or "not accepted": it is new or has changed since the user was asked."""
+    (by the collector, for a month), "spent" (its cap, or that of all metrics together, is reached, and nothing more is
+    collected of it), or "not accepted": it is new or has changed since the user was asked."""
     since: date | None
     """The day on which the user accepted it; None if the user has not, or somebody else decides."""
     period: str

@@ -76,12 +76,21 @@ def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, to
     return set()
 
 
+def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> str:
+    """Return in a word why a metric to which the user said yes is not collected; "" if it is."""
+    if ledger.disabled(metric, today):
+        return "disabled"
+    if ledger.exhausted(metric, today):
+        return "spent"
+    return "" if asked else "not asked this period"
+
+
 def _metric_status(
     metric: Metric, ledger: Ledger, today: int, state: str, since: date | None, *, asked: bool
 ) -> MetricStatus:
     mechanism = metric.mechanism
     if state == "collected":
-        state = "disabled" if ledger.disabled(metric, today) else state if asked else "not asked this period"
+        state = _hindrance(metric, ledger, today, asked=asked) or state
     return MetricStatus(
         name=metric.name,
         version=metric.version,

@@ -1,6 +1,6 @@
 /** Settings: check what an app gives before it is used, so that a mistake is reported where it is made. */
 
-const APP = /^(?=.*[^ .])(?:[^\p{C}\p{Z}/\\:*?"<>|]| )+$/u;
+const APP = /^(?!(?:aux|con|nul|prn|(?:com|lpt)\d) *(?:\.|$))(?:[^\p{C}\p{Z}/\\:*?"<>|]| )+(?<![ .])$/iu;
 
 const NAMES =
   /^(app|background|endpoint|entropy|fetch|lifetimeCap|locks|log|now|spread|state|strata|strict|surroundings|today|token|uniform)$/;

@@ -62,6 +62,11 @@ class Forwarder:
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
 
+    @property
+    def rejected(self) -> int:
+        """How many bodies of this round the collector rejected; they are posted again in the next."""
+        return len(self._rejected)
+
     def beat(self) -> float:
         """Do what there is to do now; return after how many seconds to look again."""
         now = self._now()

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from ..collector import Collector, RejectedError, TroubleError
+from dither_shared.counted import counted
+
+from ..collector import Collector, Receipt, RejectedError, TroubleError
 from ..store import Frozen, ListedPool, RelayStore
 from .bodies import body_of, share_of
 
@@ -107,14 +109,16 @@ class Rounds:
             if place not in rejected:
                 try:
                     receipt = self._collector.post(body_of(batch, [row.sealed for row in rows]))
+                    _check(receipt, len(rows))
                 except RejectedError as error:
                     rejected[place] = f"{batch.pool}: {error}"
-                    _log.error("%s: %d reports are kept for another day: %s", batch.pool, len(rows), error)
+                    kept = counted(len(rows), "report is", "reports are")
+                    _log.error("%s: %s kept for another day: %s", batch.pool, kept, error)
             if place in rejected:
                 posted.rejected += 1
                 posted.trouble = rejected[place]
                 continue
-            self._store.leave(batch, rows, self._today(), min(receipt.refused, len(rows)))
+            self._store.leave(batch, rows, self._today(), receipt.refused)
             posted.reports += len(rows)
             if receipt.refused:
                 _log.warning("%s: the collector could not read %d of %d", batch.pool, receipt.refused, len(rows))
@@ -123,6 +127,14 @@ class Rounds:
         """Drop what has grown too old, and forget digests beyond the horizon."""
         today = self._today()
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
-            _log.warning("%d reports were dropped: too few, or not taken, for %d days", dropped, self._rules.max_age)
+            reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
+            _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
             self._store.fold_in()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
+
+
+def _check(receipt: Receipt, reports: int) -> None:
+    """Raise RejectedError unless a receipt is of so many reports: what was not read is not to be forgotten."""
+    if receipt.accepted + receipt.refused != reports:
+        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
+        raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")

@@ -2,7 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 
-__all__ = ["following", "is_due", "latest"]
+__all__ = ["following", "is_due", "is_overdue", "latest"]
 
 _DAY = timedelta(days=1)
 
@@ -25,3 +25,8 @@ def is_due(now: datetime, at: time, last: date) -> bool:
     """
     hour = latest(now, at)
     return hour > last or last - hour > _DAY
+
+
+def is_overdue(now: datetime, at: time, last: date | None) -> bool:
+    """Return whether an hour has come at which nobody began to forward; before the first start none has."""
+    return last is not None and is_due(now, at, last)

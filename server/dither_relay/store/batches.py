@@ -37,7 +37,7 @@ class Sealed(NamedTuple):
 def freeze(connection: sa.Connection, day: date, cut: Cut) -> None:
     """Freeze the open batches that ``cut`` says how to cut. What comes from now on goes into another batch."""
     opened = (
-        sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, POOLS.c.length)
+        sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.length)
         .join(POOLS, POOLS.c.number == BATCHES.c.pool)
         .where(BATCHES.c.frozen.is_(None))
         .with_for_update(of=BATCHES)

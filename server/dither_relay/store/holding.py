@@ -15,7 +15,7 @@ from .schema import BATCHES, FORWARDED, SEALED
 __all__ = ["Arrival", "hold"]
 
 _LIVE = Hot(
-    sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.frozen)
+    sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.length, BATCHES.c.frozen)
     .where(BATCHES.c.pool.in_(sa.bindparam("pools", expanding=True)))
     .with_for_update()  # a freeze waits for us, or we for it; SQLite has one writer at a time anyway
 )
@@ -41,34 +41,43 @@ class Arrival(NamedTuple):
         return blake2b(self.rows, digest_size=16, salt=self.pool.to_bytes(4, "big")).digest()
 
 
+class _Alike(NamedTuple):
+    """What the reports of a batch have in common: rows of two lengths could be told apart, and not be read."""
+
+    pool: int
+    length: int
+
+
 def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> None:
-    """Add each of these to the open batch of its pool, unless it waits already or has left."""
+    """Add each of these to the open batch of its pool and length, unless it waits already or has left."""
     fresh = {arrival.digest: arrival for arrival in arrivals}
     pools = {arrival.pool for arrival in arrivals}
     live = _LIVE.rows(connection, {"pools": sorted(pools)})
     known = {row[0] for row in _LEFT.rows(connection, {"digests": list(fresh)})}
     if live:
-        batches = sorted(number for number, _, _ in live)
+        batches = sorted(number for number, *_ in live)
         known |= {row[0] for row in _HELD.rows(connection, {"batches": batches, "digests": list(fresh)})}
-    new: dict[int, list[bytes]] = defaultdict(list)
+    new: dict[_Alike, list[bytes]] = defaultdict(list)
     for digest in sorted(fresh.keys() - known):
-        new[fresh[digest].pool].append(digest)
-    opened = _opened(connection, new, {pool: number for number, pool, frozen in live if frozen is None})
+        new[_Alike(fresh[digest].pool, len(fresh[digest].rows))].append(digest)
+    opened = _opened(connection, new, {_Alike(*alike): number for number, *alike, frozen in live if frozen is None})
     rows = [
-        {"batch": opened[pool], "digest": digest, "day": day, "sealed": fresh[digest].rows}
-        for pool, digests in new.items()
+        {"batch": opened[alike], "digest": digest, "day": day, "sealed": fresh[digest].rows}
+        for alike, digests in new.items()
         for digest in digests
     ]
     if rows:
         _ADD.each(connection, rows)
 
 
-def _opened(connection: sa.Connection, pools: Collection[int], opened: Mapping[int, int]) -> Mapping[int, int]:
-    """Return the open batch of each pool, having opened those that are missing."""
-    missing = [pool for pool in pools if pool not in opened]
+def _opened(
+    connection: sa.Connection, wanted: Collection[_Alike], opened: Mapping[_Alike, int]
+) -> Mapping[_Alike, int]:
+    """Return the open batch of each pool and length, having opened those that are missing."""
+    missing = [alike for alike in wanted if alike not in opened]
     if not missing:
         return opened
     last = connection.scalar(sa.select(sa.func.max(BATCHES.c.number))) or 0
-    made = {pool: last + place for place, pool in enumerate(missing, 1)}
-    connection.execute(sa.insert(BATCHES), [{"number": number, "pool": pool} for pool, number in made.items()])
+    made = {alike: last + place for place, alike in enumerate(missing, 1)}
+    connection.execute(sa.insert(BATCHES), [{"number": number, **alike._asdict()} for alike, number in made.items()])
     return {**opened, **made}

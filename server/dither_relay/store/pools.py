@@ -1,6 +1,6 @@
 """The pools that the collector lists, and how many reports wait for each."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -43,28 +43,42 @@ class Held(NamedTuple):
 
 
 def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> None:
-    """Take note that the collector lists these pools and no others."""
-    known = {(pool, suite): number for number, pool, suite in _keys(connection)}
-    last = max(known.values(), default=0)
-    connection.execute(sa.update(POOLS).where(POOLS.c.listed).values(listed=False))
-    told = {(str(one.pool), one.suite.name): one.length for one in listed}
-    kept = [{"this": known[key], "now": length} for key, length in told.items() if key in known]
+    """Take note that the collector lists these pools and no others.
+
+    A pool that it did not list the last time either is forgotten, unless a report ever waited for it: else a collector
+    that lists others each time would fill disk and memory.
+    """
+    known = {_Key(row.pool, row.suite): row for row in connection.execute(sa.select(POOLS))}
+    last = max((row.number for row in known.values()), default=0)
+    told = {_Key(str(one.pool), one.suite.name): one.length for one in listed}
+    kept = [{"this": known[key].number, "now": length} for key, length in told.items() if key in known]
+    this = sa.update(POOLS).where(POOLS.c.number == sa.bindparam("this"))
     if kept:
-        same = sa.update(POOLS).where(POOLS.c.number == sa.bindparam("this"))
-        connection.execute(same.values(length=sa.bindparam("now"), listed=True), kept)
-    counts = {"listed": True, "forwarded": 0, "unread": 0, "dropped": 0}
+        connection.execute(this.values(length=sa.bindparam("now"), listed=True), kept)
+    unused = [~POOLS.c.listed, *(POOLS.c[name] == 0 for name in _COUNTS)]
+    waited = sa.exists().where(BATCHES.c.pool == POOLS.c.number)
+    # The last one stays, so that no number is given twice: a report that is just taken in bears that of its pool.
+    connection.execute(sa.delete(POOLS).where(*unused, ~waited, POOLS.c.number < last))
+    gone = [{"this": row.number} for key, row in known.items() if row.listed and key not in told]
+    if gone:
+        connection.execute(this.values(listed=False), gone)
     fresh = [(key, length) for key, length in told.items() if key not in known]
     new = [
-        {"number": last + place, "pool": pool, "suite": suite, "length": length} | counts
-        for place, ((pool, suite), length) in enumerate(fresh, 1)
+        {"number": last + place, **key._asdict(), "length": length, "listed": True, **dict.fromkeys(_COUNTS, 0)}
+        for place, (key, length) in enumerate(fresh, 1)
     ]
     if new:
         connection.execute(sa.insert(POOLS), new)
 
 
-def _keys(connection: sa.Connection) -> Iterator[tuple[int, str, str]]:
-    for row in connection.execute(sa.select(POOLS.c.number, POOLS.c.pool, POOLS.c.suite)):
-        yield row.number, row.pool, row.suite
+class _Key(NamedTuple):
+    """By what a pool is known."""
+
+    pool: str
+    suite: str
+
+
+_COUNTS = ("forwarded", "unread", "dropped")
 
 
 def read_pools(connection: sa.Connection) -> list[KnownPool]:

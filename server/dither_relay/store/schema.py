@@ -22,8 +22,9 @@ POOLS = sa.Table(
     sa.UniqueConstraint("pool", "suite"),
 )
 
-# A pool has at most one batch that is open; the others are frozen: of so many reports, to be posted in bodies of
-# ``share`` reports, which a retry must cut in the same way.
+# A pool has at most one batch that is open for sealed rows of a length, which is the same for ever unless its collector
+# lists another; the others are frozen: of so many reports, to be posted in bodies of ``share`` reports, which a retry
+# must cut in the same way.
 BATCHES = sa.Table(
     "relay_batches",
     TABLES,
@@ -32,6 +33,7 @@ BATCHES = sa.Table(
     sa.Column("frozen", sa.Date),
     sa.Column("total", sa.BigInteger),
     sa.Column("share", sa.Integer),
+    sa.Column("length", sa.Integer, nullable=False, server_default="0"),
 )
 
 # Sealed reports by digest: in the file they stand in an order that says nothing of their arrival.
@@ -66,7 +68,7 @@ STATE = sa.Table(
 # to itself.
 RELAY = Schema(
     "relay",
-    "0001",
+    "0002",
     "dither_relay.store:migrations",
     "relay_version",
     POOLS,

@@ -1,15 +1,12 @@
 """The store: what the rest of the relay asks of its database."""
 
-import os
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import date
-from pathlib import Path
 
 import sqlalchemy as sa
 
-from dither_server.store import Outcome, Refusal, StoreError, database_file
+from dither_server.store import Outcome, Refusal, StoreError
 from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
@@ -24,10 +21,7 @@ __all__ = ["RelayStore"]
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 """The numbers of PostgreSQL's advisory locks: the names in ASCII."""
 
-_HOUR, _TRIED = "hour", "tried"
-
-_ROOM = 1 << 22
-"""Bytes that must be free for a relay to be ready: a few commits, and what SQLite writes beside them."""
+_HOUR = "hour"
 
 
 class RelayStore(Database):
@@ -35,34 +29,13 @@ class RelayStore(Database):
 
     def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
-        if create and (path := database_file(url)) is not None:
-            _make_private(path)
-        self._failed = False
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only, schema=RELAY)
 
     def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[Outcome]:
         """Hold each of these reports once, durably. Raises StoreError, and then holds none of them."""
-        try:
-            with self._transaction(write=True) as connection:
-                hold(connection, uploads, day)
-        except StoreError:
-            self._failed = True
-            raise
-        self._failed = False
+        with self._transaction(write=True) as connection:
+            hold(connection, uploads, day)
         return [Outcome.COUNTED] * len(uploads)
-
-    def require_writable(self) -> None:
-        """Raise StoreError if reports cannot be held, or soon cannot.
-
-        Only after a commit that failed is a write tried: whoever asks so often makes no work for the disk.
-        """
-        self.ping()
-        path = sqlite_path(self._engine)
-        if path is not None and (free := shutil.disk_usage(path.absolute().parent).free) < _ROOM:
-            raise StoreError(f"database: {free:,} bytes are left on its disk")
-        if self._failed:
-            self.note(_TRIED, "")
-            self._failed = False
 
     def tend(self) -> bool:
         """Return that nothing is to be done after a commit."""
@@ -161,15 +134,6 @@ class RelayStore(Database):
                 yield
             finally:
                 connection.invalidate()  # the lock goes with the connection
-
-
-def _make_private(path: Path) -> None:
-    """Make a file that nobody else may read, if there is none; SQLite gives what it puts beside it the same mode.
-
-    Whatever fails here, SQLite is told of next, and tells it.
-    """
-    with suppress(OSError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _note(connection: sa.Connection, name: str, value: str) -> None:

@@ -192,7 +192,9 @@ def healthz() -> dict[str, str]:
 @routes.get("/readyz")
 @declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say that reports are taken: that the database answers or, with a spool, that this can be written.
+    """Say that reports are taken: that the database can be written or, with a spool, that this can.
+
+    The disk of a SQLite database has 4 MB left at least; after a write that failed one is tried.
 
     A collector that spools takes reports without its database.
     """

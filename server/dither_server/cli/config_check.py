@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 from dither_shared import DitherError, Metric, ParameterError
+from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ..access.gatekeeper import Role
@@ -21,7 +22,6 @@ from ..store.spool.owner import require_owner
 from ..store.spool.rooms import ASIDE, ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
-from .terminal_tables import counted
 
 __all__ = ["Remark", "remarks", "seals"]
 
@@ -59,7 +59,7 @@ def remarks(config: Config) -> Iterator[Remark]:
     except ParameterError as error:
         yield Remark("error", str(error))
     else:
-        yield Remark("ok", f"{len(metrics)} metric{'' if len(metrics) == 1 else 's'}: {', '.join(metrics)}")
+        yield Remark("ok", f"{counted(len(metrics), 'metric')}: {', '.join(metrics)}")
         for metric in metrics.values():
             if not metric.question.estimable:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
@@ -106,7 +106,7 @@ def _spool(config: Config, database: str | None) -> Iterator[Remark]:
     except SpoolError as error:
         yield Remark("error", str(error))
         return
-    segments = "1 segment waits" if backlog.segments == 1 else f"{backlog.segments:,} segments wait"
+    segments = counted(backlog.segments, "segment waits", "segments wait")
     waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
     yield Remark(
         "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dither_shared.counted import counted
+
 from ..config.sources import configured
 from .options import Found, refusing, settings_options
 from .terminal_tables import printable
@@ -70,4 +72,4 @@ def _shown(line: str) -> str:
 
 def _summary(findings: "Sequence[Finding]") -> str:
     levels = Counter(finding.level.name.lower() for finding in findings)
-    return ", ".join(f"{levels[name]} {name}{'' if levels[name] == 1 else 's'}" for name in ("problem", "warning"))
+    return ", ".join(counted(levels[name], name) for name in ("problem", "warning"))

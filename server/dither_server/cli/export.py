@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 
 from ..config.choices import FORMAT_NAMES
 from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
@@ -167,4 +168,4 @@ def refresh_estimates(found: Found, everything: bool) -> None:
                 click.echo(printable(f"{name} is left out: {error}"), err=True)
                 continue
             days = sum(1 for _ in refresh(store, metric, everything)) if metric else 0
-            click.echo(f"{name} {version}: {days} {'day' if days == 1 else 'days'} written")
+            click.echo(f"{name} {version}: {counted(days, 'day')} written")

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import click
 
 from dither_shared import DitherError, ParameterError
+from dither_shared.counted import counted
 
 from ..config.common import RETRY_DAYS
 from ..config.sources import missing
 from .options import Found, denying, refusing, required, settings_options, workers_options
-from .terminal_tables import counted, printable
+from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..ingest.folding.run import Report
@@ -229,7 +230,9 @@ def _tell(report: "Report", asked: _Asked) -> None:
         what = f"{held} held reports that no device could have sent, not counted"
         click.echo(f"dither-server: {what}", err=True)
     for one in report.given_up:
-        held = f"{len(one.parts)} of 256 parts" if one.lost is None else f"{one.lost:,} of {one.batches:,} batches"
+        held = f"{len(one.parts)} of 256 parts"
+        if one.lost is not None and one.batches is not None:
+            held = f"{one.lost:,} of {counted(one.batches, 'batch', 'batches')}"
         click.echo(f"dither-server: {one.segment} is damaged, and given up: {held} are not counted", err=True)
 
 

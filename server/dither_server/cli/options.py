@@ -64,7 +64,8 @@ def refusing(command: Callable[P, None]) -> Callable[P, None]:
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            command(*args, **kwargs)
+            with _forbidden():
+                command(*args, **kwargs)
         except DitherError as error:
             raise Refusal(str(error)) from None
 
@@ -72,10 +73,20 @@ def refusing(command: Callable[P, None]) -> Callable[P, None]:
 
 
 @contextmanager
+def _forbidden() -> Iterator[None]:
+    """End with 1 for a file that this user may not look at: the collector's, say, which another user runs."""
+    try:
+        yield
+    except PermissionError as error:
+        raise Denial(f"{error.filename}: {error.strerror}; run this as the user whose file it is") from None
+
+
+@contextmanager
 def denying() -> Iterator[None]:
     """End with 2 for what was asked wrongly and with 1 for what failed."""
     try:
-        yield
+        with _forbidden():
+            yield
     except ParameterError as error:
         raise Refusal(str(error)) from None
     except DitherError as error:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from dither_shared.counted import counted
+
 from .backup import ending_tidily
 from .options import Found, denying, refusing, required, settings_options, stored
 from .terminal_tables import printable
@@ -60,4 +62,6 @@ def publish(
         done = Site(metrics, definition, asked, title_of(title), base, names).publish(store, out)
     for error in done.left_out:
         click.echo(printable(f"left out: {error}"), err=True)
-    click.echo(printable(f"{out}: {done.metrics} metrics in {done.files} files, up to {last}"), err=True)
+    click.echo(
+        printable(f"{out}: {counted(done.metrics, 'metric')} in {counted(done.files, 'file')}, up to {last}"), err=True
+    )

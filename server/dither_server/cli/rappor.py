@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from dither_shared import ParameterError, Rappor
+from dither_shared.counted import counted
 
 from .options import Found, refusing, settings_options, stored, strings_of
 
@@ -67,4 +68,4 @@ def rappor_export(found: Found, metric: str, candidates: str | None, output: str
         write(Path(output), mechanism, tally, strings)
     except OSError as error:
         raise ParameterError(output, f"cannot be written: {error.strerror}") from None
-    click.echo(f"{tally.total:,} reports and {len(strings):,} candidates in {output}", err=True)
+    click.echo(f"{counted(tally.total, 'report')} and {counted(len(strings), 'candidate')} in {output}", err=True)

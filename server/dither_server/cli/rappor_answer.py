@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from dither_shared.counted import counted
+
 from ..estimation.fit import FALSE_DISCOVERIES, Fit
 from .rappor_files import Decodable
 from .terminal_tables import aligned, printable
@@ -45,12 +47,15 @@ def answer_of(given: Decodable, fit: Fit, confidence: float, *, everything: bool
 def as_table(answer: dict[str, object]) -> str:
     """Return the result as text; shares are in percent."""
     rest, values, confidence = answer["unlisted"], answer["values"], answer["confidence"]
+    reports, candidates = answer["reports"], answer["candidates"]
     assert isinstance(confidence, float)  # noqa: S101 - as answer_of made them
+    assert isinstance(reports, int)  # noqa: S101
+    assert isinstance(candidates, int)  # noqa: S101
     assert isinstance(rest, dict)  # noqa: S101
     assert isinstance(values, list)  # noqa: S101
     beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
     head = (
-        f"{answer['reports']:,} reports, {answer['candidates']:,} candidates, {answer['found']:,} found "
+        f"{counted(reports, 'report')}, {counted(candidates, 'candidate')}, {answer['found']:,} found "
         f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals\n"
         f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
     )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import ParameterError, Rappor
+from dither_shared.counted import counted
 
 from ..estimation.hashing import Marks, marks_of
 from ..estimation.regression.linear_system import Table
@@ -83,10 +84,12 @@ def _counts(path: str, bits: int, cohorts: int) -> NDArray[np.int64]:
     table = np.zeros((cohorts, 1 + bits), dtype=np.int64)
     lines = list(_rows(path))
     if len(lines) != cohorts:
-        raise ParameterError(path, f"{len(lines)} rows; one for each of m = {cohorts} cohorts is right")
+        raise ParameterError(path, f"{counted(len(lines), 'row')}; one for each of m = {cohorts} cohorts is right")
     for cohort, (line, row) in enumerate(lines):
         if len(row) != 1 + bits:
-            raise ParameterError(path, f"line {line}: {len(row)} cells; a total and k = {bits} counts are right")
+            raise ParameterError(
+                path, f"line {line}: {counted(len(row), 'cell')}; a total and k = {bits} counts are right"
+            )
         table[cohort] = _whole(path, line, row)
         if (table[cohort] < 0).any() or (table[cohort, 1:] > table[cohort, 0]).any():
             raise ParameterError(path, f"line {line}: no count is below 0 or above the total, the first cell")

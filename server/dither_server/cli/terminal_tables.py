@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..reading.summaries.summary import TextTable
 
-__all__ = ["aligned", "as_text", "counted", "headed", "print_answers", "printable"]
+__all__ = ["aligned", "as_text", "headed", "print_answers", "printable"]
 
 
 _FOLDED = "last fold began {}; what collectors took shortly before it, or since, is counted by a later one"
@@ -67,11 +67,6 @@ def print_answers(
         return
     for place, answer in enumerate(answers):
         click.echo("\n" * (place > 0) + as_text(headed(summary_of(metric).text(answer), answer)))
-
-
-def counted(number: int, one: str, more: str = "") -> str:
-    """Return a number with what it counts, such as 1 file and 2,000 files."""
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def printable(label: str) -> str:

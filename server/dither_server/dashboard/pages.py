@@ -5,6 +5,7 @@ from functools import partial
 from flask import Blueprint, Response, render_template
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 
 from ..access.roles import Role
 from ..analysis.labels import shortened
@@ -43,6 +44,11 @@ def _surroundings() -> dict[str, object]:
 @pages.app_template_filter("short")
 def _short(text: str) -> str:
     return shortened(text)
+
+
+@pages.app_template_filter("counted")
+def _counted(number: int, one: str, more: str = "") -> str:
+    return counted(number, one, more)
 
 
 @pages.get("/")

@@ -1,15 +1,17 @@
-"""What the pages say of refused batches: how many, of which metric and version, and why."""
+"""What the pages say of refused batches and sealed reports: how many, of which metric and version, and why."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from dither_shared.counted import counted
+
 from ..protocol.problems import Kind
 from ..reading.query import Query
 from ..store import Store
 
-__all__ = ["Refused", "refused_in"]
+__all__ = ["Refused", "refused_in", "refused_words"]
 
 _DAYS = timedelta(days=6)
 """Where no days are asked for: so many before today, a week in all."""
@@ -21,23 +23,33 @@ _TITLES = {kind.slug: kind.title for kind in Kind}
 
 
 class Line(NamedTuple):
-    """Batches that were refused for one reason; ``is_ours`` is None where no version is known."""
+    """How much was refused for one reason; ``is_ours`` is None where no version is known."""
 
     reason: str
     title: str
     metric: str
     version: str
     is_ours: bool | None
-    batches: int
+    number: int
+
+    @property
+    def words(self) -> str:
+        """How many, and of what."""
+        return refused_words(self.reason, self.number)
 
 
 class Refused(NamedTuple):
-    """The largest counts of some days, and how many batches there were beside them."""
+    """The largest counts of some days, and how much was refused beside them, in words."""
 
     since: date
     until: date
     lines: Sequence[Line]
-    others: int
+    others: str
+
+
+def refused_words(reason: str, number: int) -> str:
+    """Return how many batches were refused for a reason; of sealed ones each report counts that does not open."""
+    return counted(number, "report") if reason == Kind.SEALED.slug else counted(number, "batch", "batches")
 
 
 def refused_in(store: Store, today: date, query: Query, metric: str | None = None) -> Refused:
@@ -45,11 +57,19 @@ def refused_in(store: Store, today: date, query: Query, metric: str | None = Non
     until = query.until or today
     since = query.since or until - _DAYS
     sums: Counter[tuple[str, str, str]] = Counter()
-    for one, batches in store.refused(metric, since, until).items():
-        sums[one.kind, one.metric, one.version] += batches
+    for one, number in store.refused(metric, since, until).items():
+        sums[one.kind, one.metric, one.version] += number
     ours = {version for _, version in store.registered()} if sums else set()
     lines = [
-        Line(kind, _TITLES.get(kind, kind), name, version, version in ours if version else None, batches)
-        for (kind, name, version), batches in sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+        Line(kind, _TITLES.get(kind, kind), name, version, version in ours if version else None, number)
+        for (kind, name, version), number in sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     ]
-    return Refused(since, until, lines[:_MOST], sum(line.batches for line in lines[_MOST:]))
+    return Refused(since, until, lines[:_MOST], _in_all(lines[_MOST:]))
+
+
+def _in_all(lines: Sequence[Line]) -> str:
+    """Return the sum of lines: batches and sealed reports by themselves."""
+    sealed = sum(line.number for line in lines if line.reason == Kind.SEALED.slug)
+    batches = sum(line.number for line in lines) - sealed
+    told = [refused_words("", batches)] if batches else []
+    return " and ".join([*told, counted(sealed, "sealed report")] if sealed else told)

@@ -15,6 +15,7 @@ from datetime import date, timedelta
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dither_shared import DitherError
+from dither_shared.counted import counted
 
 from ..observability.once_a_minute import OnceAMinute
 from ..observability.prometheus import Prometheus
@@ -112,7 +113,7 @@ class Committer(Generic[U]):
             if self._closed:
                 raise ClosedError("the collector is shutting down")
             if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
-                raise QueueFullError(f"{len(self._waiting)} batches are waiting already")
+                raise QueueFullError(f"{counted(len(self._waiting), 'batch is', 'batches are')} waiting already")
             if self._oldest is None:
                 self._grow_old(now)
             self._waiting.append((upload, then, now))
@@ -191,7 +192,8 @@ class Committer(Generic[U]):
     def _tell(self, batches: int, error: StoreError) -> None:
         """Log what was not committed since the last such line: one a group would fill a disk that is nearly full."""
         if untold := self._lines.add(batches):
-            _log.warning("%d batches were not committed, told at most once a minute: %s", untold, error)
+            uncommitted = counted(untold, "batch was", "batches were")
+            _log.warning("%s not committed, told at most once a minute: %s", uncommitted, error)
 
     def _tend(self) -> None:
         """Do a step of the store's housekeeping; if it fails, try again another time."""

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
 from dither_shared import Batch, Metric, WireError
+from dither_shared.counted import counted
 
 from ..protocol.problems import Kind, Problem
 from ..store import Upload
@@ -66,7 +67,7 @@ class Plain(Posts[Batch]):
         """Return its rows; raise WireError or Problem unless a device could have sent every one."""
         place = place_of(metric, sent.stratum)
         if len(sent.reports) > self._limit * metric.mechanism.row_bytes:
-            raise Problem(Kind.TOO_LARGE, f"reports: more than {self._limit} rows; send several batches")
+            raise Problem(Kind.TOO_LARGE, f"reports: more than {counted(self._limit, 'row')}; send several batches")
         Tally.check(metric.mechanism, sent.reports)
         return Upload(bytes.fromhex(sent.batch), metric, sent.reports, place)
 

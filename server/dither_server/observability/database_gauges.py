@@ -8,10 +8,10 @@ from typing import Protocol
 from prometheus_client.core import GaugeMetricFamily
 
 from ..config.program import VERSION
-from ..store import Condition
-from .kept import Kept
+from ..store import Condition, Disk
+from .kept import Kept, gauge
 
-__all__ = ["Vitals"]
+__all__ = ["Vitals", "of_disk", "of_up"]
 
 
 class _Tells(Protocol):
@@ -28,7 +28,7 @@ class Vitals:
     def families(self) -> Iterator[GaugeMetricFamily]:
         """Yield what Prometheus is told. Of a database that cannot be read it is told that, and no more."""
         known = self._kept.value()
-        yield _gauge("dither_database_up", "Whether the database can be read: 1 or 0.", int(known is not None))
+        yield of_up(known is not None)
         self._engine = self._engine if known is None else known.engine
         info = GaugeMetricFamily(
             "dither_build_info",
@@ -42,14 +42,20 @@ class Vitals:
 
 
 def _families(known: Condition) -> Iterator[GaugeMetricFamily]:
-    yield _gauge("dither_database_bytes", "Size of the database, its write-ahead log included.", known.size)
-    yield _gauge("dither_batch_ids", "Batch ids that are kept, about.", known.ids)
+    yield gauge("dither_database_bytes", "Size of the database, its write-ahead log included.", known.size)
+    yield gauge("dither_batch_ids", "Batch ids that are kept, about.", known.ids)
     if known.wal is not None:
-        yield _gauge("dither_database_wal_bytes", "Size of SQLite's write-ahead log.", known.wal)
-    if known.disk is not None:
-        yield _gauge("dither_disk_free_bytes", "Room that is left on the database's file system.", known.disk.free)
-        yield _gauge("dither_disk_bytes", "Size of the database's file system.", known.disk.size)
+        yield gauge("dither_database_wal_bytes", "Size of SQLite's write-ahead log.", known.wal)
+    yield from of_disk(known.disk)
 
 
-def _gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, about, value=value)
+def of_up(is_up: bool) -> GaugeMetricFamily:
+    """Return whether a database can be read."""
+    return gauge("dither_database_up", "Whether the database can be read: 1 or 0.", is_up)
+
+
+def of_disk(disk: Disk | None) -> Iterator[GaugeMetricFamily]:
+    """Yield the room on a database's disk, if it is on this machine."""
+    if disk is not None:
+        yield gauge("dither_disk_free_bytes", "Room that is left on the database's file system.", disk.free)
+        yield gauge("dither_disk_bytes", "Size of the database's file system.", disk.size)

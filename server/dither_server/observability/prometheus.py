@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import Metric as Family
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 __all__ = ["CONTENT_TYPE", "Prometheus", "ServerNumbers"]
 
@@ -92,11 +93,12 @@ class ServerNumbers:
 
     def _families(self) -> Iterator[Family]:
         everyone = self._registry
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            _forget_the_dead(Path(folder))
             everyone = CollectorRegistry()
             MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
         for family in everyone.collect():
-            yield self._aged(family) if family.name == _OLDEST else family
+            yield self._aged(family) if family.name == _OLDEST else _timeless(family)
 
     def _aged(self, times: Family) -> Family:
         """Return the age of what has waited longest, of the times that each process tells while it lives."""
@@ -169,6 +171,19 @@ class _Told:
     def describe(self) -> Iterable[Family]:
         """Return nothing: names are not compared."""
         return ()
+
+
+def _timeless(family: Family) -> Family:
+    """Return a family without when each of its series began, to the microsecond: that of the first report of all."""
+    family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
+    return family
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """Forget what waited at processes that are gone, which would wait for ever; what they counted stays."""
+    for pid in {file.stem.rpartition("_")[2] for file in folder.glob("gauge_live*_*.db")}:
+        if not _lives(pid):
+            mark_process_dead(int(pid), str(folder))  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 def _lives(pid: str | None) -> bool:

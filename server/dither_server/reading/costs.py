@@ -5,6 +5,7 @@ right to a factor of two or three, for they tell thousands of values from millio
 """
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 
 from ..protocol.problems import Kind, Problem
 from .summaries import summary_of
@@ -29,5 +30,5 @@ def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int
     hint = "ask for fewer days, step=week for a trend, values= or top=50" if steps > 1 else "ask for top=50 or values="
     if steps * fixed > limit:
         hint = "ask for fewer days, or step=week for a trend" if steps > 1 else summary_of(metric).cheaper
-    size = f"{shown:,} values in {steps:,} {'step' if steps == 1 else 'steps'} cost {cost:,}"
+    size = f"{counted(shown, 'value')} in {counted(steps, 'step')} cost {cost:,}"
     raise Problem(Kind.TOO_COSTLY, f"{size}, and estimates_limit is {limit:,}; {hint}")

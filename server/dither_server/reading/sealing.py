@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 from dither_shared.privacy.rounding import rounded_up
 
 from ..analysis.shuffling import amplified
@@ -17,6 +18,11 @@ _CONDITIONS = (
     "(dither-sim shuffle --forged 10% subtracts forged ones)."
 )
 
+_LATE = (
+    "A device may have one report here for each period, and more if some came late: it was offline, or its relay "
+    "waited for others; dither-sim shuffle --own 4 says what four of a batch tell."
+)
+
 _MOST_DELTA = 1e-6
 """The greatest δ that is granted: what holds for ε may fail with this probability. Less for many reports."""
 
@@ -27,8 +33,8 @@ _MOST = 10**9
 def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: int = 1) -> dict[str, Any]:
     """Return what an answer tells of what came sealed: nothing where nothing did.
 
-    With a ``metric``, also what that is worth to a device which reported in each of so many ``periods``: that takes
-    half a second the first time.
+    With a ``metric``, also what that is worth to a device with a report for each of so many ``periods``: that takes a
+    second or two the first time.
     """
     if sealed is None:
         return {}
@@ -39,7 +45,7 @@ def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: i
 def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a page says of the member ``sealed`` of an answer: how many reports, what it is worth, and when."""
     refused = f"; {told['refused']:,} more did not open" if told["refused"] else ""
-    batches = "1 batch" if told["batches"] == 1 else f"{told['batches']:,} batches"
+    batches = counted(told["batches"], "batch", "batches")
     yield (
         f"{told['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the relay "
         f"says, each was shuffled among at least {told['least_total']:,}."
@@ -53,14 +59,18 @@ def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     )
     if worth["periods"] > 1:
         together = f"ε = {rounded_up(worth['together'], 3)} and δ = {rounded_up(worth['together_delta'], 3)}"
-        each += f", and that of {worth['periods']:,} reports, one in each batch, {together}"
+        each += f", and that of {worth['periods']:,} of one device, however they fell into batches, {together}"
     yield f"To whoever sees all reports of a batch and nothing else, for {each}."
+    if worth["late"]:
+        yield _LATE
     yield _CONDITIONS
 
 
 def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
-    """Return the ε of shuffled reports.
+    """Return the ε of shuffled reports: of one, and of one for each period, in whatever batches.
 
+    Nobody can see here in which batches those of a device lie: even without any delay the hour of a relay divides days,
+    so that a batch has those of two.
     n is what the relay says less what did not open, rounded down: so few are ever computed, and none promises too much.
     """
     least = min(max(1, sealed.least_total - sealed.refused), _MOST)
@@ -69,7 +79,8 @@ def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
     found = amplified(metric.mechanism, among, delta)
     if found.reason is not None:
         return {"none": found.reason}
-    together, lost = found.after(periods)
+    all_own = amplified(metric.mechanism, among, delta, own=periods)
     worth = {"reports": among, "delta": delta, "epsilon": found.best, "any_law": found.generic}
     bound = {} if found.blanket is None else {"this_law": found.blanket}
-    return worth | bound | {"periods": periods, "together": together, "together_delta": lost}
+    together = {"together": all_own.best, "together_delta": all_own.lost}
+    return worth | bound | {"periods": periods} | together | {"late": metric.period != "once"}

@@ -5,7 +5,7 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 """
 
 from .backup import back_up, restore
-from .condition import Condition
+from .condition import Condition, Disk
 from .counting.uploads import Outcome, Sealing, Upload
 from .engine import database_file
 from .errors import StoreError, UnmadeError
@@ -19,6 +19,7 @@ from .url import database_url, without_password
 __all__ = [
     "Basis",
     "Condition",
+    "Disk",
     "Outcome",
     "Refusal",
     "Sealed",

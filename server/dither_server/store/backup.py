@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dither_shared import ParameterError
 
-from .engine import open_engine, sqlite_path
+from .engine import make_private, open_engine, sqlite_path
 from .errors import StoreError
 from .migrate import require_known
 
@@ -68,6 +68,7 @@ def restore(url: str, source: Path, *, overwrite: bool = False) -> str:
         raise ParameterError(str(target), "is there already; --overwrite replaces all that is in it")
     with _told(source), closing(_connect(source, "ro")) as backup:
         schema = _checked(backup, source)
+        make_private(target)
         try:
             with _told(target), closing(_connect(target, "rwc")) as database:
                 _take_alone(database, target)

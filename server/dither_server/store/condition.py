@@ -10,7 +10,7 @@ from .batch_ids.filters import ids_of_filter
 from .engine import sqlite_path
 from .tables.schema import BATCH_DAYS, BATCH_FILTERS, BATCHES, JOURNAL
 
-__all__ = ["Condition", "Disk", "condition_of"]
+__all__ = ["Condition", "Disk", "condition_of", "disk_of"]
 
 _RECORD = 32
 """Bytes of an id in the journal, with its digest."""
@@ -48,8 +48,13 @@ def condition_of(connection: sa.Connection) -> Condition:
         return Condition(f"postgresql {version.partition(' ')[0]}", int(size), None, ids, None)
     version = str(connection.scalar(sa.select(sa.func.sqlite_version())))
     wal = _bytes(path.with_name(path.name + "-wal"))
-    usage = shutil.disk_usage(path.parent)
-    return Condition(f"sqlite {version}", _bytes(path) + wal, wal, ids, Disk(usage.free, usage.total))
+    return Condition(f"sqlite {version}", _bytes(path) + wal, wal, ids, disk_of(path))
+
+
+def disk_of(path: Path) -> Disk:
+    """Return the file system of a file. Raises OSError."""
+    usage = shutil.disk_usage(path.absolute().parent)
+    return Disk(usage.free, usage.total)
 
 
 def _ids(connection: sa.Connection) -> int:

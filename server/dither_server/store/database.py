@@ -9,12 +9,19 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError
 
-from .engine import WRITE, open_engine, sqlite_path
+from .condition import Disk, disk_of
+from .engine import WRITE, make_private, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
 from .migrate import COLLECTOR, Schema, migrate, require_current
 
 __all__ = ["Database"]
+
+_ROOM = 1 << 22
+"""Bytes that must be free for a write to be counted on: a few commits, and what SQLite writes beside them."""
+
+_WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_current()"}
+"""What a transaction does to be written, and changes nothing."""
 
 
 class Database:
@@ -35,10 +42,19 @@ class Database:
         URL that cannot be used, StoreError for a database that cannot.
         """
         self._schema = schema
+        self._failed = False
         self._engine = open_engine(
-            url, create, lock_wait, read_only=read_only, maker=schema.maker, pragmas=schema.pragmas
+            url,
+            create,
+            lock_wait,
+            read_only=read_only,
+            maker=schema.maker,
+            pragmas=schema.pragmas,
+            tables=(schema.table.name, schema.apart),
         )
         path = sqlite_path(self._engine)
+        if create and path is not None:
+            make_private(path)
         taken = f"locked by another {schema.maker}'s commit"
         self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"), taken=taken)
         self._lock_wait = lock_wait
@@ -69,6 +85,28 @@ class Database:
         """Raise StoreError if the database cannot be read."""
         with self._transaction() as connection:
             connection.execute(sa.select(sa.literal(1)).select_from(self._schema.table).limit(1))
+
+    def require_writable(self) -> None:
+        """Raise StoreError if nothing can be written, or soon nothing.
+
+        Only after a write that failed is one tried: whoever asks so often makes no work for the disk.
+        """
+        self.ping()
+        disk = self.disk()
+        if disk is not None and disk.free < _ROOM:
+            raise StoreError(f"database: {disk.free:,} bytes are left on its disk")
+        if self._failed:
+            with self._transaction(write=True) as connection:
+                connection.exec_driver_sql(_WRITES[self._engine.dialect.name])
+            self._failed = False
+
+    def disk(self) -> Disk | None:
+        """Return the file system that the database is on, or None if it is on another machine. Raises StoreError."""
+        path = sqlite_path(self._engine)
+        try:
+            return None if path is None else disk_of(path)
+        except OSError as error:
+            raise StoreError(f"database: its disk cannot be looked at ({error.strerror})") from None
 
     def schema(self) -> str:
         """Return the schema that the tables have, which is that of this program."""
@@ -110,4 +148,5 @@ class Database:
         except IntegrityError as error:
             raise RacedError(message_of(error)) from error
         except SQLAlchemyError as error:
+            self._failed = self._failed or write
             raise StoreError(message_of(error)) from error

@@ -1,8 +1,11 @@
 """Open durable connections: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
 
+import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
+from stat import S_IFDIR, S_IFMT, S_IFREG
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,10 +13,10 @@ from sqlalchemy.exc import ArgumentError
 
 from dither_shared import ParameterError
 
-from .errors import UnmadeError
+from .errors import StoreError, UnmadeError
 from .url import database_url
 
-__all__ = ["WRITE", "database_file", "open_engine", "sqlite_path"]
+__all__ = ["WRITE", "database_file", "make_private", "open_engine", "sqlite_path"]
 
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
@@ -29,11 +32,13 @@ def open_engine(
     read_only: bool = False,
     maker: str = "collector",
     pragmas: Sequence[str] = (),
+    tables: Collection[str] = (),
 ) -> sa.Engine:
     """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet.
 
     Through one that is ``read_only`` nothing changes, not even what is beside the file. ``maker`` is the program that
-    makes the database, and ``pragmas`` are what else to set on connections of SQLite.
+    makes the database, and ``pragmas`` are what else to set on connections of SQLite. A file of SQLite that holds
+    tables, but none of ``tables``, is another program's: to connect raises StoreError, and changes nothing of it.
     """
     parsed = database_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -49,7 +54,7 @@ def open_engine(
     except ImportError as error:
         raise ParameterError("db", f"the database's driver is not installed ({error})") from None
     if is_sqlite:
-        _speak_sqlite(engine, () if read_only else (*pragmas, *_DURABLE))
+        _speak_sqlite(engine, () if read_only else (*pragmas, *_DURABLE), tables)
     else:
         _speak_postgresql(engine, read_only)
     return engine
@@ -68,13 +73,32 @@ def database_file(url: str) -> Path | None:
     return Path(str(parsed.database)) if parsed.get_backend_name() == "sqlite" else None
 
 
+def make_private(path: Path) -> None:
+    """Make a file that nobody else may read, if there is none; SQLite gives what it puts beside it the same mode.
+
+    Whatever fails here, SQLite is told of next, and tells it.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
 def _check_file(path: str, create: bool, maker: str) -> None:
-    if Path(path).is_dir():
+    try:
+        there = S_IFMT(Path(path).stat().st_mode)
+    except PermissionError:
+        raise ParameterError("db", f"{path} cannot be reached: this user may not enter its folder") from None
+    except (OSError, ValueError):
+        there = 0
+    if there == S_IFDIR:
         raise ParameterError("db", f"{path} is a folder; name a file in it")
-    if not create and not Path(path).is_file():
+    if not create and there != S_IFREG:
         raise UnmadeError("db", f"{path} does not exist; a {maker} has not run on it yet")
     if create and not Path(path).absolute().parent.is_dir():
         raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
+    if there and not os.access(path, os.R_OK):
+        raise ParameterError("db", f"this user may not read {path}; run as the one whose it is")
+    if there and create and not os.access(path, os.W_OK):
+        raise ParameterError("db", f"this user may not write {path}; run as the one whose it is")
 
 
 def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
@@ -89,12 +113,26 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=lock_wait, check_same_thread=False)
 
 
-def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str]) -> None:
+def _require_ours(connection: Any, path: str | None, tables: Collection[str]) -> None:
+    """Raise StoreError for a file that is no database, or another program's. Only reads: pragmas would change it."""
+    right = "name the file of a collector or relay, or one that does not exist yet"
+    try:
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise StoreError(f"database: {path} is not a database of SQLite, or its head is damaged; {right}") from None
+    if found and tables and found.isdisjoint(tables):
+        raise StoreError(f"database: {path} is another program's, and holds no dither tables; {right}")
+
+
+def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str], tables: Collection[str]) -> None:
     """Make SQLite durable, and let transactions begin where we say, not where its Python driver guesses."""
 
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: object) -> None:
         connection.isolation_level = None
+        _require_ours(connection, engine.url.database, tables)
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()
 

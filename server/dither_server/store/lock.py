@@ -51,7 +51,9 @@ class FileLock:
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise StoreError(f"{self._guards}: its lock file cannot be opened ({error.strerror})") from None
+                raise StoreError(
+                    f"{self._guards}: its lock file {self._path} cannot be opened ({error.strerror})"
+                ) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

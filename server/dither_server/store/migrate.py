@@ -63,7 +63,9 @@ def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
 def require_current(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
     """Raise ParameterError unless the tables are there, as this program knows them."""
     if not sa.inspect(connection).has_table(schema.table.name):
-        raise UnmadeError("db", f"holds no dither tables; a {schema.maker} has not run on it yet")
+        raise UnmadeError(
+            "db", f"{connection.engine.url.database} holds no dither tables; a {schema.maker} has not run on it yet"
+        )
     found = _revision(connection, schema)
     require_known(found, schema=schema)
     if found != schema.head:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 
 from ..tally.retention import Retention
 from . import Store, StoreError
@@ -131,5 +132,5 @@ class Housekeeper:
                     return
                 removal.carry_out(store)
                 if removal.version:
-                    removed = (len(removal.days), name, removal.version, removal.days[0], removal.days[-1])
-                    _log.info("retention: removed %d days of %s %s, %s to %s", *removed)
+                    days, ends = counted(len(removal.days), "day"), (removal.days[0], removal.days[-1])
+                    _log.info("retention: removed %s of %s %s, %s to %s", days, name, removal.version, *ends)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Shape, WireError
+from dither_shared.counted import counted
 from dither_shared.rows import RowFormat
 
 from .arrays import Counts
@@ -59,7 +60,8 @@ def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:
     """
     row = mechanism.row_format
     if len(rows) % row.row_bytes:
-        raise WireError(f"reports: {len(rows)} bytes are not a whole number of rows of {row.row_bytes} bytes")
+        size = counted(len(rows), "byte is", "bytes are")
+        raise WireError(f"reports: {size} not a whole number of rows of {counted(row.row_bytes, 'byte')}")
     table = np.frombuffer(rows, dtype=np.uint8).reshape(-1, row.row_bytes)
     cohorts, payloads = _big_endian(table[:, : row.cohort_bytes]), table[:, row.cohort_bytes :]
     if (cohorts >= row.cohorts).any():

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Self
 
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 
 __all__ = ["ALL", "Retention"]
 
@@ -40,7 +41,7 @@ class Retention:
         return None if days is None else today - timedelta(days=days)
 
     def __str__(self) -> str:
-        return ", ".join(f"{days} days" if name == ALL else f"{name} = {days} days" for name, days in self.days)
+        return ", ".join(f"{name} = " * (name != ALL) + counted(days, "day") for name, days in self.days)
 
 
 def _parts(given: object, source: str) -> Iterator[tuple[str, object]]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..counted import counted
 from ..errors import ParameterError
 from ..mechanism import LISTED, Items, Mechanism
 from . import MECHANISMS
@@ -107,7 +108,8 @@ def _best(
     shortest = min(ranked, key=lambda candidate: candidate.mechanism.row_bytes).mechanism
     raise ParameterError(
         "report_budget",
-        f"{budget} byte(s) hold no report over {size} values; {shortest.name} takes {shortest.row_bytes}",
+        f"{counted(budget, 'byte holds', 'bytes hold')} no report over {size} values; "
+        f"{shortest.name} takes {shortest.row_bytes}",
     )
 
 

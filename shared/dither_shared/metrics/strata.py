@@ -70,8 +70,8 @@ class Strata:
             raise ParameterError("strata", "an attribute is named twice")
         cells = prod(len(one.values) for one in attributes)
         if cells > MOST_CELLS:
-            counted = " x ".join(str(len(one.values)) for one in attributes)
-            what = f"{counted} = {cells} cells" if len(attributes) > 1 else f"{cells} values"
+            product = " x ".join(str(len(one.values)) for one in attributes)
+            what = f"{product} = {cells} cells" if len(attributes) > 1 else f"{cells} values"
             raise ParameterError("strata", f'{what}, "{OTHER}" included; at most {MOST_CELLS}: list fewer values')
         if (longest := sum(max(map(len, one.values)) + 1 for one in attributes) - 1) > LONGEST_STRATUM:
             raise ParameterError(

@@ -12,16 +12,27 @@ Nothing is below the truth. δ_C falls with C, for to add a fair token is to pro
 cut into blocks, each of which takes the δ_C of its least C; C itself is replaced by a law that is nowhere above it;
 the lower tail counts as if C were 0. What floats round is covered by a millionth of δ.
 
+Several reports of one device, each drawn afresh, are changed one after the other (group privacy; Dwork and Roth 2014,
+theorem 2.2, with δ): if one is (ε, δ)-private, then ``own`` of them are together
+
+    (own ε, δ (1 + e^ε + ... + e^((own-1)ε)))-private,
+
+and no less so if they lie in several batches: there the ε add to the same, and the δ to no more. For two reports of one
+batch that bound is attained. They do not compose as reports of two batches do, which would be less: a test has the
+counterexample.
+
 The refined theorem of 2023 (arXiv 2208.04591, before its erratum) and the variation ratio (arXiv 2304.05007) promise
 more, and are false for randomized response of three answers and more.
 """
 
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
 from ..errors import ParameterError
+from ..primitives.probability import float_above
 from .binomial import tail_fraction
 
 __all__ = [
@@ -31,6 +42,8 @@ __all__ = [
     "clone_blocks",
     "generic_delta",
     "generic_epsilon",
+    "group_delta",
+    "group_epsilon",
     "least_epsilon",
 ]
 
@@ -49,16 +62,21 @@ _WIDE, _LEFT_OUT = 13, 1e-30
 """Standard deviations, and as many counts above, that are cut into blocks; less is left below (Chernoff)."""
 
 
-def generic_epsilon(epsilon: float, reports: int, delta: float) -> float:
+MOST_OWN = 10**6
+"""Reports of one device that are looked at together, at most."""
+
+
+def generic_epsilon(epsilon: float, reports: int, delta: float, own: int = 1) -> float:
     """Return an ε for which any mechanism of privacy loss ``epsilon`` is (ε, ``delta``)-private among ``reports``.
 
-    ``reports`` are honest ones, that in question among them. Never above ``epsilon``; 0 where ``delta`` is more than
-    the total variation. Raises ParameterError as ``checked_shuffle`` does.
+    ``reports`` are the honest ones of a batch, those in question among them. It holds for all of ``own`` reports of one
+    device together, in one batch or in several of as many reports. Never above ``own`` times ``epsilon``; 0 where
+    ``delta`` is more than the total variation. Raises ParameterError as ``checked_shuffle`` does.
     """
-    checked_shuffle(epsilon, reports, delta)
+    checked_shuffle(epsilon, reports, delta, own)
     clones = max(1.0, (reports - 1) * math.exp(-epsilon))
     guess = math.tanh(epsilon / 2) * 2 * math.sqrt(-2 * math.log(delta) / clones)
-    return least_epsilon(lambda loss: generic_delta(epsilon, reports, loss), epsilon, delta, guess)
+    return group_epsilon(lambda loss: generic_delta(epsilon, reports, loss), epsilon, delta, guess, own)
 
 
 def generic_delta(epsilon: float, reports: int, after: float) -> float:
@@ -74,6 +92,31 @@ def generic_delta(epsilon: float, reports: int, after: float) -> float:
     for clones, mass in clone_blocks(reports - 1, epsilon):
         total += mass * _of_clones(clones, gain, more, bar)
     return min(1.0, MARGIN * total)
+
+
+def group_delta(delta: float, epsilon: float, own: int) -> float:
+    """Return δ (1 + e^ε + ... + e^((own-1)ε)): that of ``own`` reports, of which one is (ε, δ)-private; maybe above 1.
+
+    By group privacy they are then together (own ε, this)-private.
+    """
+    if own == 1 or not delta or not epsilon:
+        return own * delta
+    if own * epsilon > _HUGE:
+        return math.inf
+    return delta * (math.expm1(own * epsilon) / math.expm1(epsilon)) * MARGIN
+
+
+_HUGE = 700.0
+"""The exponential function of more is no float."""
+
+
+def group_epsilon(delta_of: Callable[[float], float], most: float, delta: float, guess: float, own: int) -> float:
+    """Return an ε of ``own`` reports with ``delta``, by the δ of one report: ``own`` times that of one, rounded up.
+
+    The other arguments are as of ``least_epsilon``.
+    """
+    one = least_epsilon(lambda loss: group_delta(delta_of(loss), loss, own), most, delta, guess)
+    return float_above(own * Fraction(one))
 
 
 def least_epsilon(delta_of: Callable[[float], float], most: float, delta: float, guess: float) -> float:
@@ -121,8 +164,10 @@ _STEEP, _STUCK = 60.0, 4
 """Beyond a δ so many times too small, in logarithms, or after so many steps on one side, an interval is halved."""
 
 
-def checked_shuffle(epsilon: float, reports: int, delta: float) -> None:
+def checked_shuffle(epsilon: float, reports: int, delta: float, own: int = 1) -> None:
     """Raise ParameterError for a loss that is not positive and finite, no reports or too many, or an impossible δ."""
+    if not 1 <= own <= MOST_OWN:
+        raise ParameterError("own", f"{own} reports of one device; there must be from 1 to {MOST_OWN:,}")
     if not 0 < epsilon < math.inf:
         raise ParameterError("epsilon", f"{epsilon!r} is not a positive number")
     if not 1 <= reports <= MOST_REPORTS:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import numpy as np
 
 from dither_shared import Mechanism, Metric, ParameterError, parse_metrics
+from dither_shared.counted import counted
 
 from ..output.files import write_bytes
 from ..users.populations import Floats, Population
@@ -84,14 +85,14 @@ def require_known(address: str, metrics: Sequence[Metric]) -> None:
     if not lacking:
         return
     listed = [
-        f"  {metric.name}: {metric.mechanism.name}, {len(metric.labels):,} values, version {metric.version}"
+        f"  {metric.name}: {metric.mechanism.name}, {counted(len(metric.labels), 'value')}, version {metric.version}"
         for metric in lacking[:_NAMED]
     ]
     listed += [f"  and {len(lacking) - _NAMED:,} more"] if len(lacking) > _NAMED else []
     raise CollectorError(
-        f"the collector at {collector.url} does not collect {len(lacking)} of the {len(metrics)} metrics asked for, "
-        "or in another version:\n" + "\n".join(listed) + "\nRun this again with --definitions lab.toml instead of "
-        "--collector, and start a collector with that file; or give --collector auto."
+        f"the collector at {collector.url} does not collect {len(lacking)} of {counted(len(metrics), 'metric')} "
+        "asked for, or in another version:\n" + "\n".join(listed) + "\nRun this again with --definitions lab.toml in "
+        "place of --collector, and start a collector with that file; or give --collector auto."
     )
 
 
@@ -129,7 +130,9 @@ def collected(
     url = (collector := Access.at(address)).url
     before = fetch_estimate(collector, metric.name)
     if before["reports"]:
-        raise CollectorError(f"{metric.name} at {url} has {before['reports']:,} reports; a trial begins with none")
+        raise CollectorError(
+            f"{metric.name} at {url} has {counted(before['reports'], 'report')}; a trial begins with none"
+        )
     people = (
         {metric.name: label}
         for label, count in zip(population.labels, population.counts.tolist(), strict=True)
@@ -138,7 +141,7 @@ def collected(
     delivered = send_all({metric.name: metric}, url, people)
     answer = fetch_estimate(collector, metric.name, confidence)
     if not delivered or answer["reports"] != population.users:
-        raise CollectorError(f"{answer['reports']:,} reports of {population.users:,} were counted at {url}")
+        raise CollectorError(f"{counted(answer['reports'], 'report')} of {population.users:,} came to {url}")
     columns = {name: np.array([row[name] for row in answer["values"]], dtype=np.float64) for name in _COLUMNS}
     return Collected(*columns.values())
 

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,12 @@ __all__ = [
 ]
 
 _GRID = "0.25:4:10"
+
+_MOST = 1000
+"""The most numbers of LOW:HIGH:COUNT."""
+
+_THOUSANDS = re.compile(r"\d{1,3}(\.\d{3})+")
+"""A number with points where German, French or Spanish readers set thousands apart."""
 
 
 class Commands(LazyGroup):
@@ -67,9 +73,13 @@ def with_options(command: Callable[..., None], options: Iterable[Callable[..., A
 
 
 def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """Read a number of users, also as 1e9 or 10^9: an option's callback."""
+    """Read a number of users, also as 1e9 or 10^9: an option's callback. 5.000 is refused, for many read it as 5000."""
     if text is None:
         return None
+    if _THOUSANDS.fullmatch(text):
+        whole = text.replace(".", "")
+        problem = f"{text!r} is not clear, for many set thousands apart by a point; write {whole} or {int(whole):_}"
+        raise click.BadParameter(problem, param=parameter)
     power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text)
     try:
         number = float(power[1]) ** int(power[2]) if power else float(text)
@@ -82,9 +92,20 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 
 
 def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
-    """Read one or more numbers of users, with commas between them: an option's callback."""
-    found = (users_of(context, parameter, part) for part in (text.split(",") if text is not None else ()))
-    return tuple(dict.fromkeys(users for users in found if users is not None))
+    """Read one or more numbers of users, with commas between them, or LOW:HIGH:COUNT: an option's callback.
+
+    The latter is as of ε: so many, equally far apart on a log scale, rounded to whole users.
+    """
+    ends, colon, count = (text or "").rpartition(":")
+    parts = ends.split(":") if colon else (text.split(",") if text is not None else ())
+    found = tuple(users for part in parts if (users := users_of(context, parameter, part)) is not None)
+    if not colon:
+        return tuple(dict.fromkeys(found))
+    many = int(count) if count.isdecimal() else 0
+    if len(found) != 2 or not found[0] < found[1] or not 2 <= many <= _MOST:
+        problem = f"{text!r} is not LOW:HIGH:COUNT, such as 1e3:1e6:4, with up to {_MOST:,} numbers of users"
+        raise click.BadParameter(problem, param=parameter)
+    return tuple(dict.fromkeys(map(round, _spaced(*found, many))))
 
 
 def sizes_of(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
@@ -161,10 +182,16 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
     if text != "grid" and ":" not in text:
         return tuple(dict.fromkeys(float(part) for part in text.split(",")))
     low, high, count = _GRID.split(":") if text == "grid" else text.split(":")
-    first, last, steps = float(low), float(high), int(count) - 1
-    if not 0 < first < last < math.inf or not 1 <= steps < 1000:
+    first, last, many = float(low), float(high), int(count)
+    if not 0 < first < last < math.inf or not 2 <= many <= _MOST:
         return ()
-    return tuple(float(f"{first * (last / first) ** (place / steps):.4g}") for place in range(steps + 1))
+    return tuple(float(f"{one:.4g}") for one in _spaced(first, last, many))
+
+
+def _spaced(first: float, last: float, many: int) -> Iterator[float]:
+    """Yield so many numbers, equally far apart on a log scale."""
+    for place in range(many):
+        yield first * (last / first) ** (place / (many - 1))
 
 
 def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:

@@ -47,7 +47,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
     reader.start()
     write_whole(pipe, b"one\n")
-    reader.join(10)
+    reader.join(60)
     assert found == [b"one\n"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

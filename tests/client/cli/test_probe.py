@@ -16,6 +16,7 @@ from dither import __main__ as program
 from dither.cli import probe
 from dither.cli.http_get import connect
 from dither.reporting.bodies.sealing import sealer
+from ports import kept_port
 
 KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'
 CLOSED = '{"collector": "dither", "reports": "accepted", "token": "needed"}'
@@ -119,9 +120,8 @@ def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_port_at_which_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    assert found(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
+    with kept_port() as port:
+        assert found(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
 
 
 @pytest.fixture

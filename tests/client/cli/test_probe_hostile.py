@@ -44,6 +44,7 @@ POURS = {
 @pytest.mark.parametrize("what", POURS)
 def test_an_endless_answer_is_not_read_to_its_end(what: str) -> None:
     with listening(POURS[what]) as port:
+        found(f"http://127.0.0.1:{port}")  # which loads what is loaded once
         tracemalloc.start()
         try:
             finding = found(f"http://127.0.0.1:{port}")[-1]
@@ -51,7 +52,7 @@ def test_an_endless_answer_is_not_read_to_its_end(what: str) -> None:
         finally:
             tracemalloc.stop()
     assert (finding.step, finding.result) == ("collector", "failed")
-    assert peak < 1_000_000
+    assert peak < 1_250_000, "64 KiB in chunks of a byte take 1.12 MB in Python 3.14; all that is sent takes 1.5 MB"
 
 
 def dripping(connection: socket.socket) -> None:
@@ -93,7 +94,7 @@ def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatc
 
 def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     never = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(20) and [])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(60) and [])
     with pytest.raises(TimeoutError):
         http_get.resolve("example.org", 443, Deadline(0.05))
     never.set()

@@ -67,7 +67,7 @@ def test_control_c_ends_an_audit_and_leaves_the_terminal_as_it_was() -> None:
                 shown += os.read(ours, 1000)
             except OSError:  # the other end is closed
                 break
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     os.close(ours)
     assert shown.startswith(b"\raudit of rappor (1 of 1): 0%")
     assert shown.endswith(b" \r")

@@ -1,6 +1,7 @@
 """Consent is to what was shown: by whom it may be overruled, and what it does not cover."""
 
 import dataclasses
+import os
 import sys
 from collections.abc import Mapping
 from datetime import date
@@ -77,14 +78,13 @@ def test_a_machine_has_nothing_to_answer_unless_it_is_asked_to(
 def test_under_pytest_a_client_is_off_unless_it_is_given_surroundings(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("DITHER", "DO_NOT_TRACK", "CI", "PYTEST_CURRENT_TEST"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.environ", {})  # which may be that of a machine that builds
     client = make(environ=None)
     assert client.status().mode == "off"
     assert client.status().decided_by.startswith("pytest is running")
-    monkeypatch.setenv("DITHER", "on")
+    os.environ["DITHER"] = "on"
     assert client.status().mode == "on"
-    monkeypatch.delenv("DITHER")
+    del os.environ["DITHER"]
     monkeypatch.delitem(sys.modules, "pytest")
     assert client.status().mode == "on"
     assert "the user's choice" in client.status().decided_by
@@ -213,7 +213,7 @@ def test_what_is_over_is_asked_no_more(make: Make, calendar: Calendar) -> None:
     assert (client.status().queued, client.status().withheld) == (1, 1)
     assert states(client) == {"theme": "expired"}
     assert (client.pending(), "theme" in client.consent_text()) == ([], False)
-    assert client.flush(5), "what was agreed to in time is still delivered"
+    assert client.flush(60), "what was agreed to in time is still delivered"
     dithered = make(metrics=ending, mode=None, environ={"DITHER": "on"})
     dithered.record("theme", "dark")
     assert dithered.preview() == []

@@ -82,7 +82,7 @@ def test_local_reports_are_not_sent_even_if_the_environment_turns_the_client_on(
     sent = Script()
     client = make(folder, mode=None, transport=sent, environ={"DITHER": "on"})
     client.record("theme", "dark")
-    assert client.flush(5)
+    assert client.flush(60)
     assert len(sent.bodies) == 1
     assert client.status().shown == 1
 
@@ -95,7 +95,7 @@ def test_withdrawn_consent_drops_what_waits(make: Make, folder: Path) -> None:
     assert client.status().queued == 0
     sent.down = False
     client.consent("on")
-    assert client.flush(5)
+    assert client.flush(60)
     assert sent.bodies == []
     assert client.status().dropped == 1
 

@@ -1,6 +1,7 @@
 """Caps and the change budget: what is used up is not spent again, and silence tells nothing of a value."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,23 @@ def test_a_metric_without_permanent_draws_stops_at_its_cap(make: Make, state: St
     assert len(rows(client, "mobile")) == 3
     assert len(rows(client, "theme")) == 6
     assert spent(client, "mobile") <= 3.0
+
+
+@pytest.mark.parametrize(("cap", "lifetime_cap"), [(2.0, math.inf), (None, 2.0)])
+def test_the_status_says_that_a_cap_is_reached(
+    make: Make, state: State, calendar: Calendar, cap: float | None, lifetime_cap: float
+) -> None:
+    """As the client for JavaScript does: by the same word, from the first period that gets no report."""
+    client = make(state, metrics={"mobile": dataclasses.replace(MOBILE, cap=cap)}, lifetime_cap=lifetime_cap)
+    states = []
+    for _ in range(4):
+        client.record("mobile", True)
+        states.append(client.status().metrics[0].state)
+        calendar.pass_days(1)
+    assert states == ["collected", "collected", "spent", "spent"]
+    assert len(rows(client, "mobile")) == 2
+    client.consent("off")
+    assert client.status().metrics[0].state == "off"
 
 
 def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(

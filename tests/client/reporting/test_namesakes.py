@@ -128,7 +128,7 @@ def test_a_note_that_can_neither_be_read_nor_made_does_no_harm(make: Make, folde
     (folder / "versions").mkdir() if kind == "a folder" else (folder / "versions").symlink_to("/dev/zero")
     client = started(make, folder, OURS)
     client.record("mobile", True)
-    assert client.flush(5)
+    assert client.flush(60)
     assert client.status().trouble == {}
 
 

@@ -150,10 +150,10 @@ def test_nothing_is_sent_before_it_is_durable(make: Make, folder: Path, monkeypa
     client = make(folder, transport=sent)
     client.record("mobile", True)
     monkeypatch.setattr("os.fsync", no_fsync)
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert sent.bodies == []
     monkeypatch.undo()
-    assert client.flush(5)
+    assert client.flush(60)
     assert len(sent.bodies) == 1
 
 

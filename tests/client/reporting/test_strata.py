@@ -68,7 +68,7 @@ def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar:
     second.record("theme", "light", platform="macos")
     assert second.preview() == body
     assert second.status().ignored == 1, "one report a period, whatever the stratum"
-    assert second.flush(5)
+    assert second.flush(60)
     assert set(script.bodies) == set(body)
 
 

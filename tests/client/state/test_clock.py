@@ -88,7 +88,7 @@ DAYS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(DAYS, st.booleans()), max_size=60))
 def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
     device = Device()
@@ -97,7 +97,7 @@ def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
     device.check()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(-40, 40), max_size=80))
 def test_any_walk_of_small_steps(steps: list[int]) -> None:
     device, day = Device(), TODAY + 100
@@ -107,7 +107,7 @@ def test_any_walk_of_small_steps(steps: list[int]) -> None:
     device.check()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(DAYS, max_size=15), st.integers(WRITTEN, WRITTEN + 5000))
 def test_a_clock_that_is_right_at_last_is_heard(walk: list[int], right: int) -> None:
     """Days of corrections that are still to come, one after the other, are the longest that it can take."""
@@ -213,7 +213,7 @@ def test_a_report_of_the_future_is_dropped_and_never_sent(make: Make, state: Sta
     calendar.pass_days(-1)
     assert client.status().queued == 1, "tomorrow is nearer than some time zones"
     calendar.pass_days(-1)
-    assert client.flush(5)
+    assert client.flush(60)
     assert sent.bodies == []
     assert (client.status().queued, client.status().dropped) == (0, 1)
     assert list(client.status().trouble.values()) == [1, 1]
@@ -241,7 +241,7 @@ def test_what_was_disabled_or_held_by_a_clock_ahead_ends_as_it_would_have(
     calendar.pass_days(YEARS)
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)
-    client.flush(5)
+    client.flush(60)
     client.record("theme", "dark")
     journal = folder / "journal"
     broken = bytearray(journal.read_bytes())

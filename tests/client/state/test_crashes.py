@@ -48,7 +48,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
             )  # so that it is written anew before the first upload
         client.record(name, "true")
         write(told, b"r")
-    client.flush(10)
+    client.flush(60)
     for body in sent.bodies:
         write(told, b"s" + body.split(b'"')[3])
     os._exit(0)

@@ -25,7 +25,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
             client.record(name, "true")
         calendar.pass_days(1)
         if not client.status().sent:
-            assert client.flush(10)
+            assert client.flush(60)
     calendar.pass_days(-1)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -83,6 +83,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
         healthy = client.status().queued > len(bodies)
         assert healthy or client.status().trouble
         calendar.pass_days(-1)
+        client.close()  # there are hundreds, and each keeps its journal open
 
 
 def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
@@ -123,6 +124,7 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
         assert client.status().queued == waiting
         assert client.status().trouble
         assert (folder / "secret").read_bytes() == broken
+        client.close()
 
 
 @pytest.mark.parametrize("environ", [{}, {"DITHER": "on"}])

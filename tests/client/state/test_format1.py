@@ -51,7 +51,7 @@ def test_an_app_may_begin_to_seal_with_the_update(
     assert client.status().mode == "on"
     assert spending(stored(folder)) == spending(before)
     dropped = client.status().dropped
-    client.flush(5)
+    client.flush(60)
     assert (script.bodies, client.status().dropped - dropped) == ([], len(waiting(before)))
     for asked in METRICS:
         client.record(asked, "true")
@@ -159,7 +159,7 @@ def test_a_client_that_does_not_know_the_metrics_reads_and_changes_nothing(
     sent = Script()
     client = make(folder, metrics={}, mode=None, transport=sent)
     assert client.preview() == waiting(stored(folder))
-    assert client.flush(5) is False
+    assert client.flush(60) is False
     assert sent.bodies == []
     assert client.status().queued == len(client.preview())
     assert before == {name: (folder / name).read_bytes() for name in FILES}

@@ -96,6 +96,7 @@ def test_any_damage_to_a_journal_of_format_1_costs_at_most_reports(
             isinstance(record, FormerDebit) for record in stored(folder)
         )
         assert len(client.preview()) <= len(lines)
+        client.close()
 
 
 @needs_fork

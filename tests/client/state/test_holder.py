@@ -66,9 +66,9 @@ def test_a_flush_says_yes_only_if_the_state_can_be_read(
     client.record("theme", "dark")
     process.kill()
     process.wait()
-    assert not client.flush(5), "an answer was lost meanwhile"
+    assert not client.flush(60), "an answer was lost meanwhile"
     assert client.status().queued == 0
-    assert client.flush(5)
+    assert client.flush(60)
 
 
 @pytest.mark.parametrize("damage", ["a folder", "no journal", "an unknown format"])
@@ -94,8 +94,8 @@ def test_a_flush_says_no_if_an_answer_could_not_be_kept(
         patch.setattr("dither.state.folder.os.write", lambda *_: 0)
         client.record("mobile", True)
     client.record("nothing", 1)
-    assert not client.flush(5)
-    assert client.flush(5), "which was said once"
+    assert not client.flush(60)
+    assert client.flush(60), "which was said once"
 
 
 def test_who_keeps_all_others_from_sending_is_told(
@@ -130,7 +130,7 @@ def test_who_keeps_all_others_from_sending_is_told(
     assert not client.flush(0)
     process.send_signal(signal.SIGCONT)
     process.wait()
-    assert client.flush(5)
+    assert client.flush(60)
     assert client.status().held_up == ""
     assert len(script.bodies) == 1
 
@@ -161,7 +161,7 @@ def test_a_signature_that_says_little_or_nonsense(
 def test_an_upload_that_ended_long_ago_holds_nobody_up(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
-    assert client.flush(5)
+    assert client.flush(60)
     long_ago(folder)
     assert client.status().held_up == ""
     (folder / "sending").unlink()

@@ -1,5 +1,6 @@
 """An exception may come out of the host's signal handler between any two steps: it leaves nothing held or unpaid."""
 
+import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -42,6 +43,9 @@ class Interrupt:
 def interrupted(number: int, work: Callable[[], object], *, opcodes: bool) -> KeyboardInterrupt | None:
     """Return the exception that was raised before a step, with the frames that it went through; None at the end."""
     before, interrupt = sys.gettrace(), Interrupt(number, opcodes=opcodes)
+    here = inspect.currentframe()
+    assert here is not None
+    here.f_trace_opcodes = opcodes  # or Python 3.12.1 tells of byte codes only from the second settrace on
     sys.settrace(interrupt)
     try:
         work()

@@ -9,6 +9,7 @@ import pytest
 
 import dither
 from client.devices import Calendar, Make, compact, parts_on
+from client.state.open_files import as_on_windows
 from dither.state.filelock import FileLock
 from dither.state.folder import FolderState
 from dither.state.journal_file import JournalFile
@@ -147,8 +148,11 @@ def test_an_earlier_version_finds_the_state_busy_while_it_is_kept_open(make: Mak
     assert late.status().queued == 2
 
 
-def test_a_journal_that_is_not_kept_open(make: Make, folder: Path, calendar: Calendar) -> None:
-    one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))  # as on Windows
+def test_a_journal_that_is_not_kept_open(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_on_windows(monkeypatch)
+    one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
     one.controls.consent("on", None)
     before = open_files()
     for _ in range(5):
@@ -191,7 +195,7 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     client = make(folder)
     for name in ("mobile", "theme"):
         client.record(name, "true")
-    assert client.flush(5)
+    assert client.flush(60)
     client.record("browser", "firefox")
     client.close()
     journal = (folder / "journal").read_bytes()

@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 
 from client.devices import Calendar, Make, Script
+from dither.state.places import apps_folder
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all apps of a user who has none yet."""
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "dither"
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "state"))
+    return apps_folder()
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def used(home: Path, make: Make, calendar: Calendar) -> Path:
     """The same with three apps: one that sent and has reports waiting, one that only shows, one that is off."""
     notes = make(home / "org.example.notes", app="org.example.notes", transport=Script())
     notes.record("mobile", True)
-    assert notes.flush(5)
+    assert notes.flush(60)
     calendar.pass_days(1)
     notes.record("mobile", True)
     notes.record("theme", "dark")

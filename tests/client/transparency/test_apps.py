@@ -153,11 +153,11 @@ def test_uploads_that_fail_are_told_without_the_questions(
 ) -> None:
     client = make(home / "notes", app="notes", transport=Script([202, 401]))
     client.record("mobile", True)
-    assert client.flush(5)
+    assert client.flush(60)
     assert run("status", "--app", "notes") == 0
     assert "202: accepted\n" in capsys.readouterr().out
     client.record("theme", "dark")
-    assert not client.flush(5)
+    assert not client.flush(60)
     before = contents(home)
     assert run("status", "--app", "notes") == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("last upload: ")]

@@ -1,6 +1,8 @@
 """What a user is shown: before consenting, and of what was sent; and what a developer is told to mend."""
 
 import dataclasses
+import errno
+import os
 from datetime import date
 from pathlib import Path
 
@@ -75,7 +77,7 @@ def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar,
     client = make(state, transport=script)
     for _ in range(3):
         client.record("mobile", True)
-        client.flush(5)
+        client.flush(60)
         calendar.pass_days(1)
     assert client.sent() == [script.bodies[0], script.bodies[2]]
     assert make(state).sent() == client.sent()
@@ -89,7 +91,7 @@ def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
     client = make(folder, transport=script)
     for _ in range(70):
         client.record("mobile", True)
-        client.flush(5)
+        client.flush(60)
         calendar.pass_days(1)
     assert client.sent() == script.bodies[-30:]
     for _ in range(3):  # each start may rewrite the journal
@@ -187,3 +189,22 @@ def test_lint_finds_nothing_in_a_good_definition() -> None:
     lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
     once = dataclasses.replace(TOLD, period="once", cap=None)
     assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []
+
+
+def test_consenting_says_whether_the_choice_is_kept(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make(folder, strict=False, mode=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        assert client.consent("on") is False
+    assert client.status().mode == "off"
+    assert client.consent("on", ["nothing"]) is False, "a mistake keeps nothing"
+    assert client.consent("on") is True
+    assert make(folder, mode=None).status().mode == "on"
+    assert client.consent("off") is True
+    disabled = dither.Client({}, "no address", "tests", state=folder, environ={})
+    assert disabled.consent("on") is False
+    assert make(folder, mode=None).status().mode == "off"
+
+
+def full(*_: object, **__: object) -> int:
+    raise OSError(errno.ENOSPC, "full")

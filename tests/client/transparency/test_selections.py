@@ -112,7 +112,7 @@ def test_the_helper_of_tests_knows_what_was_meant() -> None:
     telemetry.record("liked", frozenset({"sync"}))
     assert telemetry.recorded("used") == [["export"]], "what it was when it was recorded"
     assert telemetry.recorded("liked") == [frozenset({"sync"})]
-    assert telemetry.flush(5)
+    assert telemetry.flush(60)
     assert telemetry.collector.counts() == {"used": 1, "liked": 1}
     with pytest.raises(ParameterError, match="type str that is no answer"):
         telemetry.record("used", "export")

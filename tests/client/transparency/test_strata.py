@@ -109,7 +109,7 @@ def test_another_list_is_another_version_and_consent_is_asked_anew(
     script = Script()
     before = make(folder, metrics=STRATIFIED, transport=script, strata={"platform": "linux"})
     before.record("startup", 3)
-    assert before.flush(5)
+    assert before.flush(60)
     calendar.pass_days(1)
     changed = dataclasses.replace(STRATIFIED["startup"], strata=Strata.of([("platform", values)]))
     client = make(folder, metrics=STRATIFIED | {"startup": changed}, mode=None, strata={"platform": "linux"})

@@ -37,7 +37,7 @@ def test_the_command_line_shows_the_last_attempt(
     assert "last upload" not in capsys.readouterr().out
     client.record("mobile", True)
     for _ in range(2):
-        assert not client.flush(5)
+        assert not client.flush(60)
     assert main(arguments, {}) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "last upload" in line]
     attempt = client.status().last_attempt
@@ -60,7 +60,7 @@ def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
         client.record("browser", "Very-Secret")
         client.record("theme", "dark")
         for _ in range(3):
-            assert not client.flush(5)
+            assert not client.flush(60)
     assert [(one.name, one.levelname, one.getMessage()) for one in caplog.records] == [
         (
             "dither",
@@ -93,7 +93,7 @@ def remembered(make: Make, folder: Path) -> bytes:
     """Return the file of a device whose last attempt failed, with a report that is put off."""
     client = make(folder, transport=Script([dither.Answer(429, 60)]))
     client.record("mobile", True)
-    assert not client.flush(5)
+    assert not client.flush(60)
     return (folder / "delivery").read_bytes()
 
 
@@ -114,8 +114,8 @@ def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) 
     sent = Script()
     one, other = make(folder, transport=Script([dither.Answer(429, 60)])), make(folder, transport=sent)
     one.record("mobile", True)
-    assert not one.flush(5)
-    assert not other.flush(5)
+    assert not one.flush(60)
+    assert not other.flush(60)
     assert sent.bodies == []
 
 
@@ -129,7 +129,7 @@ def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, rem
         assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
         assert client.status().trouble == {}
         assert sender_of(parts_on(folder), Script()).resume()
-    assert client.flush(5)
+    assert client.flush(60)
     assert told_by(client) == ("202: accepted", 0)
 
 
@@ -141,7 +141,7 @@ def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, reme
     client = make(folder, mode=None)
     assert client.status().failed_attempts == 1
     assert sender_of(parts_on(folder), Script()).resume()
-    assert client.flush(5)
+    assert client.flush(60)
 
 
 def test_a_password_that_an_earlier_version_remembered_is_not_shown(
@@ -160,7 +160,7 @@ def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Pat
     (folder / "delivery").symlink_to(tmp_path / "target")
     client = make(folder, mode=None)
     assert client.status().last_attempt is None
-    assert client.flush(5)
+    assert client.flush(60)
     assert (tmp_path / "target").read_bytes() == remembered
 
 
@@ -174,7 +174,7 @@ def test_without_a_disk_it_is_remembered_by_this_process(
         raise OSError("no space left")
 
     monkeypatch.setattr("dither.state.folder.swap", full)
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert told_by(client)[1] == 1
     assert not (folder / "delivery").exists()
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     else:
         (folder / "delivery").mkdir()
     for _ in range(5):
-        assert not parts.flush(5)
+        assert not parts.flush(60)
         assert not parts.attempts.may_wait(0.0), "the next program would not know"
     sender = sender_of(parts, script)
     for _ in range(50):
@@ -207,7 +207,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     monkeypatch.undo()
     if (folder / "delivery").is_dir():
         (folder / "delivery").rmdir()
-    assert parts.flush(5)
+    assert parts.flush(60)
     assert parts.controls.status().trouble == status.trouble, "no more than before"
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
@@ -265,7 +265,7 @@ def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Mak
     stuck = Stuck()
     client = make(folder, transport=stuck, background=True)
     client.record("mobile", True)
-    assert stuck.started.wait(10)
+    assert stuck.started.wait(60)
     for one in (client, make(folder, mode=None)):
         assert (one.status().last_attempt, one.status().failed_attempts) == (None, 0)
     stuck.release.set()
@@ -295,5 +295,5 @@ def test_a_transport_that_breaks_leaves_an_attempt_without_answer(make: Make, fo
 
     client = make(folder, transport=Broken())
     client.record("mobile", True)
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert told_by(client) == ("no answer before the program ended", 1)

@@ -53,7 +53,7 @@ def test_a_run_that_finds_a_report_due_waits(
     stuck = Stuck()
     client = make(folder, mode=None, transport=stuck, **(EXITS | other))
     if "background" not in other:
-        assert stuck.started.wait(10)
+        assert stuck.started.wait(60)
     at_exit()
     assert waited(folder) is waits
     client.close()
@@ -67,7 +67,7 @@ def test_any_other_run_does_not_wait(make: Make, folder: Path, at_exit: Callable
     stuck = Stuck()
     client = make(folder, transport=stuck, **EXITS)
     client.record("mobile", True)
-    assert stuck.started.wait(10)
+    assert stuck.started.wait(60)
     if how == "it is closed":
         client.close()
     if how == "it rests":
@@ -85,7 +85,7 @@ def test_a_report_that_the_collector_put_off_is_not_due(
 ) -> None:
     first = make(folder, transport=Script([dither.Answer(503, 60)]))
     first.record("mobile", True)
-    assert not first.flush(5)
+    assert not first.flush(60)
     notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after which no exit waits
     (folder / "delivery").write_text(json.dumps(notes))
     if another:
@@ -94,7 +94,7 @@ def test_a_report_that_the_collector_put_off_is_not_due(
     client = make(folder, mode=None, transport=stuck, **EXITS)
     client.record("theme", "dark")
     client.flush(0)  # for its thread rests
-    assert stuck.started.wait(10)
+    assert stuck.started.wait(60)
     at_exit()
     assert waited(folder) is another
     client.close()
@@ -195,13 +195,13 @@ def test_a_child_that_sends_does_not_wait_for_what_its_parent_found(at_exit: Cal
     parts_on(state).record("mobile", True)
     parts = parts_on(state, transport=stuck, **EXITS)
     parts.start()
-    assert stuck.started.wait(10)
+    assert stuck.started.wait(60)
     if forked:
         stuck.started.clear()
         parts.after_fork()
         parts.record("theme", "dark")
         parts.uploader.wake()
-        assert stuck.started.wait(10)
+        assert stuck.started.wait(60)
     at_exit()
     assert (json.loads(state.recall("delivery"))["exit_at"] > 0) is not forked
     parts.controls.stop()

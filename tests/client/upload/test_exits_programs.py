@@ -21,7 +21,7 @@ _ENDS_AT_ONCE = """
 import datetime, os, signal, dither
 day = datetime.date.fromordinal(int(sys.argv[4]))
 surroundings = {"today": lambda: day, "environ": {"DITHER": "on"}}
-client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=20, **surroundings)
+client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=60, **surroundings)
 client.record("theme", "dark")
 """
 
@@ -41,11 +41,10 @@ def days(collector: Collector) -> int:
 def test_forty_programs_that_end_at_once_bring_their_reports(
     definitions: str, folder: Path, collector: Collector
 ) -> None:
-    program = _ENDS_AT_ONCE.replace("exit_wait=20", "exit_wait=0.25") + "import time; time.sleep(0.05)\n"
     for number in range(40):
-        done = run(program, definitions, str(folder), collector.endpoint, str(FIRST + number))
+        done = run(_ENDS_AT_ONCE, definitions, str(folder), collector.endpoint, str(FIRST + number))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert days(collector) >= 30  # each run but the first finds one
+    assert days(collector) == 39  # each run but the first finds one
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_in_all_versions(definitions: str, folder: Path, collector: Collector, v
     for number in range(3):
         arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]
         done = subprocess.run(
-            [python_of(version), "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=60, check=False
+            [python_of(version), "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=600, check=False
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert days(collector) == 2
@@ -90,13 +89,13 @@ def test_whoever_closes_does_not_wait(definitions: str, folder: Path, ending: st
     with socket.create_server(("127.0.0.1", 0)) as hung:
         endpoint = f"http://127.0.0.1:{hung.getsockname()[1]}"
         for number in range(2):
-            program = _ENDS_AT_ONCE.replace("exit_wait=20", "exit_wait=1e6") + ending
+            program = _ENDS_AT_ONCE.replace("exit_wait=60", "exit_wait=1e6") + ending
             done = run(program, definitions, str(folder), endpoint, str(FIRST + number))
             assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str, folder: Path) -> None:
-    program = _ENDS_AT_ONCE.replace("exit_wait=20", "exit_wait=0.25")
+    program = _ENDS_AT_ONCE.replace("exit_wait=60", "exit_wait=0.25")
     with socket.create_server(("127.0.0.1", 0)) as hung:
         endpoint = f"http://127.0.0.1:{hung.getsockname()[1]}"
         for number in range(3):
@@ -107,6 +106,8 @@ def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str,
 @needs_fork
 def test_a_child_does_not_wait_for_what_its_parent_sends(definitions: str, folder: Path, collector: Collector) -> None:
     program = _ENDS_AT_ONCE + (
+        "import warnings\n"
+        "warnings.filterwarnings('ignore', '.*multi-threaded.*fork', DeprecationWarning)\n"  # of Python 3.12 and later
         "child = os.fork()\n"
         "if child == 0:\n"
         "    sys.exit(7)\n"
@@ -126,10 +127,10 @@ def test_under_gevent(definitions: str, folder: Path, collector: Collector, when
     for number in range(2):
         arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program.replace("exit_wait=20", "exit_wait=5"), *arguments],
+            [sys.executable, "-W", "ignore", "-c", program.replace("exit_wait=60", "exit_wait=5"), *arguments],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
             env=os.environ,
         )

@@ -7,15 +7,16 @@ import tracemalloc
 import pytest
 
 import dither
-from client.peers import OK, Peer, request_of, reset, speaking
+from client.peers import OK, PATIENCE, Clock, Peer, request_of, reset, speaking
 from dither.upload.exchange import AnswerError, Deadline, connect, exchange
 from dither.upload.transport import UnreachableError
+from ports import kept_port
 
 BUFFERS = 32_000_000
 """What the kernel may hold of a peer's words that nobody reads, generously."""
 
 
-def send(peer: Peer, timeout: float = 20.0, body: bytes = b"{}") -> dither.Answer:
+def send(peer: Peer, timeout: float = PATIENCE, body: bytes = b"{}") -> dither.Answer:
     return dither.HttpTransport(peer.endpoint, timeout).send(body)
 
 
@@ -78,32 +79,31 @@ def test_no_head_is_read_to_its_end_if_it_has_none(start: bytes, piece: bytes, w
 
 
 @pytest.mark.parametrize("words", [OK + b"X-Slow: " + b"x" * 1000, b"HTTP/1.1 100 Continue\r\n\r\n", b"H"])
-def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes) -> None:
+def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes, clock: Clock) -> None:
     gone = threading.Event()
 
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
-        peer.trickle(connection, words, gone)
+        peer.trickle(connection, words, gone, clock=clock)
 
     with speaking(say) as peer:
         with pytest.raises(TimeoutError):
-            send(peer, timeout=0.2)
+            send(peer)
         gone.set()
+    assert peer.said >= PATIENCE
 
 
-def test_a_peer_that_accepts_and_says_nothing() -> None:
+@pytest.mark.parametrize("length", [2, BUFFERS])
+def test_a_peer_that_accepts_and_says_nothing_and_takes_little(clock: Clock, length: int) -> None:
     gone = threading.Event()
-    with speaking(lambda *_: gone.wait(20)) as peer:
-        with pytest.raises(TimeoutError):
-            send(peer, timeout=0.1)
-        gone.set()
 
+    def say(*_: object) -> None:
+        clock.now = PATIENCE - 0.1  # of which so much is left, now that there is a connection
+        gone.wait(PATIENCE)
 
-def test_a_peer_that_does_not_take_the_request() -> None:
-    gone = threading.Event()
-    with speaking(lambda *_: gone.wait(20)) as peer:
+    with speaking(say) as peer:
         with pytest.raises(TimeoutError):
-            send(peer, timeout=0.3, body=bytes(BUFFERS))
+            send(peer, body=bytes(length))
         gone.set()
 
 
@@ -135,9 +135,9 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
 
     with speaking(answer) as peer:
         kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
-        addresses = [(*kind, hole.getsockname()), (*kind, ("127.0.0.1", peer.port))]
+        addresses = [(*kind, hole.getsockname()), *[(*kind, ("127.0.0.1", peer.port))] * 7]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
-        assert send(peer, timeout=1.0) == dither.Answer(202)
+        assert send(peer, timeout=16.0) == dither.Answer(202)  # of which the hole has an eighth
         monkeypatch.undo()
     for one in (hole, *callers):
         one.close()
@@ -215,7 +215,7 @@ def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> Non
     with speaking(say) as peer:
         stream = connect("127.0.0.1", peer.port, Deadline(20.0), secure=False)
         stream.send(b"POST / HTTP/1.1\r\n")
-        assert taken.wait(20)
+        assert taken.wait(60)
         assert exchange(stream, bytes(1_000_000), b"retry-after") == (413, None)
         stream.close()
 
@@ -247,9 +247,7 @@ def test_redirects_in_a_circle_are_followed_not_once(hangs_up: bool) -> None:
 
 
 def test_nothing_listens_is_told_apart_from_an_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with pytest.raises(UnreachableError) as caught:
+    with kept_port() as port, pytest.raises(UnreachableError) as caught:
         dither.HttpTransport(f"http://127.0.0.1:{port}").send(b"{}")
     assert isinstance(caught.value.__cause__, ConnectionRefusedError)
 

@@ -41,7 +41,7 @@ def emitted(
         for name in METRICS:
             client.record(name, "true")
         collector.answers = [(status, headers) for _ in METRICS]
-        assert client.flush(10) == (status in {200, 202})
+        assert client.flush(60) == (status in {200, 202})
         calendar.pass_days(1)
     calendar.day = first
     assert {one.path for one in collector.arrived} == {"/v1/reports"}
@@ -71,7 +71,7 @@ def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, 
         calendar.pass_days(1)
     sent.down = False
     sent.answers = [410]
-    assert not client.flush(5), "not all has arrived"
+    assert not client.flush(60), "not all has arrived"
     assert len(sent.bodies) == 1 + 3, "what waits of the metric is dropped, the rest is sent"
     assert (client.status().sent, client.status().dropped) == (3, 3)
     for _ in range(31):
@@ -87,7 +87,7 @@ def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, 
 def test_disabling_holds_for_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)
-    assert not client.flush(5)
+    assert not client.flush(60)
     calendar.pass_days(1)
     assert make(folder).status().metrics[0].state == "disabled"
     changed = make(folder, metrics={"mobile": OTHER})

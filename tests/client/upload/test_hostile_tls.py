@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.peers import OK, Peer, certificate, request_of, reset, speaking
+from client.peers import OK, Clock, Peer, certificate, request_of, reset, speaking
 from client.upload.test_hostile_peer import BUFFERS, send
 from dither.upload.exchange import AnswerError
 from dither.upload.transport import UnreachableError
@@ -55,16 +55,16 @@ def test_a_flood_within_tls_is_bounded_alike(trusted: ssl.SSLContext, piece: byt
 
 
 @pytest.mark.usefixtures("trust")
-def test_a_trickle_within_tls_does_not_outlast_the_deadline(trusted: ssl.SSLContext) -> None:
+def test_a_trickle_within_tls_does_not_outlast_the_deadline(trusted: ssl.SSLContext, clock: Clock) -> None:
     gone = threading.Event()
 
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
-        peer.trickle(connection, b"HTTP/1.1 100 Continue\r\n\r\n", gone)
+        peer.trickle(connection, b"HTTP/1.1 100 Continue\r\n\r\n", gone, clock=clock)
 
     with speaking(say, trusted) as peer:
         with pytest.raises(TimeoutError):
-            send(peer, timeout=0.5)
+            send(peer)
         gone.set()
 
 

@@ -10,8 +10,9 @@ import pytest
 import dither
 from client.conftest import Collector
 from client.devices import Make
-from client.peers import Peer, certificate, request_of, reset, speaking
+from client.peers import PATIENCE, Clock, Peer, certificate, request_of, reset, speaking
 from client.upload.test_attempts import told_by
+from ports import kept_port
 
 
 @pytest.mark.parametrize(
@@ -31,11 +32,11 @@ def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: in
     assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
     client.record("mobile", True)
     collector.answers = [(status, {}), (status, {})]
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert told_by(client) == (words, 1)
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert told_by(client) == (words, 2)
-    assert client.flush(5)
+    assert client.flush(60)
     attempt = client.status().last_attempt
     assert attempt is not None
     assert (attempt.endpoint, attempt.accepted, client.status().failed_attempts) == (collector.endpoint, True, 0)
@@ -43,11 +44,10 @@ def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: in
 
 
 def test_nobody_listens(make: Make) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    client = make(transport=None, endpoint=f"http://127.0.0.1:{port}")
-    client.record("mobile", True)
-    assert not client.flush(5)
+    with kept_port() as port:
+        client = make(transport=None, endpoint=f"http://127.0.0.1:{port}")
+        client.record("mobile", True)
+        assert not client.flush(60)
     assert told_by(client) == ("connection refused", 1)
 
 
@@ -65,7 +65,7 @@ def test_a_name_that_does_not_resolve(make: Make, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     client = make(transport=None, endpoint="https://nowhere.example")
     client.record("mobile", True)
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert told_by(client) == (words, 1)
 
 
@@ -76,7 +76,7 @@ def test_a_network_that_is_away(make: Make, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(socket.socket, "connect", fail)
     client = make(transport=None, endpoint="https://127.0.0.1")
     client.record("mobile", True)
-    assert not client.flush(5)
+    assert not client.flush(60)
     assert told_by(client) == ("Network is unreachable", 1)
 
 
@@ -85,7 +85,7 @@ def test_a_certificate_that_does_not_verify(make: Make, tmp_path: Path, monkeypa
     with speaking(lambda _, connection: request_of(connection), context) as peer:
         client = make(transport=None, endpoint=peer.endpoint)
         client.record("mobile", True)
-        assert not client.flush(5)
+        assert not client.flush(60)
         words, failures = told_by(client)
         assert words.startswith("the certificate of localhost is not valid: self")
         assert failures == 1
@@ -94,7 +94,7 @@ def test_a_certificate_that_does_not_verify(make: Make, tmp_path: Path, monkeypa
     with speaking(lambda _, connection: request_of(connection), context) as peer:
         client = make(transport=None, endpoint=peer.endpoint)
         client.record("mobile", True)
-        assert not client.flush(5)
+        assert not client.flush(60)
         assert told_by(client)[0].startswith("the certificate of localhost is not valid: Hostname mismatch")
 
 
@@ -106,16 +106,21 @@ def test_what_is_no_tls_and_what_is_no_http(make: Make) -> None:
         ):
             client = make(transport=None, endpoint=f"{scheme}://localhost:{peer.port}")
             client.record("mobile", True)
-            assert not client.flush(5)
+            assert not client.flush(60)
             assert told_by(client) == (words, 1)
 
 
-def test_no_answer_in_time_and_a_reset(make: Make) -> None:
+def test_no_answer_in_time_and_a_reset(make: Make, clock: Clock) -> None:
     gone = threading.Event()
-    with speaking(lambda *_: gone.wait(20)) as peer:
-        client = make(transport=dither.HttpTransport(peer.endpoint, 0.1), endpoint=peer.endpoint)
+
+    def silence(*_: object) -> None:
+        clock.now += PATIENCE - 0.1
+        gone.wait(PATIENCE)
+
+    with speaking(silence) as peer:
+        client = make(transport=dither.HttpTransport(peer.endpoint, PATIENCE), endpoint=peer.endpoint)
         client.record("mobile", True)
-        assert not client.flush(5)
+        assert not client.flush(60)
         assert told_by(client) == ("no answer in time", 1)
         gone.set()
 
@@ -126,7 +131,7 @@ def test_no_answer_in_time_and_a_reset(make: Make) -> None:
     with speaking(hang_up) as peer:
         client = make(transport=None, endpoint=peer.endpoint)
         client.record("mobile", True)
-        assert not client.flush(5)
+        assert not client.flush(60)
         assert told_by(client)[0] in {
             "the connection was cut off",
             "the connection was closed before the answer was complete",

@@ -182,9 +182,9 @@ def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(m
         earlier.record(name, True)
     sent = Waiting()
     client = make(folder, mode=None, transport=sent, background=True, spread=1e6)
-    assert arrived.wait(10)
+    assert arrived.wait(60)
     assert client.preview()
-    assert client.flush(10)
+    assert client.flush(60)
     assert len(sent.bodies) == 3
 
 

@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SERVED = ["client/js/src/", "client/js/demo/", "tests/js/", "tests/vectors/"];
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".json": "application/json", ".css": "text/css" };
-const PATIENCE = 30_000;
+const PATIENCE = 120_000;
 export const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3");
 
 /**
@@ -27,9 +27,38 @@ export async function browser(t, flags = []) {
   const executablePath = process.env.DITHER_CHROMIUM ?? "/usr/bin/chromium";
   // A browser that says it is steered by a program is asked nothing: here it stands for a person's.
   const args = ["--disable-blink-features=AutomationControlled", ...flags];
-  const started = await chromium.launch({ executablePath, args });
+  const started = await chromium.launch({ executablePath, args, timeout: PATIENCE });
   t.after(() => started.close());
-  return started;
+  return patient(started);
+}
+
+/**
+ * Let what pages wait for take as long as it may on a machine that does much else.
+ * @param {import("playwright-core").Browser} browser
+ */
+function patient(browser) {
+  for (const open of /** @type {const} */ (["newContext", "newPage"])) {
+    const opened = browser[open].bind(browser);
+    browser[open] = async (/** @type {any[]} */ ...options) => {
+      const one = await opened(...options);
+      one.setDefaultTimeout(PATIENCE);
+      return one;
+    };
+  }
+  return browser;
+}
+
+/**
+ * Return ports of this machine that nobody else is given before the test ends (tests/ports.py).
+ * @param {import("node:test").TestContext} t
+ * @param {number} count
+ * @returns {Promise<string[]>}
+ */
+export async function keptPorts(t, count) {
+  const keep = `import sys, ports\nwith ports.kept_ports(${count}) as kept: print(*kept, flush=True), sys.stdin.read()`;
+  const child = spawn(PYTHON, ["-c", keep], { cwd: `${ROOT}tests`, stdio: ["pipe", "pipe", "inherit"] });
+  t.after(() => child.stdin.end());
+  return (await new Promise((resolve) => createInterface(child.stdout).once("line", resolve))).split(" ");
 }
 
 /**
@@ -76,7 +105,9 @@ export async function collector(t, toml, origins, open = "report,read") {
   await writeFile(join(folder, "metrics.toml"), toml);
   const options = ["--metrics", `${folder}/metrics.toml`, "--db", `sqlite:///${folder}/dither.db`, "--config", "/dev/null"];
   const access = ["--open", open, "--origins", origins.join(",")];
-  let running = await started(["-m", "dither_server", "run", "--port", "0", ...options, ...access]);
+  const [port] = await keptPorts(t, 1);
+  const start = () => started(["-m", "dither_server", "run", "--port", port, ...options, ...access]);
+  let running = await start();
   t.after(async () => {
     await running.stop();
     await rm(folder, { recursive: true });
@@ -86,7 +117,7 @@ export async function collector(t, toml, origins, open = "report,read") {
     /** End it, and its database stays; `resume` starts it again at the same address. */
     stop: () => running.stop(),
     async resume() {
-      running = await started(["-m", "dither_server", "run", "--port", new URL(this.url).port, ...options, ...access]);
+      running = await start();
     },
     /** @param {string} metric */
     async reports(metric) {

@@ -57,7 +57,7 @@ describe("from a page to a collector on another origin", () => {
     const outcomes = await Promise.all(tabs.map((tab) => tab.evaluate(dark)));
     assert.deepEqual(outcomes.sort(), ["answered", "answered", "kept"]);
     await sent(tabs[0], 1);
-    await Promise.all(tabs.map((tab) => tab.evaluate(() => client.flush(10_000))));
+    await Promise.all(tabs.map((tab) => tab.evaluate(() => client.flush(60_000))));
     assert.equal(await reports("theme"), 1);
   });
 
@@ -70,7 +70,7 @@ describe("from a page to a collector on another origin", () => {
     await again(page);
     assert.deepEqual(await page.evaluate(() => client.pending()), []);
     assert.equal(await page.evaluate(dark), "answered");
-    assert.equal(await page.evaluate(() => client.flush(10_000)), true);
+    assert.equal(await page.evaluate(() => client.flush(60_000)), true);
     assert.equal(await reports("theme"), 1);
   });
 
@@ -108,7 +108,7 @@ describe("from a page to a collector on another origin", () => {
     await until(() => page.evaluate(status), (told) => told.lastAttempt !== null);
     assert.equal((await page.evaluate(status)).queued, 1);
     await server.resume();
-    assert.equal(await page.evaluate(() => client.flush(10_000)), true);
+    assert.equal(await page.evaluate(() => client.flush(60_000)), true);
     assert.equal(await reports("theme"), 1);
   });
 });

@@ -25,6 +25,9 @@ export const INSECURE = "insecure.example";
 
 export const DAY = 86_400_000;
 
+/** By how much the clock of all pages is ahead at first, so that it is noon there, and no day ends amid a test. */
+const TO_NOON = DAY / 2 - (Date.now() % DAY);
+
 /**
  * Set a scene for the tests of a suite, which it is called in; return what enters it in each of them.
  *
@@ -83,12 +86,12 @@ export function scene() {
  */
 async function start(page, { ahead = 0, ...options }) {
   await page.evaluate(
-    async ([shift, given]) => {
+    async ([shift, noon, given]) => {
       const [{ Client }, answer] = await Promise.all([import("/client/js/src/index.js"), fetch("/metrics.json")]);
       window.ahead = shift;
-      const now = () => Date.now() + window.ahead;
+      const now = () => Date.now() + noon + window.ahead;
       window.client = new Client(await answer.json(), { app: "tests", spread: 0, now, ...given });
     },
-    [ahead, options],
+    [ahead, TO_NOON, options],
   );
 }

@@ -107,7 +107,7 @@ describe("browsers and pages of other kinds", () => {
       };
     });
     assert.equal(await page.evaluate(dark), "failed");
-    assert.equal(await page.evaluate(() => client.flush(10_000)), false);
+    assert.equal(await page.evaluate(() => client.flush(60_000)), false);
     assert.equal(await reports("theme"), 0);
     assert.notDeepEqual((await page.evaluate(status)).trouble, {});
   });

@@ -3,21 +3,11 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { browser, PYTHON, ROOT, until } from "./harness.js";
-
-/** Return a port of this machine that nobody has. */
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+import { browser, keptPorts, PYTHON, ROOT, until } from "./harness.js";
 
 /** Write the files that the tutorial names into a folder, with ports of our own in place of its two. */
 async function written(folder, ports) {
@@ -44,7 +34,7 @@ function running(t, folder, command) {
 test("a visitor of the tutorial's page agrees, and each question has one report of them", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "dither-tutorial-"));
   t.after(() => rm(folder, { recursive: true }));
-  const [site, collector] = [await freePort(), await freePort()];
+  const [site, collector] = await keptPorts(t, 2);
   await written(folder, { 5001: site, 8000: collector });
   const server = running(t, folder, ["-m", "dither_server", "run", "--open", "report,read"]);
   running(t, folder, ["-m", "flask", "--app", "app", "run", "--port", site]);

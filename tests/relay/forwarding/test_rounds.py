@@ -190,3 +190,40 @@ def test_what_the_collector_could_not_read_is_counted(store: RelayStore, collect
     one.freeze()
     one.post({})
     assert [held.unread for held in store.held() if held.forwarded] == [0]
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (4, 0), (5, 1), (0, 4), (5, 5), (0, 1 << 39)])
+def test_what_a_receipt_does_not_speak_of_is_kept(
+    store: RelayStore, collector: FakeCollector, counts: tuple[int, int]
+) -> None:
+    """Whatever answers 202 is a collector only if it says what became of each report."""
+    some = rows(5)
+    hold(store, some)
+    one, rejected = rounds(store, collector.url), dict[str, str]()
+    one.freeze()
+    collector.receipt = dict(zip(("accepted", "refused"), counts, strict=True))
+    posted = one.post(rejected)
+    assert (posted.reports, posted.rejected, posted.is_over) == (0, 1, True)
+    assert f"{counts[0]:,} accepted and {counts[1]:,} refused of 5 reports" in posted.trouble
+    assert waiting(store) == [(0, 5, 0, 0)]
+    collector.receipt = {"accepted": 3, "refused": 2}
+    assert one.post({}).reports == 5
+    assert waiting(store) == [(0, 0, 5, 0)]
+    assert [held.unread for held in store.held() if held.forwarded] == [2]
+    assert collector.rows() == Counter(some)
+
+
+def test_a_pool_that_waited_hands_on_reports_of_several_days_as_one_batch(
+    store: RelayStore, collector: FakeCollector
+) -> None:
+    """So a device that reports each day has four there, and what a shuffle is worth to it is that of four."""
+    days = [TODAY - timedelta(days=back) for back in (3, 2, 1, 0)]
+    some = rows(8)
+    for day, place in zip(days, range(0, 8, 2), strict=True):
+        hold(store, some[place : place + 2], day=day)
+        one = rounds(store, collector.url, batch=8, today=day)
+        one.freeze()
+        one.post({})
+        one.tidy()
+        assert (collector.rows() == Counter(some)) == (day == TODAY)
+    assert list(collector.totals.values()) == [8]

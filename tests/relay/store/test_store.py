@@ -12,6 +12,8 @@ from pathlib import Path
 import alembic.autogenerate
 import pytest
 import sqlalchemy
+from alembic import command
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_relay.forwarding.bodies import body_of, share_of
@@ -19,7 +21,21 @@ from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
-from relay.relaying import LAYOUT, LIMITS, LISTED, TODAY, arrivals, bytes_of, hold, rows, stored, url_of, waiting
+from dither_shared.sealed import Pool, SealedBatch
+from relay.relaying import (
+    LAYOUT,
+    LENGTH,
+    LIMITS,
+    LISTED,
+    TODAY,
+    arrivals,
+    bytes_of,
+    hold,
+    rows,
+    stored,
+    url_of,
+    waiting,
+)
 from server.database import connected, execute, listening
 
 CUT: Cut = lambda pool, total: share_of(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
@@ -171,6 +187,92 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
         longer = [ListedPool(one.pool, one.suite, one.length + 1) for one in LISTED]
         store.list_pools(longer, LIMITS)
         assert {(one.pool, one.length - 1): one.number for one in store.pools()} == numbers
+
+
+def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
+    """A collector that lists others each time fills neither disk nor memory."""
+
+    def others(turn: int) -> list[ListedPool]:
+        return [LISTED[0]._replace(pool=Pool(f"t{turn}n{place}", "0" * 16)) for place in range(1000)]
+
+    with stored(tmp_path) as store:
+        hold(store, rows(3))  # of the first pool
+        (first, *_), seen = store.pools(), 3
+        for turn in range(6):
+            store.list_pools(others(turn), LIMITS)
+            numbers = [one.number for one in store.pools()]
+            assert len(numbers) == 1000
+            assert min(numbers) > seen
+            seen = max(numbers)
+        assert len(store.held()) <= 2002
+        store.list_pools([], LIMITS)
+        store.list_pools(LISTED, LIMITS)
+        store.list_pools(LISTED, LIMITS)
+        assert len(store.held()) <= 4  # these, and the one of the highest number
+        assert first in store.pools()
+        assert waiting(store) == [(3, 0, 0, 0)]
+
+
+def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None:
+    """As where a collector has lost sight of its key file for a minute: a report may be on its way to the disk."""
+    with stored(tmp_path) as store:
+        before = store.pools()
+        store.list_pools([], LIMITS)
+        assert store.pools() == []
+        store.list_pools(LISTED, LIMITS)
+        assert store.pools() == before
+
+
+def test_reports_of_two_lengths_never_leave_in_one_batch(tmp_path: Path) -> None:
+    """Should a collector list another length, by a fault or for its own ends: what waits leaves as it would have."""
+    before, after = rows(6, 1), rows(7, 2, LENGTH + 4)
+    with stored(tmp_path) as store:
+        hold(store, before[:4])
+        store.list_pools([one._replace(length=LENGTH + 4) for one in LISTED], LIMITS)
+        hold(store, after)
+        store.list_pools(LISTED, LIMITS)
+        hold(store, [*before, *after])
+        assert waiting(store) == [(13, 0, 0, 0)]
+        store.freeze(TODAY, CUT, None)
+        assert [batch.total for batch in store.frozen()] == [6, 7]
+        made = [SealedBatch.decode(body).sealed for body in bodies(store)]
+        assert made == [b"".join(sorted(before)), b"".join(sorted(after))]
+        hold(store, [*before, *after])
+        assert waiting(store) == [(0, 0, 13, 0)]
+
+
+def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        hold(store, [*rows(4, 1), *rows(5, 2, LENGTH + 4)])
+        store.freeze(TODAY, CUT, None)
+        assert waiting(store) == [(4, 5, 0, 0)]
+        hold(store, rows(1, 3))
+        store.freeze(TODAY, CUT, None)
+        assert waiting(store) == [(0, 10, 0, 0)]
+
+
+def test_batches_of_before_have_the_length_of_their_pool(tmp_path: Path) -> None:
+    config = Config()
+    config.set_main_option("script_location", RELAY.scripts)
+    (tmp_path / "relay.db").touch()
+    with connected(url_of(tmp_path)) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.execute(
+            sqlalchemy.text("INSERT INTO relay_pools VALUES (1, :pool, 'x25519', 51, true, 0, 0, 0)"),
+            {"pool": str(LISTED[0].pool)},
+        )
+        connection.execute(sqlalchemy.text("INSERT INTO relay_batches (number, pool) VALUES (3, 1)"))
+        for arrival in arrivals(rows(4)):
+            connection.execute(
+                sqlalchemy.text("INSERT INTO relay_sealed VALUES (3, :digest, '2026-11-19', :sealed)"),
+                {"digest": arrival.digest, "sealed": arrival.rows},
+            )
+    with stored(tmp_path) as store:
+        hold(store, rows(6))
+        assert waiting(store) == [(6, 0, 0, 0)]
+        store.freeze(TODAY, CUT, None)
+        assert [(batch.number, batch.total) for batch in store.frozen()] == [(3, 6)]
 
 
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:

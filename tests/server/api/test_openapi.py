@@ -57,7 +57,7 @@ def test_every_answer_is_as_described(path: str, method: str, app: Flask, admin:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
     seen: set[int] = set()
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, suppress_health_check=list(HealthCheck))
     @given(case=schema[path][method.upper()].as_strategy())
     def holds(case: Any) -> None:
         response = case.call(headers=admin)

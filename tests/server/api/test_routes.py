@@ -1,9 +1,13 @@
 """What an analyst may ask, and how wrong questions are answered."""
 
 import json
+import resource
+import shutil
+import sys
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +19,9 @@ from dither_server.estimation.estimate import estimate
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
-from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, upload
+from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, running, upload
+from server.test_process import connect
+from torture.devices import post
 
 
 def strictly(text: str) -> Any:
@@ -197,6 +203,38 @@ def test_health_and_readiness(app: Flask, client: FlaskClient, monkeypatch: pyte
     assert problem(response) == (503, "unavailable")
     assert int(response.headers["Retry-After"]) > 0
     assert client.get("/healthz").status_code == 200
+
+
+def test_a_disk_that_is_nearly_full_is_not_ready(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, status in (((1 << 22) - 1, 503), (1 << 22, 200)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free, total=1 << 40))
+        assert client.get("/readyz").status_code == status
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another process's limit is set by Linux alone")
+def test_a_disk_that_takes_no_more_is_not_ready(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: what is written beyond it fails, and then goes on."""
+    with running(tmp_path) as (url, process):
+        assert _taken(url) == 202
+        endless = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        assert _status(url, "/readyz") == 200, "nothing has failed yet, and nothing is tried"
+        assert _taken(url) == 503
+        assert [_status(url, "/readyz") for _ in range(2)] == [503, 503]
+        assert _status(url, "/healthz") == 200
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, endless)
+        assert _status(url, "/readyz") == 200
+        assert _taken(url) == 202
+
+
+def _taken(url: str) -> int | None:
+    answer = post(url, batch().encode())
+    return None if answer is None else answer.status
+
+
+def _status(url: str, path: str) -> int:
+    with closing(connect(url)) as connection:
+        connection.request("GET", path)
+        return connection.getresponse().status
 
 
 def test_every_answer_is_guarded(client: FlaskClient) -> None:

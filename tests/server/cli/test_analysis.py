@@ -24,6 +24,13 @@ def test_estimates_are_a_table(folder: Path) -> None:
     assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
 
 
+def test_one_report_is_one(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+        store.commit([upload(VERSION, rows_of(VERSION, 1, value="1.0"))], TODAY, b"t" * 16)
+    assert ", 1 report, " in invoke(folder, "estimate", "version").stdout
+    assert ": 1 step, 1 report\n" in invoke(folder, "trend", "version").stdout.replace(f"{TODAY} to {TODAY}, ", "")
+
+
 def test_an_estimate_shows_what_is_asked_for_and_changes_no_number(folder: Path) -> None:
     def values(*options: str) -> list[dict[str, object]]:
         shown: list[dict[str, object]] = json.loads(invoke(folder, "estimate", "theme", "--json", *options).stdout)[

@@ -179,6 +179,7 @@ def again(folder: Path, spool: Folder) -> "Iterator[subprocess.Popen[str]]":
         assert "Traceback" not in process.stderr.read()
 
 
+@pytest.mark.usefixtures("one_day")
 def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[str]") -> None:
     assert again.stdout is not None
     assert again.stderr is not None

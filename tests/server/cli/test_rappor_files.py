@@ -102,7 +102,7 @@ def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
         (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,0.5,0.5\n", "p not q"),
         (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,nan,0.5\n", "cannot be"),
         (PARAMS, "k,h,m,p,q,f\n0,2,8,0.5,0.6,0.5\n", "k >= 2"),
-        (COUNTS, "1,1\n", "1 rows; one for each of m = 8"),
+        (COUNTS, "1,1\n", "1 row; one for each of m = 8"),
         (COUNTS, "\n".join(["1,1"] * 8), "line 1: 2 cells; a total and k = 64"),
         (COUNTS, "\n".join([",".join(["1", *["2"] * 64])] * 8), "line 1: no count is below 0 or above the total"),
         (COUNTS, "\n".join([",".join(["0"] * 65)] * 8), "has no reports"),

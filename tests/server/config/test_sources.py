@@ -99,7 +99,7 @@ def test_retention_is_of_all_metrics_and_of_some(text: str, tmp_path: Path) -> N
     file, today = tmp_path / "c.toml", date(2026, 11, 20)
     file.write_text(text, encoding="utf-8")
     retention = configured(resolve({}, NEEDED, str(file))).retention
-    assert str(retention) == "400 days, theme = 90 days, crash = 1 days"
+    assert str(retention) == "400 days, theme = 90 days, crash = 1 day"
     assert Retention.read(str(retention), "") == retention
     kept = [retention.before(name, today) for name in ("crash", "theme", "other")]
     assert kept == [today - timedelta(days=days) for days in (1, 90, 400)]

@@ -8,7 +8,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from server.collecting import config, problem
+from dither_server.store import Refusal
+from server.collecting import THEME, TODAY, config, problem
 
 
 def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient, tmp_path: Path) -> None:
@@ -38,3 +39,16 @@ def test_a_fault_of_ours_is_a_page_too(app: Flask, client: FlaskClient, monkeypa
     assert (response.status_code, response.mimetype) == (500, "text/html")
     assert "The collector failed" in response.text
     assert "secret" not in response.text
+
+
+def test_of_sealed_batches_reports_are_counted(app: Flask, client: FlaskClient) -> None:
+    """Each reason says what it counts; what is beside the longest list is told by the same words."""
+    malformed = {Refusal(f"other{number}", TODAY, "malformed"): 5 + number for number in range(9)}
+    sealed = {Refusal("theme", TODAY, "sealed", THEME.version): 1412, Refusal("other0", TODAY, "sealed"): 3}
+    one = {Refusal("other1", TODAY, "too-large"): 1}
+    collector_of(app).store.add_refusals(malformed | sealed | one, b"s" * 16)
+    text = client.get("/").text
+    assert ">1,412 reports</data>" in text
+    assert ">13 batches</data>" in text
+    assert "And 1 batch and 3 sealed reports more, of other kinds." in text
+    assert ">1,412 reports</data>" in client.get("/m/theme").text

@@ -15,7 +15,7 @@ from dither_server.tally.tally import Tally
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Gate:

@@ -171,7 +171,7 @@ def test_the_pages_show_what_was_refused(app: Flask, client: FlaskClient) -> Non
 
 
 @pytest.fixture
-def refused(tmp_path: Path) -> Path:
+def refused(tmp_path: Path, one_day: None) -> Path:
     """A folder with a database in which some batches were refused, yesterday and today."""
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     today = utc_today()

@@ -6,7 +6,7 @@ import pytest
 from dither_server.observability.kept import Kept
 from dither_server.store import StoreError
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Clock:
@@ -104,3 +104,39 @@ def test_while_one_reads_others_are_told_what_was_known() -> None:
     may_end.set()
     reader.join(PATIENCE)
     assert thing.value() == "later"
+
+
+def test_what_failed_after_long_is_tried_again_in_a_minute() -> None:
+    clock = Clock()
+    thing = kept(clock)
+    clock.takes, clock.failure = 10.0, StoreError("database: timeout")
+    assert thing.value() is None
+    clock.failure, clock.takes = None, 0.0
+    clock.now = 69.9
+    assert thing.value() is None
+    clock.now = 70.0
+    assert thing.value() == 2
+
+
+def test_a_reading_that_hangs_is_no_knowledge() -> None:
+    begun, may_end, now = threading.Event(), threading.Event(), [0.0]
+
+    def read() -> str:
+        if now[0]:
+            begun.set()
+            assert may_end.wait(PATIENCE)
+        return "known"
+
+    thing = Kept("thing", read, lambda: now[0])
+    assert thing.value() == "known"
+    now[0] = 10.0
+    reader = threading.Thread(target=thing.value)
+    reader.start()
+    assert begun.wait(PATIENCE)
+    now[0] = 39.9
+    assert thing.value() == "known"
+    now[0] = 40.0
+    assert thing.value() is None
+    may_end.set()
+    reader.join(PATIENCE)
+    assert thing.value() == "known"

@@ -125,7 +125,7 @@ def test_only_one_computes_and_a_slow_reader_holds_nobody_up() -> None:
     next(first)  # and then it is not read on
     reading = threading.Thread(target=lambda: sum(map(len, second)))
     reading.start()
-    reading.join(10)
+    reading.join(60)
     assert not reading.is_alive()
     assert len(list(first)) == 49
 

@@ -67,14 +67,17 @@ def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
         worth = about_sealed(Sealed(3, 20_000, least, 0), THEME, 30)["sealed"]["shuffled"]
         bound = amplified(THEME.mechanism, among, delta)
         assert (worth["reports"], worth["delta"], worth["epsilon"]) == (among, delta, bound.best)
-        assert (worth["together"], worth["together_delta"]) == bound.after(30)
+        own = amplified(THEME.mechanism, among, delta, own=30)
+        assert (worth["together"], worth["together_delta"], worth["late"]) == (own.best, own.lost, True)
+        assert worth["together"] > bound.after(30)[0]
         assert worth["epsilon"] >= amplified(THEME.mechanism, least, delta).best
     assert about_sealed(Sealed(3, 20_000, 10_999, 1_000), THEME)["sealed"]["shuffled"]["reports"] == 9_900
     assert about_sealed(Sealed(3, 20, 9, 10), THEME)["sealed"]["shuffled"]["epsilon"] == THEME.mechanism.epsilon
     told = about_sealed(Sealed(3, 20_000, 10_999, 0), THEME, 30)["sealed"]
-    _, worth_in_words, conditions = words_of_sealed(told)
+    _, worth_in_words, late, conditions = words_of_sealed(told)
     assert "for n = 10,000 and δ = 1e-06 the ε of one report is 0.0" in worth_in_words
-    assert "that of 30 reports, one in each batch, ε = " in worth_in_words
+    assert "that of 30 of one device, however they fell into batches, ε = " in worth_in_words
+    assert late.startswith("A device may have one report here for each period, and more if some came late: it was ")
     worth = told["shuffled"]
     for shown, bound in zip(
         re.findall("[εδ] (?:= |of one report is )([0-9.e-]+)", worth_in_words),
@@ -85,8 +88,19 @@ def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
     assert conditions.startswith("That stands beside ε, never in its place, and is true only if ")
     for one in CONDITIONS:
         assert one in conditions
-    (_, alone, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
-    assert "one in each batch" not in alone
+    (_, alone, late, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
+    assert "one device" not in alone
+    assert "its relay waited for others" in late  # one day on which reports came may be a batch of four days
+
+
+def test_what_is_asked_once_has_no_report_that_came_late() -> None:
+    once = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", 'epsilon = 1.0\nperiod = "once"', 1))["theme"]
+    assert once.period == "once"
+    told = about_sealed(Sealed(1, 9_000, 9_000, 0), once)["sealed"]
+    assert told["shuffled"]["late"] is False
+    _, worth, conditions = words_of_sealed(told)
+    assert "the ε of one report is" in worth
+    assert conditions.startswith("That stands beside ε")
 
 
 def test_the_page_says_that_sealed_refusals_are_reports(app: Flask, client: FlaskClient) -> None:
@@ -97,4 +111,4 @@ def test_the_page_says_that_sealed_refusals_are_reports(app: Flask, client: Flas
     page = client.get("/").text
     assert "Of sealed batches each report counts that does not open." in page
     assert "Sealed reports do not open" in page
-    assert '<data value="41">41</data>' in page
+    assert '<data value="41">41 reports</data>' in page

@@ -104,20 +104,21 @@ GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
 class Served:
     """A WSGI app behind the gateway, in a loop of its own thread."""
 
-    def __init__(self, seconds: float = 20.0) -> None:
+    def __init__(self, seconds: float = PATIENCE) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
         self.seen: list[Any] = []
         self.seconds = seconds
+        self.ahead = 0.0
         self.ready = threading.Event()
         self.gone = threading.Event()
-        self.watching = threading.Event()
+        self.begun = threading.Event()
         self.thread = threading.Thread(target=lambda: asyncio.run(self.run()))
 
     async def run(self) -> None:
         self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
         self.prometheus = Prometheus()
-        self.crowd = Crowd(100, 100, self.seconds, self.prometheus)
+        self.crowd = Crowd(100, 100, self.seconds, self.prometheus, lambda: time.monotonic() + self.ahead)
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
         reception: Any = SimpleNamespace(
             paths=["/v1/reports"], numbers=self.prometheus, refuse=self.seen.append, headers=lambda _: []
@@ -171,7 +172,7 @@ class Served:
 
     def watch(self, environ: WSGIEnvironment) -> None:
         """Compute, and send nothing, until the peer is gone."""
-        self.watching.set()
+        self.begun.set()
         ticks = iter(range(1000 * int(PATIENCE)))
         while next(ticks, None) is not None and not environ[PEER_GONE]():
             time.sleep(0.001)
@@ -179,15 +180,25 @@ class Served:
             self.gone.set()
 
     def endless(self, environ: WSGIEnvironment) -> Iterator[bytes]:
+        self.begun.set()
         try:
             while not environ[PEER_GONE]():
                 yield b"x" * 65_536
         finally:
             self.gone.set()
 
-    def ask(self, data: bytes) -> bytes:
+    def expire(self) -> None:
+        """Let as many seconds pass as a connection may wait."""
+        self.ahead += self.seconds
+        self.loop.call_soon_threadsafe(self.crowd.expire)
+
+    def ask(self, data: bytes, *, waits: bool = False) -> bytes:
+        """What is answered to these bytes; if it ``waits``, then when they have been read and nothing more has come."""
         with socket.create_connection(self.address, PATIENCE) as peer:
             peer.sendall(data)
+            if waits:
+                self.ask(b"GET /x HTTP/1.1\r\nConnection: close\r\n\r\n")  # answered when what came before is read
+                self.expire()
             return peer.makefile("rb").read()
 
 
@@ -195,7 +206,7 @@ def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> 
     with Served() as served:
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /silent HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert served.watching.wait(PATIENCE)
+            assert served.begun.wait(PATIENCE)
             assert not served.gone.is_set()
         assert served.gone.wait(PATIENCE)
 
@@ -236,27 +247,30 @@ def test_answers_of_the_app() -> None:
 
 
 def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
-    with Served(seconds=0.4) as served:
+    with Served() as served:
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
-            assert served.gone.wait(PATIENCE)
+            assert served.begun.wait(PATIENCE)
+            while not served.gone.wait(0.01):  # until it waits for the peer
+                served.expire()
         served.gone.clear()
         with socket.create_connection(served.address, PATIENCE) as peer:
             peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
             peer.recv(10)
         assert served.gone.wait(PATIENCE)
-        with (
-            socket.create_connection(served.address, PATIENCE) as peer,
-            pytest.raises((ConnectionResetError, BrokenPipeError)),
-        ):
-            list(map(peer.sendall, repeat(b"GET /%s HTTP/1.1\r\n\r\n" % (b"x" * 8000) * 100)))  # and reads nothing
+    with (
+        Served(seconds=0.4) as served,
+        socket.create_connection(served.address, PATIENCE) as peer,
+        pytest.raises((ConnectionResetError, BrokenPipeError)),
+    ):
+        list(map(peer.sendall, repeat(b"GET /%s HTTP/1.1\r\n\r\n" % (b"x" * 8000) * 100)))  # and reads nothing
 
 
 def test_a_request_that_does_not_end_gets_408_and_silence_an_end() -> None:
-    with Served(seconds=0.3) as served:
-        assert served.ask(b"") == b""
-        assert served.ask(b"GET / HTTP/1.1\r\nHost: x\r\n").startswith(b"HTTP/1.1 408 ")
-        assert served.ask(GOOD[:-1]).startswith(b"HTTP/1.1 408 ")
+    with Served() as served:
+        assert served.ask(b"", waits=True) == b""
+        assert served.ask(b"GET / HTTP/1.1\r\nHost: x\r\n", waits=True).startswith(b"HTTP/1.1 408 ")
+        assert served.ask(GOOD[:-1], waits=True).startswith(b"HTTP/1.1 408 ")
         assert len(served.seen) == 1
 
 

@@ -25,7 +25,7 @@ GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, len(GOOD + CHUNKED + GOOD)), max_size=12))
 def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) -> None:
     whole = GOOD + CHUNKED + GOOD

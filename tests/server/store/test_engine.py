@@ -1,11 +1,16 @@
 """Opening a database: URLs, files that are none, and durable connections."""
 
+import os
+import sqlite3
+import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
+from server.collecting import THEME
 from server.database import connected, url_of
 
 
@@ -31,6 +36,28 @@ def test_urls_that_cannot_be_used_are_told(url: str, match: str) -> None:
         Store(url)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
+def test_nobody_else_may_read_what_is_counted(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with closing(Store(url_of(tmp_path))) as store:
+            store.register([THEME])
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes.keys() >= {"dither.db", "dither.db-wal", "dither.db-shm"}
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
+    Store(url_of(tmp_path)).close()
+    (tmp_path / "dither.db").chmod(0o640)
+    with closing(Store(url_of(tmp_path))) as store:
+        store.register([THEME])
+        assert stat.S_IMODE((tmp_path / "dither.db-wal").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "dither.db").stat().st_mode) == 0o640
+
+
 def test_reading_makes_no_database(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="does not exist"):
         Store(f"sqlite:///{tmp_path}/missing.db", create=False)
@@ -44,3 +71,30 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "dither.db").write_bytes(b"certainly not SQLite\n" * 100)
     with pytest.raises(StoreError, match="not a database"):
         Store(f"sqlite:///{tmp_path}/dither.db")
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("named", ["notes.py", "places.sqlite"])
+def test_a_file_of_somebody_else_is_named_and_stays_as_it_is(tmp_path: Path, named: str, create: bool) -> None:
+    (tmp_path / "notes.py").write_text("print('certainly not SQLite')\n" * 100)
+    with closing(sqlite3.connect(tmp_path / "places.sqlite")) as other:
+        other.execute("CREATE TABLE places (url TEXT)")
+    before = (tmp_path / named).read_bytes()
+    with pytest.raises(StoreError, match=rf"{tmp_path}/{named} is .*; name the file of a collector"):
+        Store(f"sqlite:///{tmp_path}/{named}", create=create)
+    assert (tmp_path / named).read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+@pytest.mark.usefixtures("store")
+def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "dither.db"
+    for mode, what in ((0o400, "write"), (0o000, "read")):
+        file.chmod(mode)
+        with pytest.raises(ParameterError, match=f"this user may not {what} {file}; run as"):
+            Store(f"sqlite:///{file}")
+    file.chmod(0o600)
+    tmp_path.chmod(0o600)
+    with pytest.raises(ParameterError, match="may not enter its folder"):
+        Store(f"sqlite:///{file}")
+    tmp_path.chmod(0o700)

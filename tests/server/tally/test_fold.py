@@ -135,7 +135,7 @@ ALL_KINDS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     mechanism=st.sampled_from(ALL_KINDS),
     seed=st.integers(0, 2**32 - 1),

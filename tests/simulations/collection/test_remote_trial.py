@@ -76,7 +76,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert "has 900 reports; a trial begins with none" in again.stderr
     assert other.exit_code == 1
     assert f"lab-randomized-response-6-1.5: randomized-response, 6 values, version {SIX.version}" in other.stderr
-    assert "1 of the 1 metrics" in other.stderr
+    assert "1 of 1 metric asked for" in other.stderr
     assert "--definitions lab.toml" in other.stderr
     assert "--collector auto" in other.stderr
     assert closed.exit_code == 1
@@ -166,6 +166,6 @@ def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(remote, "fetch", unknown)
     result = CliRunner().invoke(main, [*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9"])
     assert result.exit_code == 1
-    assert "does not collect 10 of the 10 metrics" in result.stderr
+    assert "does not collect 10 of 10 metrics asked for" in result.stderr
     assert result.stderr.count("  lab-randomized-response-5-") == 5
     assert "  and 5 more" in result.stderr

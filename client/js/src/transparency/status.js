@@ -8,7 +8,7 @@
  * @property {[string, string][]} words Names of facts, and facts, as they are shown before consent.
  * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are
  * collected, and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
- * wants no more of it, for a month; its cap is reached.
+ * wants no more of it, for a month; its cap, or that of all metrics together, is reached, and nothing more is collected of it.
  * @property {string | null} since The day on which the user accepted it, as 2027-06-30; null if somebody else decides.
  * @property {number} epsilon The privacy loss of one report.
  * @property {number} spent The privacy loss of all reports of this version so far.

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dither_shared import Mechanism, ParameterError
+from dither_shared.counted import counted
 from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.optimal import optimal
 from dither_shared.privacy.parts import Part
@@ -19,7 +20,7 @@ CONDITIONS = (
     "whoever shuffles does not collude with whoever collects",
     "who collects sees one multiset of reports: no ids, no addresses, no times, no order, no cohort that lasts",
     "n counts the honest reports of one batch, of one metric, version and stratum: forged ones hide nobody",
-    "a batch holds one report of each device; several batches with reports of one device compose, and δ adds",
+    "a device has no more reports, in a batch or in all, than is said, and draws each afresh: any other adds its own ε",
 )
 """What must be true for any of these numbers to be."""
 
@@ -35,7 +36,8 @@ class Amplified:
     - ``local``: ε₀, what it tells by itself, which holds whatever becomes of the batch;
     - ``generic``: an ε with ``delta`` for any mechanism of that ε₀, None where there is no amplification;
     - ``blanket``: the same by the law of the mechanism, None where it has more than two levels;
-    - ``reason``: why there is no amplification, or None.
+    - ``reason``: why there is no amplification, or None;
+    - ``own``: how many reports of one device these bounds are of, all together, in this batch or in several such.
     """
 
     reports: int
@@ -44,49 +46,65 @@ class Amplified:
     generic: float | None = None
     blanket: float | None = None
     reason: str | None = None
+    own: int = 1
+
+    @property
+    def unshuffled(self) -> float:
+        """The ε, with no δ, of the device's own reports if nobody shuffles: ε₀ of each."""
+        return float_above(self.own * Fraction(self.local))
 
     @property
     def best(self) -> float:
-        """The least of the bounds; ε₀ where there is none, and never above it."""
-        return min(bound for bound in (self.local, self.generic, self.blanket) if bound is not None)
+        """The least of the bounds; ``unshuffled`` where there is none, and never above it."""
+        return min(bound for bound in (self.unshuffled, self.generic, self.blanket) if bound is not None)
+
+    @property
+    def lost(self) -> float:
+        """The δ of ``best``: none where it takes no shuffle."""
+        return self.delta if self.best < self.unshuffled else 0.0
 
     def after(self, batches: int) -> tuple[float, float]:
-        """Return (ε, δ) of so many batches of as many reports, if one device has a report in each of them.
+        """Return (ε, δ) of so many batches of as many reports, if one device has ``own`` reports in each of them.
 
         That is the sum or, if it is a hundredth less, the optimal composition, which takes ``delta`` once more.
         Without amplification it is the sum of ε₀, with no δ. Raises ParameterError for no batches, or if δ reaches 1.
         """
-        each, delta = Fraction(self.best), Fraction(self.delta) if self.best < self.local else Fraction(0)
+        each, delta = Fraction(self.best), Fraction(self.lost)
         part = Part(each, batches, delta)
         if part.total_delta + delta >= 1:
-            raise ParameterError("delta", f"{batches} batches lose {float(part.total_delta):.3g}; nothing is promised")
+            raise ParameterError(
+                "delta",
+                f"{counted(batches, 'batch loses', 'batches lose')} {float(part.total_delta):.3g}; nothing is promised",
+            )
         together = optimal([part], delta) if batches > 1 else math.inf
         if together < (1 - _LEAST_GAIN) * part.total:
             return together, float_above(part.total_delta + delta)
         return float_above(part.total), float_above(part.total_delta)
 
 
-def amplified(mechanism: Mechanism, reports: int, delta: float, forged: float = 0.0) -> Amplified:
-    """Return what one report of ``mechanism`` tells among ``reports``, a share ``forged`` of which hides nobody.
+def amplified(mechanism: Mechanism, reports: int, delta: float, forged: float = 0.0, own: int = 1) -> Amplified:
+    """Return what ``own`` reports of a device tell among ``reports``, a share ``forged`` of which hides nobody.
 
-    It is true under ``CONDITIONS`` alone. Half a second, or a few for 10^9 reports. Raises ParameterError for
-    no reports, for a δ that is not between 0 and 1, and for a share that is not from 0 to below 1.
+    However these lie in batches: in one, or in several of as many reports at least. It is true under ``CONDITIONS``
+    alone. Half a second, or a few for 10^9 reports. Raises ParameterError for no reports, in a batch or of the device,
+    for a δ that is not between 0 and 1, and for a share that is not from 0 to below 1.
     """
     if not 0 <= forged < 1:
         raise ParameterError("forged", f"{forged!r} is not a share from 0 to below 1")
     honest = math.floor(reports * (1 - Fraction(str(forged))))
-    checked_shuffle(mechanism.epsilon, honest, delta)
-    return _amplified(mechanism, honest, delta)
+    checked_shuffle(mechanism.epsilon, honest, delta, own)
+    return _amplified(mechanism, honest, delta, own)
 
 
 @lru_cache(maxsize=256)
-def _amplified(mechanism: Mechanism, honest: int, delta: float) -> Amplified:
+def _amplified(mechanism: Mechanism, honest: int, delta: float, own: int) -> Amplified:
     local, law = mechanism.epsilon, mechanism.two_level
     reason = _reason(mechanism)
     if reason is not None:
-        return Amplified(honest, delta, local, reason=reason)
-    blanket = None if law is None else min(local, blanket_epsilon(law, honest, delta))
-    return Amplified(honest, delta, local, min(local, generic_epsilon(local, honest, delta)), blanket)
+        return Amplified(honest, delta, local, reason=reason, own=own)
+    most = float_above(own * Fraction(local))
+    blanket = None if law is None else min(most, blanket_epsilon(law, honest, delta, own))
+    return Amplified(honest, delta, local, min(most, generic_epsilon(local, honest, delta, own)), blanket, own=own)
 
 
 def _reason(mechanism: Mechanism) -> str | None:

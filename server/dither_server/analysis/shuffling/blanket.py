@@ -23,7 +23,7 @@ import numpy as np
 
 from dither_shared.primitives.probability import float_above
 from dither_shared.primitives.two_level import TwoLevel
-from dither_shared.privacy.shuffling import MARGIN, checked_shuffle, least_epsilon
+from dither_shared.privacy.shuffling import MARGIN, checked_shuffle, group_epsilon
 
 from .lattice import OUTSIDE, Steps, TiltedSum
 
@@ -39,17 +39,18 @@ _COARSEST = 60
 """The lattice is from 2^60 times to 2^-60 times the greatest value."""
 
 
-def blanket_epsilon(law: TwoLevel, reports: int, delta: float) -> float:
+def blanket_epsilon(law: TwoLevel, reports: int, delta: float, own: int = 1) -> float:
     """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among so many honest ``reports``.
 
-    Never above ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
+    It holds for all of ``own`` reports of one device together, in one batch or in several of as many reports. Never
+    above ``own`` times ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
     """
     odds = float_above(law.ratio)
     most = math.log(odds) * (1 + 1e-15)
-    checked_shuffle(most, reports, delta)
+    checked_shuffle(most, reports, delta, own)
     variance = 2 * float(law.blanket * (law.share - law.overlap)) * (odds - 1) ** 2
     guess = math.sqrt(-2 * math.log(delta) * variance / reports)
-    return least_epsilon(lambda loss: blanket_delta(law, reports, loss), most, delta, guess)
+    return group_epsilon(lambda loss: blanket_delta(law, reports, loss), most, delta, guess, own)
 
 
 def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:

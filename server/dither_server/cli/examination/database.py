@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from dither_shared.counted import counted
+
 from ...store import Condition, Store
 from .findings import Finding, ok, problem, warning
 from .times import compared
@@ -19,7 +21,8 @@ _LONG_LOG = 1_000_000_000
 def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
     """Yield what is found in an open database."""
     condition = store.condition()
-    about = f"{condition.engine}, schema {store.schema()}, {size(condition.size)}, about {condition.ids:,} batch ids"
+    ids = counted(condition.ids, "batch id")
+    about = f"{condition.engine}, schema {store.schema()}, {size(condition.size)}, about {ids}"
     yield ok("database", about)
     yield from _whole(store, condition, thorough)
     if condition.wal is not None and condition.wal > _LONG_LOG:

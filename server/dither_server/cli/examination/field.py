@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 
+from dither_shared.counted import counted
+
 from ...protocol.problems import Kind
 from ...store import Refusal, Store
-from ..terminal_tables import counted
 from .findings import Finding, ok, problem, warning
 
 __all__ = ["in_field"]
@@ -68,7 +69,8 @@ def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: 
         sealed = None if metric is None else store.sealed(metric, since)
         whole = reports + (0 if sealed is None else sealed.reports)
         if reports > alarm * whole:
-            about = f"{reports:,} of {whole:,} reports of {name} did not open in the last 7 days, tries counted anew"
+            part = f"{reports:,} of {counted(whole, 'report')} of {name}"
+            about = f"{part} did not open in the last 7 days, tries counted anew"
             advice = "Compare dither-server key list with the keys of all apps; see whether somebody floods the relay"
             yield warning("sealed", about, advice)
 
@@ -81,7 +83,7 @@ def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Ite
             versions[one.metric, one.version] += batches
     named = [(*key, batches) for key, batches in versions.most_common() if key[1]]
     for metric, version, batches in named[:_MOST]:
-        about = f"apps send {metric} in version {version}, {batches:,} batches in the last 7 days"
+        about = f"apps send {metric} in version {version}, {counted(batches, 'batch', 'batches')} in the last 7 days"
         if version in registered:
             yield ok("versions", f"{about}, which is registered by now")
         else:
@@ -90,4 +92,8 @@ def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Ite
     others = versions.total() - sum(batches for *_, batches in named[:_MOST])
     if others:
         advice = "Many versions at once are made up, unless many releases are in the field"
-        yield warning("versions", f"{others:,} batches more were of other versions that are not known here", advice)
+        yield warning(
+            "versions",
+            f"{counted(others, 'batch more was', 'batches more were')} of other versions that are not known here",
+            advice,
+        )

@@ -19,6 +19,8 @@ __all__ = ["of_running"]
 _MOST = 200
 """Metrics that are asked about."""
 
+_ADMIN = "--token of the role admin lets the collector tell what it sees"
+
 
 def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
     """Yield what is found of the collector at an address."""
@@ -62,7 +64,7 @@ def _clock(health: Reply, before: datetime, after: datetime) -> Iterator[Finding
 
 def _readiness(ready: Reply) -> Iterator[Finding]:
     if ready.status != 200:
-        what = "cannot read its database, or write its spool"
+        what = "cannot write its database, or its spool"
         yield problem("collector", what, "Its log says why; reports are answered 503 meanwhile")
 
 
@@ -79,9 +81,12 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
 def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
     """Yield what the collector sees of a request by this way, if it tells us."""
     if not peer.has_token:
-        yield ok("proxies", "not looked at; --token of the role admin lets the collector tell what it sees")
+        yield ok("proxies", f"not looked at; {_ADMIN}")
         return
     reply = peer.get("v1", "diagnosis", identified=True)
+    if reply.status == 403:  # as it should be: the token is good for what it is for
+        yield ok("proxies", f"not looked at, for this token is of another role; {_ADMIN}")
+        return
     if reply.status != 200:
         said = reply.json().get("detail", "no collector of this version answers")
         advice = "Draw one: dither-server token create --role admin --expires 1d"

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from dither_shared.counted import counted
+
 from ...config.settings import Config
 from ...store import Store, StoreError
 from .findings import Finding, ok, problem, warning
@@ -43,9 +45,7 @@ def of_folds(config: Config, store: Store, now: datetime | None = None) -> Itera
     last = "none has ended yet" if up_to is None else f"the last began {up_to:%Y-%m-%d %H:%M} UTC"
     if waiting and (age is None or age > _LATE):
         advice = "Run dither-server fold, and let it run each hour or day; estimates stand still, and the disk fills"
-        yield warning(
-            "fold", f"{last}, and {'1 segment waits' if waiting == 1 else f'{waiting:,} segments wait'}", advice
-        )
+        yield warning("fold", f"{last}, and {counted(waiting, 'segment waits', 'segments wait')}", advice)
     else:
         yield ok("fold", last)
 

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from dither_shared.counted import counted
+
 from .findings import Finding, ok, problem, warning
 
 __all__ = ["compared"]
@@ -25,7 +27,7 @@ def compared(whose: str, there: datetime, before: datetime, after: datetime) -> 
 
 def _length(span: timedelta) -> str:
     seconds = span.total_seconds()
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+            return counted(round(seconds / length), unit)
+    return counted(round(seconds), "second")

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from dither_shared.counted import counted
+
 from ...analysis.labels import shortened
 from ...reading.summaries.shares.page import SHAPES
 from ..metric_groups import MANY, NO_TIER
@@ -40,7 +42,7 @@ class Pages:
     def __init__(self, frame: Frame) -> None:
         own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
         self._environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
-        self._environment.filters["short"] = shortened
+        self._environment.filters |= {"counted": counted, "short": shortened}
         self._environment.globals |= {"frame": frame, "shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
 
     def front(self, digests: Sequence[Digest], together: Sequence[str]) -> bytes:

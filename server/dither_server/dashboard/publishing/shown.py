@@ -6,6 +6,7 @@ from datetime import date
 from functools import partial
 from typing import Any, NamedTuple
 
+from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ...analysis.trend import finished
@@ -22,6 +23,7 @@ from ...store import Store
 from ..card import Card, card_of
 from ..panels import VALUES, Panels, Place, panels_within, placed_spots
 from ..period import span_in_words
+from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 
@@ -42,7 +44,7 @@ class Shown(NamedTuple):
     courses: Any
     weeks: Sequence[Bar]
     sealed: Sequence[str]
-    refused: Sequence[tuple[str, int]]
+    refused: Sequence[tuple[str, str]]
 
 
 class Digest(NamedTuple):
@@ -91,7 +93,10 @@ class Gatherer:
             courses = self._courses(edition, card)
         sealed = about_sealed(self._sealed(edition, card), metric, told.get("periods", 1))
         words = list(words_of_sealed(sealed["sealed"])) if sealed else []
-        refused = [(_TITLES.get(kind, kind), batches) for kind, batches in sorted(told.get("refused", {}).items())]
+        refused = [
+            (_TITLES.get(kind, kind), refused_words(kind, number))
+            for kind, number in sorted(told.get("refused", {}).items())
+        ]
         return Shown(edition, card, panels, courses, self._weeks(edition), words, refused)
 
     def digest(self, topic: Topic, shown: Shown, *, few: bool) -> Digest:
@@ -123,7 +128,7 @@ class Gatherer:
         """Return the answers of a week in a sentence, as the feed tells it."""
         metric, query = edition.metric, replace(edition.query(self._asked), since=span[0], until=span[1])
         reports = sum(self._reports(edition, span).values())
-        among = f"{reports:,} {'report' if reports == 1 else 'reports'} {span_in_words(*span)}"
+        among = f"{counted(reports, 'report')} {span_in_words(*span)}"
         summary = summary_of(metric)
         if not metric.question.estimable or summary.searched:
             return f"{among}."

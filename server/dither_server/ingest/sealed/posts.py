@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dither_shared import Mechanism, Metric, ParameterError, WireError
+from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch, SealedReport
 
 from ...observability.once_a_minute import OnceAMinute
@@ -65,7 +66,7 @@ class SealedPosts(Posts[_Sent]):
         place = place_of(metric, batch.pool.stratum)
         sealed = batch.split(metric.mechanism.row_bytes)
         if len(sealed) > self.limit:
-            raise Problem(Kind.TOO_LARGE, f"sealed: more than {self.limit} reports; send several batches")
+            raise Problem(Kind.TOO_LARGE, f"sealed: more than {counted(self.limit, 'report')}; send several batches")
         rows = sound(metric.mechanism, self._opened(sealed, batch))
         digest = hashlib.sha256(batch.suite.name.encode() + b"\0" + batch.sealed).digest()
         sealing = Sealing(digest, batch.total, refused=len(sealed) - len(rows))

@@ -44,8 +44,14 @@ _SHUFFLED: Json = {
             "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
             "this_law": Optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
             "periods": {"type": "integer", "minimum": 1},
-            "together": NUMBER | {"description": "The epsilon of a device that reported in each period."},
+            "together": NUMBER
+            | {"description": "The epsilon of a device with a report for each period, however they fell into batches."},
             "together_delta": NUMBER,
+            "late": {
+                "type": "boolean",
+                "description": "Whether a device may have more reports here than one for each period: those that came "
+                "late, since it was offline or its relay waited for others. Each adds its own epsilon.",
+            },
         }),
     ],
 }  # fmt: skip

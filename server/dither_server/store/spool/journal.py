@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, suppress
 from datetime import date
 from pathlib import Path
 
+from dither_shared.counted import counted
+
 from ..counting.uploads import Upload
 from ..errors import SpoolError
 from ..lock import FileLock
@@ -115,7 +117,8 @@ class Journal:
         os.close(self._descriptor)
 
     def _tell_of_damage(self, count: int, lost: int) -> None:
-        told = f"{count} batches of this journal were taken, and {lost} bytes could not be read"
+        taken = counted(count, "batch of this journal was taken", "batches of this journal were taken")
+        told = f"{taken}, and {counted(lost, 'byte')} could not be read"
         write_file(
             notice := self.path.with_suffix(DAMAGED), f"{told}. Look at the disk, then delete this file.\n".encode()
         )

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 from ..counting.uploads import Outcome, Upload
-from ..errors import SpoolError, StoreError
+from ..errors import SpoolError, StoreError, UnmadeError
 from ..tables.refusals import Refusal
 from .database_link import DatabaseLink
 from .journals import Journals
-from .rooms import ROOM, Rooms
+from .owner import require_owner
+from .rooms import ROOM, Backlog, Rooms
 
 __all__ = ["Spool"]
 
@@ -95,11 +96,19 @@ class Spool:
         """Add to the counts of refused batches, in the database; what it does not take now, later."""
         self._database.add_refusals(refused, shard)
 
-    def ping(self) -> None:
+    def require_writable(self) -> None:
         """Raise SpoolError if batches cannot be taken, or soon can be no more, and what ``commit`` would raise."""
         self._database.disabled()
         if troubles := "; ".join(list(self._troubles.values())):
             raise SpoolError(troubles)
+
+    def backlog(self) -> Backlog:
+        """Return what stands in the spool. Raises SpoolError, also if it is gone: its disk is mounted no more, say."""
+        try:
+            require_owner(self.rooms.place, None)
+        except UnmadeError:
+            raise SpoolError(f"spool: what a collector made at {self.rooms.place} is gone") from None
+        return self.rooms.backlog()
 
     def close(self) -> None:
         """Make a segment of what is open, and end the threads. What cannot be one yet is left to the next start."""

@@ -6,6 +6,7 @@ from itertools import groupby
 from matplotlib.figure import Figure
 
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 
 from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel
@@ -130,12 +131,12 @@ def poisoning_plot(rows: Sequence[PoisoningRow]) -> Figure:
 def _raised(row: PoisoningRow) -> str:
     if row.mechanism in NUMERIC:
         return "A mean"
-    return f"Estimates of {'1 value' if row.targets == 1 else f'{row.targets} values together'}"
+    return f"Estimates of {counted(row.targets, 'value', 'values together')}"
 
 
 def _setting(row: PoisoningRow) -> str:
-    values = "" if row.mechanism in NUMERIC else f", {row.size} values"
-    return f"{row.users:,} users{values}, ε = {row.epsilon:g}; dashed: theory"
+    values = "" if row.mechanism in NUMERIC else f", {counted(row.size, 'value')}"
+    return f"{counted(row.users, 'user')}{values}, ε = {row.epsilon:g}; dashed: theory"
 
 
 def _gains(rows: Sequence[PoisoningRow]) -> list[Line]:

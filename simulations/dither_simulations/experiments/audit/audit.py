@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import click
 
 from dither_shared import KeyedEntropy, Mechanism, SystemEntropy
+from dither_shared.counted import counted
 from dither_shared.privacy.audit import audit
 
 from ...output.tables import render
@@ -69,7 +70,8 @@ def table(rows: Sequence[AuditRow]) -> str:
         (
             render(_HEADER, [_cells(row) for row in rows]),
             "",
-            f"{first.draws:,} reports of each of two inputs; bounds at {100 * first.confidence:g} % each: {verdict}.",
+            f"{counted(first.draws, 'report')} of each of two inputs; "
+            f"bounds at {100 * first.confidence:g} % each: {verdict}.",
             "An audit can find a randomizer that leaks; only the exact laws prove that none does.",
         )
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ...output.plots import Estimates
@@ -82,7 +83,8 @@ class Answer(ABC):
         memoised = "" if metric.mechanism.permanent_epsilon is None else f". {MEMOISATION.removesuffix('.')}"
         return "\n".join(
             (
-                f"{metric.description} ({metric.mechanism.name}, {losses(metric.mechanism)}, {self.reports:,} reports)",
+                f"{metric.description} ({metric.mechanism.name}, {losses(metric.mechanism)}, "
+                f"{counted(self.reports, 'report')})",
                 f"To a person: {self.odds}{memoised}.",
                 "",
                 render((*self.heads, "95% interval"), rows),

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 
 from ...collection.collector_process import (
     DATABASE,
@@ -107,7 +108,9 @@ def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[An
         ]
     for answer in answers:
         if answer.reports != people:
-            raise CollectorError(f"of {answer.metric.name} it counted {answer.reports:,} reports of {people:,}")
+            raise CollectorError(
+                f"of {answer.metric.name} it counted {counted(answer.reports, 'report')} of {people:,}"
+            )
     return answers
 
 

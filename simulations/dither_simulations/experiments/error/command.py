@@ -36,7 +36,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Privacy loss of one report: 0.5,1,2 or LOW:HIGH:COUNT; grid is ten values from 0.25 to 4.",
 )
 @click.option(
-    "-n", "--users", callback=users_list, metavar="LIST", help="Number of users.  [default: 1e5, or those of --input]"
+    "-n",
+    "--users",
+    callback=users_list,
+    metavar="LIST",
+    help="Number of users: 1e4,1e5 or LOW:HIGH:COUNT.  [default: 1e5, or those of --input]",
 )
 @click.option(
     "-k",

@@ -5,6 +5,8 @@ from itertools import groupby
 
 from matplotlib.figure import Figure
 
+from dither_shared.counted import counted
+
 from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel
 from .numbers import NumberRow
@@ -53,6 +55,6 @@ def _limit(rows: Sequence[NumberRow], across: str) -> tuple[str, Sequence[float]
 
 def _title(rows: Sequence[NumberRow]) -> str:
     row = rows[0]
-    fixed = [] if vary(rows, "users") else [f"{row.users:,} users"]
+    fixed = [] if vary(rows, "users") else [counted(row.users, "user")]
     band = "" if row.mse_se is None else "; band: 95 %"
     return f"{', '.join([*fixed, row.distribution])}\npoints: mean of {row.repeats}{band}; dashed: theory"

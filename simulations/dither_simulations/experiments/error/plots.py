@@ -6,6 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from dither_shared.counted import counted
+
 from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel
 from .experiment import Row
@@ -85,7 +87,7 @@ def name_of(parts: Sequence[str], values: Sequence[object]) -> str:
 
 def _title(rows: Sequence[Row]) -> str:
     row = rows[0]
-    fixed = [] if vary(rows, "users") else [f"{row.users:,} users"]
-    fixed += [] if vary(rows, "size") else [f"{row.size:,} values"]
+    fixed = [] if vary(rows, "users") else [counted(row.users, "user")]
+    fixed += [] if vary(rows, "size") else [counted(row.size, "value")]
     band = "" if row.mse_se is None else "; band: 95 %"
     return f"{', '.join([*fixed, row.distribution])}\npoints: mean of {row.repeats}{band}; dashed: theory"

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from dither_shared.counted import counted
+
 from . import theory
 from .environments import LIBRARIES
 from .inside.protocol import Finding
@@ -184,8 +186,9 @@ def leaks(findings: Findings) -> Table:
                 rows.append([library, one.case.mechanism, *bounds, verdict, shown.event, *seen])
     head = ["library", "mechanism", "ε declared", "ε at least", "", "a report shows of values 0 and 1", "of 0", "of 1"]
     note = (
-        f"{draws:,} reports of value 0 and as many of value 1, of k = 16; the last columns say how many of them show "
-        f"what the column before says, which was chosen on as many others. At least with confidence {CONFIDENCE:.1%}."
+        f"{counted(draws, 'report')} of value 0 and as many of value 1, of k = 16; the last columns say how many of "
+        "them show what the column before says, which was chosen on as many others. At least with confidence "
+        f"{CONFIDENCE:.1%}."
     )
     return Table("What reports tell", head, rows, note)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dither_server.estimation.confidence import require_confidence
 from dither_shared import Mechanism, ParameterError
+from dither_shared.counted import counted
 from dither_shared.mechanism import LISTED, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 from dither_shared.privacy.wording import MEMOISATION, odds_sentence
@@ -62,9 +63,11 @@ class Question:
     def size_in_words(self) -> str:
         """How many values there are or, of items, how many a person may have."""
         if not self.items.sets:
-            return f"{self.size:,} values"
+            return counted(self.size, "value")
         return (
-            f"any of {self.size:,} items" if self.at_most is None else f"at most {self.at_most} of {self.size:,} items"
+            f"any of {counted(self.size, 'item')}"
+            if self.at_most is None
+            else f"at most {self.at_most} of {counted(self.size, 'item')}"
         )
 
     @property
@@ -185,7 +188,7 @@ def explain(advice: Advice) -> str:
 
 def _heading(question: Question) -> str:
     forever = "" if question.permanent_epsilon is None else f", {question.permanent_epsilon:g} for ever"
-    users = "" if question.users is None else f", {question.users:,} users"
+    users = "" if question.users is None else f", {counted(question.users, 'user')}"
     wanted = f"wanted: ± {_percent(question.error)}"
     return f"{question.size_in_words}, ε = {question.epsilon:g} a report{forever}{users}; {wanted}"
 
@@ -220,16 +223,16 @@ def one_by_one(question: Question) -> list[str]:
         return []
     alone = named_selection(ALONE, question.size, question.at_most, question.epsilon)
     users = question.users_for(alone.variance(question.share))
-    return [f"  Asked one by one, at ε/{question.size} each: {users:,} users."]
+    return [f"  Asked one by one, at ε/{question.size} each: {counted(users, 'user')}."]
 
 
 def _verdict(advice: Advice) -> str:
     """Return a sentence on whether a share can be measured as wanted."""
     question, chosen = advice.question, advice.chosen
-    needed = f"± {_percent(question.error)} takes {chosen.users_needed:,}"
+    needed = f"± {_percent(question.error)} takes {counted(chosen.users_needed, 'user')}"
     if question.users is None or chosen.margin is None:
-        return f"{needed} users."
-    users = f"{question.users:,} users give"
+        return f"{needed}."
+    users = counted(question.users, "user gives", "users give")
     if advice.reached:
         return f"Yes: {users} ± {_percent(chosen.margin)}; {needed}."
     return f"No: {users} only ± {_percent(chosen.margin)}; {needed}."

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dither_shared import ParameterError
+from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...output.tables import render
@@ -71,7 +72,7 @@ def weigh(advices: Sequence[Advice]) -> str:
         (
             _heading(question),
             "",
-            render((*header, f"ε of {question.days} days", *forever), cells, words=2),
+            render((*header, f"ε of {counted(question.days, 'day')}", *forever), cells, words=2),
             "",
             _answer(question),
             *(f"  ε = {one.question.epsilon:g}, to a person: {odds_sentence(one.mechanism)}." for one in advices),
@@ -81,7 +82,7 @@ def weigh(advices: Sequence[Advice]) -> str:
 
 
 def _heading(question: Question) -> str:
-    users = "" if question.users is None else f", {question.users:,} users"
+    users = "" if question.users is None else f", {counted(question.users, 'user')}"
     sure = f"at {100 * question.confidence:.4g} %, for {question.whose}"
     return f"{question.size_in_words}{users}; wanted: ± {100 * question.error:.3g} % {sure}"
 
@@ -105,5 +106,5 @@ def _answer(question: Question) -> str:
     least = least_epsilon(question)
     if least is None:
         most = highest(question.permanent_epsilon)
-        return f"No: {question.users:,} users cannot do it at any ε of a report up to {most:.3g}."
-    return f"Yes: with {question.users:,} users ε = {least:g} is the least that will do."
+        return f"No: {counted(question.users, 'user')} cannot do it at any ε of a report up to {most:.3g}."
+    return f"Yes: with {counted(question.users, 'user')} ε = {least:g} is the least that will do."

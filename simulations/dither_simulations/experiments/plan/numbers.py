@@ -12,6 +12,7 @@ from dither_server.estimation.confidence import require_confidence
 from dither_server.estimation.numeric.laws.dithered import Dithered
 from dither_server.estimation.numeric.laws.registry import law_of
 from dither_shared import ParameterError, RandomizedResponse
+from dither_shared.counted import counted
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.privacy.wording import MEMOISATION, numeric_odds_sentence
@@ -194,8 +195,8 @@ def explain_numbers(question: NumberQuestion, choices: Sequence[NumberChoice]) -
     header = ["ε", "mechanism", "steps", "P[true]", "bytes", "users"]
     header += ["≈ least"] if choices[0].users_least is not None else []
     header += ["± reached", "enough"] if question.users is not None else []
-    header += [f"ε of {question.days} days"] + ["for ever"] * (question.permanent_epsilon is not None)
-    users = "" if question.users is None else f"{question.users:,} users; "
+    header += [f"ε of {counted(question.days, 'day')}"] + ["for ever"] * (question.permanent_epsilon is not None)
+    users = "" if question.users is None else f"{counted(question.users, 'user')}; "
     lines = [
         f"{users}wanted: {question.wanted} at {100 * question.confidence:.4g} %; answers even over the range",
         "",
@@ -230,8 +231,8 @@ def _answer(question: NumberQuestion) -> list[str]:
         lambda epsilon: users >= _choice(question, _USUAL[0], epsilon).users_needed, question.permanent_epsilon
     )
     if least is None:
-        return [f"No: {users:,} users cannot do it at any ε of a report."]
-    return [f"Yes: with {users:,} users ε = {least:g} is the least that will do."]
+        return [f"No: {counted(users, 'user')} cannot do it at any ε of a report."]
+    return [f"Yes: with {counted(users, 'user')} ε = {least:g} is the least that will do."]
 
 
 def _others(question: NumberQuestion, choices: Sequence[NumberChoice]) -> list[str]:
@@ -241,12 +242,12 @@ def _others(question: NumberQuestion, choices: Sequence[NumberChoice]) -> list[s
     if one.users_threshold is not None and one.users_threshold < one.users_needed:
         lines.append(
             f"A threshold that is known beforehand: ask yes or no (type boolean). At ε = {one.epsilon:g} the share "
-            f"above it takes {one.users_threshold:,} users rather than {one.users_needed:,}."
+            f"above it takes {counted(one.users_threshold, 'user')} rather than {one.users_needed:,}."
         )
     if one.users_listed is not None:
         lines.append(
             f"Only {question.values} different answers: list them (type choice). At ε = {one.epsilon:g} the share of "
-            f"each, ± {_percent(question.error)}, takes {one.users_listed:,} users, and the quantiles follow."
+            f"each, ± {_percent(question.error)}, takes {counted(one.users_listed, 'user')}, and the quantiles follow."
         )
     return lines
 

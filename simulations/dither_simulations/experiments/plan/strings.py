@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dither_server.estimation.strings.reach import reach, reports_for
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
+from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...output.tables import render
@@ -54,7 +55,7 @@ class StringPlan:
     def where(self) -> str:
         """Where strings are looked for, in words."""
         if self.question is None:
-            return f"a list of {self.listed:,} candidates"
+            return f"a list of {counted(self.listed or 0, 'candidate')}"
         few = f"up to {self.question.length} of the {len(self.question.characters)} characters"
         return f"no list: {few} of {self.question.alphabet}"
 
@@ -119,8 +120,8 @@ def explain_strings(plan: StringPlan, choices: Sequence[StringChoice]) -> str:
     header = ["ε", "mechanism", "bytes", "counters", f"users for {_percent(plan.share)}"]
     header += ["by a list"] * (plan.question is not None)
     header += ["found from", "enough"] * (plan.users is not None)
-    header += [f"ε of {plan.days} days"] + ["for ever"] * (plan.permanent_epsilon is not None)
-    users = "" if plan.users is None else f"{plan.users:,} users; "
+    header += [f"ε of {counted(plan.days, 'day')}"] + ["for ever"] * (plan.permanent_epsilon is not None)
+    users = "" if plan.users is None else f"{counted(plan.users, 'user')}; "
     lines = [
         f"{users}wanted: strings that {_percent(plan.share)} of people hold; {plan.where}",
         "Found: about half the time. Twice as frequent: nearly always. At most 5 % of those found are false.",
@@ -150,9 +151,9 @@ def _answer(plan: StringPlan, choices: Sequence[StringChoice]) -> list[str]:
         return ["Give the number of users (-n) to find from which share on strings are found."]
     least = least_reached(lambda epsilon: users >= _users(plan, epsilon), plan.permanent_epsilon)
     lines = [
-        f"No: {users:,} users cannot do it at any ε of a report."
+        f"No: {counted(users, 'user')} cannot do it at any ε of a report."
         if least is None
-        else f"Yes: with {users:,} users ε = {least:g} is the least that will do."
+        else f"Yes: with {counted(users, 'user')} ε = {least:g} is the least that will do."
     ]
     worst = [one for one in choices if one.reach is not None and one.reach > _HOPELESS]
     if worst:
@@ -160,8 +161,9 @@ def _answer(plan: StringPlan, choices: Sequence[StringChoice]) -> list[str]:
         share = "no string at all is" if (one.reach or 0) >= 1 else f"only strings of {_percent(one.reach or 0)} are"
         other = "" if plan.question is None else "; shorter strings, fewer characters or a list want far fewer users"
         lines.append(
-            f"Do not hope at ε = {one.epsilon:g}: of {users:,} users {share} found, and few questions have any. "
-            f"{_percent(plan.share)} takes {one.users_needed:,} users{other}."
+            f"Do not hope at ε = {one.epsilon:g}: of {counted(users, 'user')} {share} found, and few questions have "
+            "any. "
+            f"{_percent(plan.share)} takes {counted(one.users_needed, 'user')}{other}."
         )
     return lines
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dither_shared.privacy.shuffling import MOST_REPORTS
+from dither_shared.privacy.shuffling import MOST_OWN, MOST_REPORTS
 
 from ...limits import MAX_SIZE
 from ...options.common import plot_option, share, users_list
@@ -53,7 +53,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     metavar="NUMBER",
     default="10000",
     show_default=True,
-    help="Reports of one batch, such as 10000 or 1e6, or a list.",
+    help="Reports of one batch, such as 10000 or 1e6, a list, or LOW:HIGH:COUNT.",
 )
 @click.option(
     "--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="Grant each batch this δ."
@@ -62,11 +62,18 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     "--forged", callback=_forged, metavar="SHARE", default="0", show_default=True, help="Share of forged reports, 10%."
 )
 @click.option(
+    "--own",
+    type=click.IntRange(1, MOST_OWN),
+    default=1,
+    show_default=True,
+    help="Reports of one device in a batch, as where it waits for days.",
+)
+@click.option(
     "--batches",
     type=click.IntRange(1, 10**6),
     default=1,
     show_default=True,
-    help="Batches in which one device has a report.",
+    help="Batches in which one device has so many.",
 )
 @run_options
 @plot_option
@@ -79,6 +86,7 @@ def shuffle(
     reports: tuple[int, ...],
     delta: float,
     forged: float,
+    own: int,
     batches: int,
     plot: Path | None,
 ) -> None:
@@ -91,7 +99,7 @@ def shuffle(
 
     mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
     shuffles = [
-        Shuffle(mechanism, count, delta, forged, batches)
+        Shuffle(mechanism, count, delta, forged, own, batches)
         for mechanism in dict.fromkeys(mechanisms)
         for count in reports
     ]

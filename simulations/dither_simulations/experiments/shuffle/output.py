@@ -28,6 +28,8 @@ def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
     reasons = dict.fromkeys((row.mechanism, row.reason) for row in rows if row.reason)
     told = [f"{name}: no amplification; {reason}." for name, reason in reasons]
     if len(reasons) < len({row.mechanism for row in rows}):
+        if rows[0].own > 1:
+            told += [f"The bounds are of {rows[0].own:,} reports of one device in a batch, all together."]
         told += [
             "Each ε but that of the attack is no less than the truth. It stands beside the ε of one report, and is"
         ]
@@ -47,7 +49,8 @@ def shuffle_plot(rows: Sequence[ShuffleRow]) -> Figure:
     panels = [panel for name in names if (panel := _panel([row for row in rows if (row.mechanism, row.local) == name]))]
     if not panels:
         raise ParameterError("--plot", "there is no amplification to be shown")
-    title = f"What one report tells among others that are shuffled\nwith δ = {rounded_up(rows[0].delta, 3)}"
+    who = "one report tells" if rows[0].own == 1 else f"{rows[0].own:,} reports of one device tell"
+    title = f"What {who} among others that are shuffled\nwith δ = {rounded_up(rows[0].delta, 3)}"
     return lines_plot(panels, title, "reports of one batch")
 
 
@@ -61,7 +64,7 @@ def _panel(rows: Sequence[ShuffleRow]) -> Panel | None:
     if not lines:
         return None
     at = [row.reports for row in rows]
-    return Panel(lines, f"ε, {rows[0].mechanism}", limit=("one report", at, [row.local for row in rows]))
+    return Panel(lines, f"ε, {rows[0].mechanism}", limit=("not shuffled", at, [row.own * row.local for row in rows]))
 
 
 def _line(name: str, rows: Sequence[ShuffleRow], losses: Sequence[float | None]) -> Line:

@@ -17,23 +17,28 @@ _EVERY = 10**0.5
 
 @dataclass(frozen=True)
 class Shuffle:
-    """Batches of so many reports, a share ``forged`` of which hides nobody, at a ``delta`` for each batch."""
+    """Batches of so many reports, a share ``forged`` of which hides nobody, at a ``delta`` for each batch.
+
+    One device has ``own`` reports in each.
+    """
 
     mechanism: Mechanism
     reports: int
     delta: float
     forged: float = 0.0
+    own: int = 1
     batches: int = 1
 
 
 @dataclass(frozen=True)
 class ShuffleRow:
-    """What one report tells whoever sees a batch in no order; each ε but ``attack`` is no less than the truth.
+    """What ``own`` reports tell whoever sees a batch in no order; each ε but ``attack`` is no less than the truth.
 
-    - ``local``: ε₀, with no δ, whoever shuffles; ``honest``: the reports that are not forged;
+    - ``local``: ε₀ of one report, with no δ, whoever shuffles; ``honest``: the reports that are not forged;
     - ``generic``, ``blanket``: ε with ``delta``, for any mechanism of that ε₀ and by the law of this one; None where
       there is no amplification, and the latter also where the law has more than two levels;
-    - ``best``: the least of these three; ``attack``: an ε below which an attack proves that no claim is true;
+    - ``best``: the least of these and of ``own`` times ε₀; ``attack``: an ε below which an attack on one report proves
+      that no claim is true, None where a device has several;
     - ``epsilon_after``, ``delta_after``: what ``batches`` such batches of one device come to;
     - ``reason``: why there is no amplification.
     """
@@ -48,6 +53,7 @@ class ShuffleRow:
     blanket: float | None
     best: float
     attack: float | None
+    own: int
     batches: int
     epsilon_after: float
     delta_after: float
@@ -56,7 +62,7 @@ class ShuffleRow:
 
 def weigh(one: Shuffle) -> ShuffleRow:
     """Return the bounds; raises ParameterError for a number or a δ that cannot be."""
-    found = amplified(one.mechanism, one.reports, one.delta, one.forged)
+    found = amplified(one.mechanism, one.reports, one.delta, one.forged, one.own)
     law = one.mechanism.two_level
     epsilon, delta = found.after(one.batches)
     return ShuffleRow(
@@ -69,7 +75,8 @@ def weigh(one: Shuffle) -> ShuffleRow:
         generic=found.generic,
         blanket=found.blanket,
         best=found.best,
-        attack=None if found.reason or law is None else attack(law, found.reports, one.delta),
+        attack=None if found.reason or law is None or one.own > 1 else attack(law, found.reports, one.delta),
+        own=one.own,
         batches=one.batches,
         epsilon_after=epsilon,
         delta_after=delta,
@@ -83,6 +90,6 @@ def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
         mine = [one for one in shuffles if one.mechanism == mechanism]
         most, reports = max(one.reports for one in mine), float(_FIRST)
         while reports < most:
-            yield Shuffle(mechanism, round(reports), mine[0].delta, mine[0].forged)
+            yield Shuffle(mechanism, round(reports), mine[0].delta, mine[0].forged, mine[0].own)
             reports *= _EVERY
-        yield Shuffle(mechanism, most, mine[0].delta, mine[0].forged)
+        yield Shuffle(mechanism, most, mine[0].delta, mine[0].forged, mine[0].own)

@@ -30,19 +30,22 @@ def table_of(mechanism: Mechanism, items: Iterable[Item]) -> Table:
     return [[int(column[place] * common) for column in merged.values()] for place in range(len(found))]
 
 
-def exact_delta(table: Table, reports: int, odds: Fraction, pairs: Iterable[tuple[int, int]] | None = None) -> Fraction:
+def exact_delta(
+    table: Table, reports: int, odds: Fraction, pairs: Iterable[tuple[int, int]] | None = None, own: int = 1
+) -> Fraction:
     """Return the least δ with which a report is (ln odds, δ)-private among ``reports``, by enumeration.
 
-    That is over all ordered ``pairs`` of its values, and all values of the other reports.
+    That is over all ordered ``pairs`` of its values, and all values of the other reports. ``own`` reports of one device
+    have any values each or, if pairs are given, all the same.
     """
     values, total = range(len(table)), sum(table[0]) ** reports
     found = Fraction(0)
-    wanted = [*(permutations(values, 2) if pairs is None else pairs)]
-    for others in combinations_with_replacement(values, reports - 1):
-        seen: Counts = {(0,) * len(table[0]): 1}
-        for value in others:
-            seen = _with_report(seen, table[value])
-        after = {value: _with_report(seen, table[value]) for value in {each for pair in wanted for each in pair}}
+    mine = combinations_with_replacement(values, own)
+    wanted = [*(permutations(mine, 2) if pairs is None else (((one,) * own, (two,) * own) for one, two in pairs))]
+    for others in combinations_with_replacement(values, reports - own):
+        seen = _with_reports({(0,) * len(table[0]): 1}, [table[value] for value in others])
+        told = {each for pair in wanted for each in pair}
+        after = {held: _with_reports(seen, [table[value] for value in held]) for held in told}
         for one, two in wanted:
             excess = sum(
                 max(0, chance * odds.denominator - after[two][counts] * odds.numerator)
@@ -50,6 +53,12 @@ def exact_delta(table: Table, reports: int, odds: Fraction, pairs: Iterable[tupl
             )
             found = max(found, Fraction(excess, odds.denominator * total))
     return found
+
+
+def _with_reports(seen: Counts, laws: Iterable[Sequence[int]]) -> Counts:
+    for law in laws:
+        seen = _with_report(seen, law)
+    return seen
 
 
 def _with_report(seen: Counts, law: Sequence[int]) -> Counts:

@@ -2,8 +2,9 @@ import pytest
 
 from contract.cases import usual
 from dither_server.analysis.shuffling import Amplified, amplified
-from dither_shared import MECHANISMS, ParameterError
-from dither_shared.privacy.shuffling import generic_epsilon
+from dither_server.analysis.shuffling.blanket import blanket_delta
+from dither_shared import MECHANISMS, Mechanism, ParameterError
+from dither_shared.privacy.shuffling import generic_delta, generic_epsilon, group_delta
 
 MEMOISED = {"bit-flip", "rappor"}
 """Those that have a permanent draw even if none is asked for."""
@@ -50,6 +51,33 @@ def test_forged_reports_hide_nobody() -> None:
         amplified(mechanism, 10_000, 1e-6, forged=1.0)
     with pytest.raises(ParameterError, match="reports"):
         amplified(mechanism, 10, 1e-6, forged=0.95)
+
+
+@pytest.mark.parametrize("name", ["projective-geometry", "discrete-laplace"])
+def test_reports_of_one_device_tell_more_than_as_many_batches(name: str) -> None:
+    """At the same δ: their ε is more than the sum, and never more than what they tell by themselves."""
+    mechanism = usual(name)
+    one = amplified(mechanism, 10_000, 1e-6)
+    few = [amplified(mechanism, 10_000, 1e-6, own=own) for own in (1, 2, 4, 30)]
+    assert few[0] == one
+    for found in few[1:]:
+        assert found.own * one.best < found.best < 2.5 * found.own * one.best
+        assert found.after(1) == (found.best, 1e-6)
+        assert found.unshuffled == found.own * one.local
+        loss = found.best / found.own
+        single = min(generic_delta(mechanism.epsilon, 10_000, loss), _blanket(mechanism, loss))
+        assert group_delta(single, loss, found.own) <= 1e-6 * (1 + 1e-9)
+    assert few[2].after(3)[0] == pytest.approx(3 * few[2].best)
+    lost = amplified(mechanism, 5, 1e-6, own=1_000)
+    assert lost.after(1) == (lost.unshuffled, 0.0) == (1000 * one.local, 0.0)
+    for own in (0, 10**7):
+        with pytest.raises(ParameterError, match="own"):
+            amplified(mechanism, 10_000, 1e-6, own=own)
+
+
+def _blanket(mechanism: Mechanism, loss: float) -> float:
+    law = mechanism.two_level
+    return 1.0 if law is None else blanket_delta(law, 10_000, loss)
 
 
 def test_batches_compose_and_delta_adds() -> None:

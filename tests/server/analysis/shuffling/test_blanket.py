@@ -12,7 +12,7 @@ from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, P
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.owned_cells import inside_at
 from dither_shared.primitives.two_level import TwoLevel
-from dither_shared.privacy.shuffling import generic_delta, generic_epsilon
+from dither_shared.privacy.shuffling import generic_delta, generic_epsilon, group_delta
 from server.analysis.shuffling.exact import exact_delta, table_of
 
 Case = tuple[Mechanism, Sequence[Item], tuple[int, ...], list[tuple[int, int]] | None]
@@ -68,6 +68,72 @@ def test_no_bound_is_below_the_truth(
             truth = exact_delta(table, count, Fraction(math.exp(after)), pairs)
             assert truth <= Fraction(blanket_delta(law, count, after))
             assert truth <= Fraction(generic_delta(mechanism.epsilon, count, after))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "counts"),
+    [("randomized-response", 2, (2, 3, 5, 8)), ("randomized-response", 3, (3, 5)), ("hadamard-response", 3, (3, 4))],
+)
+@pytest.mark.parametrize("own", [2, 3])
+def test_no_bound_of_several_reports_of_one_device_is_below_the_truth(
+    name: str, size: int, counts: tuple[int, ...], own: int
+) -> None:
+    """All that they and the others may hold."""
+    for epsilon in (0.5, 1.0, 2.0):
+        mechanism = built(name, size, epsilon)
+        law, table = mechanism.two_level, table_of(mechanism, range(size))
+        assert law
+        for count in (count for count in counts if count >= own):
+            for part in (0.1, 0.4, 0.8):
+                after = part * mechanism.epsilon
+                truth = exact_delta(table, count, Fraction(math.exp(own * after)), own=own)
+                assert truth <= Fraction(group_delta(blanket_delta(law, count, after), after, own))
+                assert truth <= Fraction(group_delta(generic_delta(mechanism.epsilon, count, after), after, own))
+
+
+COIN = [[2, 1], [1, 2]]
+"""Yes or no, of which the true one is twice as likely."""
+
+
+@pytest.mark.parametrize(
+    ("reports", "odds", "truth"),
+    [(8, Fraction(3, 2), Fraction(148, 6561)), (12, Fraction(11, 10), Fraction(16576, 164025))],
+)
+def test_two_reports_of_one_batch_do_not_compose_as_those_of_two_batches(
+    reports: int, odds: Fraction, truth: Fraction
+) -> None:
+    """As of two batches they would be (2 ε, 2 δ)-private. What group privacy says is attained in the second case."""
+    alone = exact_delta(COIN, reports, odds)
+    assert exact_delta(COIN, reports, odds**2, own=2) == truth
+    assert 2 * alone < truth <= (1 + odds) * alone
+    assert (truth == (1 + odds) * alone) == (reports == 12)
+
+
+def test_to_lie_in_several_batches_tells_no_more_than_to_lie_in_one() -> None:
+    """Of three reports, two in a batch of five and one in another, by the law of both together."""
+    for odds in (Fraction(11, 10), Fraction(3, 2)):
+        one, two = (law_of_own(own) for own in (1, 2))
+        both = [
+            (chances[0] * more[0], chances[1] * more[1]) for chances in two.values() for more in one.values()
+        ]  # if the device answers yes, and no; the others no
+        truth = sum(max(Fraction(0), yes - odds**3 * no) for yes, no in both)
+        assert 0 < truth <= (1 + odds + odds**2) * exact_delta(COIN, 5, odds)
+
+
+def law_of_own(own: int) -> dict[int, tuple[Fraction, Fraction]]:
+    """Return the law of how many say yes in a batch of five, ``own`` of which one device holds: all yes, or all no."""
+    found = {}
+    for total in range(6):
+        chances = []
+        for mine in (Fraction(2, 3), Fraction(1, 3)):
+            ways = range(max(0, total - 5 + own), min(own, total) + 1)
+            chances.append(sum(binomial(own, k, mine) * binomial(5 - own, total - k, Fraction(1, 3)) for k in ways))
+        found[total] = (Fraction(chances[0]), Fraction(chances[1]))
+    return found
+
+
+def binomial(trials: int, count: int, chance: Fraction) -> Fraction:
+    return math.comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
 
 
 @pytest.mark.parametrize(("size", "reports"), [(2, 2), (3, 2), (4, 3)])

@@ -69,9 +69,10 @@ def test_proxies(sight: dict[str, Any], near: bool, level: Level, said: str) -> 
 def test_a_collector_that_runs(tmp_path: Path) -> None:
     """It is asked over HTTP: what it knows, what it sees; and what it refused is in its database soon."""
     with running(tmp_path, "--log-level", "error") as (url, process):
-        token = draw_token(Role.ADMIN)
+        token, reader = draw_token(Role.ADMIN), draw_token(Role.READ)
         with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
             store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
+            store.add_token(StoredToken(digest_of(reader), "read", "", TODAY))
         assert post(url, batch().encode()) is not None
         before = traces(tmp_path)
         result = doctor(tmp_path, "--url", url + "/", "--token", token)
@@ -81,6 +82,9 @@ def test_a_collector_that_runs(tmp_path: Path) -> None:
         for said in ("collector: answers", "counts what metrics.toml asks", "proxies: none, by this address"):
             assert said in result.stdout
         (tmp_path / "metrics.toml").write_text(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 1.5"), encoding="utf-8")
+        other = doctor(tmp_path, "--url", url, "--token", reader)
+        assert any("proxies: not looked at, for this token is of another role" in line for line in found(other, "ok"))
+        assert not any("proxies" in line for line in found(other, "warning"))
         stale = doctor(tmp_path, "--url", url, "--token", "nonsense")
         assert stale.exit_code == 2
         (line,) = found(stale, "problem")

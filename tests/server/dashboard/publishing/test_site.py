@@ -102,7 +102,7 @@ def test_every_number_has_its_denominator(site: Path) -> None:
     assert "Of the 300 reports from 21 to 30 September 2026" in page(site, "index.html").words
     assert "To a person: if your answer is light, we see it" in theme
     assert "To drop <themes> that nobody uses." in theme
-    assert "refused, and are not counted: 3 (" in theme
+    assert "was refused, and is not counted: 3 batches (" in theme
     assert "may have reported in each of the 10 days" in theme
 
 

@@ -9,7 +9,7 @@ from dither_server.store.spool.places import Folder, Place
 from server.ingest.folding.spooling import ALL
 
 NOW = datetime(2026, 11, 21, 14, 5, 9, tzinfo=UTC)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class KilledError(Exception):

@@ -98,7 +98,7 @@ def assert_equal(one: FoldedBucket, other: FoldedBucket) -> None:
         assert [part.tobytes() for part in blocks] == [part.tobytes() for part in other.tallies[key]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SEGMENTS, st.lists(st.sets(st.sampled_from(IDS)), max_size=3))
 def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
     found = folded(segments, [ids_of(part) for part in seen])
@@ -107,7 +107,7 @@ def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen
     assert records == sum(count for name, count in numbers_of(found).items() if name != "rows")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEGMENTS, st.data())
 def test_neither_the_order_of_segments_nor_that_of_records_changes_anything(
     segments: list[list[Delivery]], data: st.DataObject
@@ -118,7 +118,7 @@ def test_neither_the_order_of_segments_nor_that_of_records_changes_anything(
     assert_equal(folded(segments), folded(others))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(SEGMENTS, max_size=4))
 def test_what_one_run_has_counted_is_a_repeat_in_the_next(runs: list[list[list[Delivery]]]) -> None:
     seen: list[Ids] = []

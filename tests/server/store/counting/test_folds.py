@@ -22,7 +22,7 @@ from server.database import execute, listening
 RUN, OTHER = b"r" * 16, b"o" * 16
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 SUMS = Sums(batches=2, rows=7, repeated=1)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -9,7 +9,7 @@ from dither_server.store.spool.database_link import DatabaseLink
 from server.collecting import MOBILE, THEME, TODAY
 from server.store.spool.spooling import Database
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 SHARD = b"s" * 16
 MALFORMED = Refusal("theme", TODAY, "malformed")
 

@@ -10,6 +10,7 @@ from dither_server.ingest.folding.run import Folding
 from dither_server.store import Refusal, StoreError
 from dither_server.store.errors import SpoolError
 from dither_server.store.spool.database_link import DatabaseLink
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder, place_at
 from dither_server.store.spool.records import number_of
 from dither_server.store.spool.rooms import Rooms, rooms_at
@@ -20,7 +21,7 @@ from server.ingest.folding.runs import opened
 from server.store.spool.spooling import Database, ids_in, in_place
 from torture.trouble import can_fill, small_disk
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 SHARD = b"s" * 16
 
 
@@ -83,6 +84,19 @@ def test_what_is_acknowledged_stands_in_a_segment_when_it_is_closed(tmp_path: Pa
     assert ids_in(found) == {one.batch for group in groups for one in group}
     assert {one[2] for one in found} == {number_of(TODAY), number_of(TODAY) + 1}
     assert list((tmp_path / "open").glob("*.journal")) == []
+
+
+def test_a_spool_that_is_gone_is_told_of_although_it_is_made_anew(tmp_path: Path) -> None:
+    """A disk that is no longer mounted: what stands there looks as empty as a spool that was just folded."""
+    here = tmp_path / "spool"
+    with closing(made(here)) as spool:
+        claim(spool.rooms.place, "0" * 32)
+        assert spool.backlog() == spool.rooms.backlog()
+        here.rename(tmp_path / "elsewhere")
+        for _ in range(2):
+            with pytest.raises(SpoolError, match=r"spool: what a collector made at .*spool is gone"):
+                spool.backlog()
+            (here / "open").mkdir(parents=True, exist_ok=True)
 
 
 def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> None:
@@ -161,7 +175,7 @@ def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) ->
         with pytest.raises(StoreError, match="gone"):
             spool.commit([upload()], TODAY, SHARD)
         with pytest.raises(StoreError, match="gone"):
-            spool.ping()
+            spool.require_writable()
     assert not in_place(Folder(tmp_path))
 
 
@@ -186,9 +200,9 @@ def test_a_full_disk_takes_nothing_says_so_and_passes(tmp_path: Path, monkeypatc
                 with pytest.raises(SpoolError, match="No space left"):
                     spool.commit([lost], TODAY, SHARD)
             with pytest.raises(SpoolError, match="No space left"):
-                spool.ping()
+                spool.require_writable()
         assert spool.commit([later], TODAY, SHARD) == [COUNTED]
-        spool.ping()
+        spool.require_writable()
         assert len(list((tmp_path / "open").glob("*.journal"))) == 1
     assert ids_in(in_place(Folder(tmp_path))) == {kept.batch, later.batch}
 
@@ -199,7 +213,7 @@ def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
         with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
             spool.commit([upload()], TODAY, SHARD)
         wait_for_beats(spool, 2)
-        spool.ping()
+        spool.require_writable()
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
@@ -208,7 +222,7 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None
         spool.start()
         wait_for_beats(spool, 2)  # the first is over then
         with pytest.raises(SpoolError, match=r"nearly full, 5 MB are free"):
-            spool.ping()
+            spool.require_writable()
         assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
 
 
@@ -262,7 +276,7 @@ def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, ca
         spool.commit([upload()], TODAY, SHARD)
         wait_for_beats(spool, 2)
         with pytest.raises(SpoolError, match="segments"):
-            spool.ping()
+            spool.require_writable()
         (tmp_path / "segments").unlink()
         spool.commit([upload()], TODAY, SHARD)  # which wakes the thread
         wait_for_segment(spool)

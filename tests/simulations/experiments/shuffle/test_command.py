@@ -42,6 +42,18 @@ def test_rows_are_what_the_function_says() -> None:
     assert row["attack"] <= row["best"] == found.best
 
 
+def test_several_reports_of_one_device_in_a_batch_tell_more() -> None:
+    """As of a question of each day in a pool that waited for four."""
+    asked = ("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--own", "4")
+    (row,) = rows(*asked, "--batches", "2")
+    found = amplified(usual("randomized-response"), 5000, 1e-6, own=4)
+    assert (row["own"], row["best"], row["generic"], row["attack"]) == (4, found.best, found.generic, None)
+    assert (row["epsilon_after"], row["delta_after"]) == found.after(2)
+    assert row["best"] > 4 * amplified(usual("randomized-response"), 5000, 1e-6).best
+    assert "The bounds are of 4 reports of one device in a batch, all together." in run(*asked).stdout
+    assert "of one device in a batch" not in run(*asked[:-2]).stdout
+
+
 def test_what_has_no_amplification_says_why() -> None:
     result = run("--mechanism", "bit-flip", "--mechanism", "discrete-gaussian")
     assert "bit-flip: no amplification; reports of one device repeat its permanent draw" in result.stdout
@@ -66,6 +78,7 @@ def test_it_writes_a_file_and_a_picture(tmp_path: Path) -> None:
         ("--forged", "100%"),
         ("--forged", "-1%"),
         ("--forged", "x"),
+        ("--own", "0"),
         ("--delta", "0"),
         ("--delta", "1"),
         ("-n", "0"),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dither_shared.counted import counted
 from dither_shared.questions.domains.alphabet import MARK
 
 from ....estimation.fit import FALSE_DISCOVERIES
@@ -19,8 +20,9 @@ def discovery_text(told: Mapping[str, Any]) -> TextTable:
     """Return lines about the answer, a row a string, and how many people hold anything else."""
     days = f", {told['since']} to {told['until']}" if told["since"] else ""
     head = (
-        f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, of which {told['confirming']:,} "
-        f"confirm; {100 * told['confidence']:g}% intervals, which allow for the selection\n{told['privacy']}"
+        f"{told['metric']}: {told['mechanism']}, {counted(told['reports'], 'report')}{days}, of which "
+        f"{counted(told['confirming'], 'confirms', 'confirm')}; {100 * told['confidence']:g}% intervals, "
+        f"which allow for the selection\n{told['privacy']}"
     )
     rows = [("string", "share %", "interval", "people")]
     rows += [
@@ -38,7 +40,7 @@ def shown(value: str) -> str:
 def reach_text(told: Mapping[str, Any]) -> str:
     """Return in words what so many reports can find, and how many it takes to find more."""
     sought, reach = told["sought"], told["reach"]
-    more = f"one that {100 * sought['share']:g}% hold takes {sought['reports']:,} reports"
+    more = f"one that {100 * sought['share']:g}% hold takes {counted(sought['reports'], 'report')}"
     if reach is None or reach >= 1:
         return f"So few reports cannot find a string that everybody holds; {more}."
     return f"A string that {_percent(reach)}% of people hold is found about half the time; {more}."
@@ -61,8 +63,8 @@ def _below(told: Mapping[str, Any]) -> list[str]:
         if check["odd"]
     ]
     if told["reports"]:
-        few = f"{told['poisoning']['reports_to_appear']:,}"
-        lines.append(f"About {few} forged reports would make up a string that nobody holds.")
+        few = counted(told["poisoning"]["reports_to_appear"], "forged report")
+        lines.append(f"About {few} would make up a string that nobody holds.")
     return lines
 
 

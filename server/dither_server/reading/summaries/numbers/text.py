@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Any
 
+from dither_shared.counted import counted
+
 from ..shares.text import seen
 from ..summary import TextTable
 
@@ -17,7 +19,7 @@ def estimate_text(told: Mapping[str, Any]) -> TextTable:
     mean, scale, unit = told["mean"], told["scale"], told["unit"]
     days = f", {told['since']} to {told['until']}" if told["since"] else ""
     before = [
-        f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
+        f"{told['metric']}: {told['mechanism']}, {counted(told['reports'], 'report')}{days}, "
         f"{100 * told['confidence']:g}% intervals",
         told["privacy"],
         f"from {scale['low']:g} to {scale['high']:g} {unit}".rstrip() + (", on a log scale" if scale["log"] else ""),
@@ -39,7 +41,8 @@ def compared_text(told: Mapping[str, Any]) -> TextTable:
     level = 1 - told["confidence"]
     sides = [
         f"{side['metric']} {side['version']}: "
-        f"{side['since'] + ' to ' + side['until'] if side['since'] else 'no days'}, {side['reports']:,} reports"
+        f"{side['since'] + ' to ' + side['until'] if side['since'] else 'no days'}, "
+        f"{counted(side['reports'], 'report')}"
         for side in told["sides"]
     ]
     rows = [("statistic", "first", "second", "change", "interval", "")]
@@ -47,7 +50,7 @@ def compared_text(told: Mapping[str, Any]) -> TextTable:
         numbers = (number_text(row[name]) for name in ("first", "second", "difference"))
         said = seen(row)
         if row["reports_needed"] is not None:
-            said += f"; {100 * told['change']:g}% of the range takes {row['reports_needed']:,} reports a side"
+            said += f"; {100 * told['change']:g}% of the range takes {counted(row['reports_needed'], 'report')} a side"
         rows.append((row["value"], *numbers, _span(row), said))
     how = f"{100 * told['confidence']:g}% intervals; changed is told at an error of {level:.3g} for all together"
     return TextTable([*sides, how], rows)
@@ -57,7 +60,8 @@ def trend_text(told: Mapping[str, Any]) -> TextTable:
     """Return a line about the course, and a row a statistic."""
     steps = told["steps"]
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
-    head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
+    reports = counted(sum(step["reports"] for step in steps), "report")
+    head = f"{told['metric']}: {days}{counted(len(steps), 'step')}, {reports}"
     rows = [("statistic", "first", "last", f"slope, {told['slope_unit']}", "")]
     for row in told["values"]:
         ends = [number_text(row["points"][place]["frequency"]) if steps else "-" for place in (0, -1)]

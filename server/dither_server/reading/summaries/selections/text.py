@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dither_shared.counted import counted
+
 from ..shares.text import estimate_text, interval, percent
 from ..summary import TextTable
 from .rows import PairRow
@@ -36,7 +38,7 @@ def _pairs(pairs: list[PairRow], unseen: str | None) -> TextTable:
     if not known:
         return TextTable([*heads, "too few reports to say of any which have the other value, too"], [])
     left = len(pairs) - len(known)
-    after = [f"too few reports for {left:,} more shares"] * bool(left)
+    after = [f"too few reports for {counted(left, 'more share')}"] * bool(left)
     if len(known) > _SHOWN:
         after.append(f"and {len(known) - _SHOWN:,} more, which --json shows")
     rows = [("of those with", "share %", "interval", "both %", "have"), *map(_cells, known[:_SHOWN])]

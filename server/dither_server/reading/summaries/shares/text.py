@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Any
 
+from dither_shared.counted import counted
+
 from ....analysis.answers import Row
 from ....analysis.compare import ComparedRow, Side
 from ....analysis.trend import Course
@@ -24,7 +26,7 @@ def estimate_text(told: Mapping[str, Any]) -> TextTable:
     days = f", {told['since']} to {told['until']}" if told["since"] else ""
     together = ", which hold all together" if told["simultaneous"] else ""
     head = (
-        f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
+        f"{told['metric']}: {told['mechanism']}, {counted(told['reports'], 'report')}{days}, "
         f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
     )
     selected = any(row["found"] is not None for row in told["values"])
@@ -49,7 +51,8 @@ def trend_text(told: Mapping[str, Any]) -> TextTable:
     """Return a line about the course and a table of the values; slopes are in points a day, ± as in ``as_table``."""
     steps = told["steps"]
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
-    head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
+    reports = counted(sum(step["reports"] for step in steps), "report")
+    head = f"{told['metric']}: {days}{counted(len(steps), 'step')}, {reports}"
     notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
     header = ("value", "first %", "last %", "points a day", "±", "p", "")
     errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
@@ -85,14 +88,14 @@ def _cells(row: Row, errors: float) -> tuple[str, ...]:
 
 def _side(side: Side) -> str:
     days = f"{side['since']} to {side['until']}" if side["since"] else "no days"
-    return f"{side['metric']} {side['version']}: {days}, {side['reports']:,} reports"
+    return f"{side['metric']} {side['version']}: {days}, {counted(side['reports'], 'report')}"
 
 
 def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
     said = seen(row)
     if row["reports_needed"] is not None:
         points = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
-        said += f"; {points} {row['reports_needed']:,} reports a side"
+        said += f"; {points} {counted(row['reports_needed'], 'report')} a side"
     numbers = (percent(row["first"]), percent(row["second"]), percent(row["difference"]), interval(row))
     return row["value"], *numbers, _chance(row["adjusted"]), said
 

@@ -5,6 +5,8 @@ from itertools import groupby
 
 from matplotlib.figure import Figure
 
+from dither_shared.counted import counted
+
 from ....output.line_plots import lines_plot
 from ....output.strokes import Line, Panel
 from ..plots import AXES, BAND, key_of, name_of, vary
@@ -40,7 +42,7 @@ def _line(name: str, rows: Sequence[SelectionRow], across: str) -> Line:
 def _title(rows: Sequence[SelectionRow]) -> str:
     row = rows[0]
     most = "" if row.at_most is None else f", at most {row.at_most}"
-    fixed = [] if vary(rows, "users") else [f"{row.users:,} users"]
-    fixed += [] if vary(rows, "size") else [f"{row.size:,} items{most}"]
+    fixed = [] if vary(rows, "users") else [counted(row.users, "user")]
+    fixed += [] if vary(rows, "size") else [f"{counted(row.size, 'item')}{most}"]
     band = "" if row.mse_se is None else "; band: 95 %"
     return f"{', '.join([*fixed, row.distribution])}\npoints: mean of {row.repeats}{band}; dashed: theory"

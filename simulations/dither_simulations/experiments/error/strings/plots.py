@@ -5,6 +5,8 @@ from itertools import groupby
 
 from matplotlib.figure import Figure
 
+from dither_shared.counted import counted
+
 from ....output.line_plots import lines_plot
 from ....output.strokes import Line, Panel
 from ..plots import AXES, BAND, key_of, name_of, vary
@@ -44,8 +46,8 @@ def _line(name: str, rows: Sequence[StringRow], across: str, what: str) -> Line:
 
 def _title(rows: Sequence[StringRow]) -> str:
     row = rows[0]
-    fixed = [] if vary(rows, "users") else [f"{row.users:,} users"]
-    fixed += [] if vary(rows, "size") else [f"{row.size:,} strings"]
-    where = f"{row.listed:,} candidates" if row.listed is not None else "nothing listed"
+    fixed = [] if vary(rows, "users") else [counted(row.users, "user")]
+    fixed += [] if vary(rows, "size") else [counted(row.size, "string")]
+    where = counted(row.listed, "candidate") if row.listed is not None else "nothing listed"
     band = "" if row.found_se is None else "; band: 95 %"
     return f"{', '.join([*fixed, row.distribution])}\n{where}; points: mean of {row.repeats}{band}"

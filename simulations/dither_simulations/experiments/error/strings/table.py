@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from dither_shared.counted import counted
+
 from ....output.tables import render
 from .experiment import StringRow
 
@@ -28,12 +30,12 @@ def string_error_table(rows: Sequence[StringRow]) -> str:
         )
         for row in rows
     ]
-    where = f"{rows[0].listed:,} candidates" if rows[0].listed is not None else "nothing listed"
+    where = counted(rows[0].listed, "candidate") if rows[0].listed is not None else "nothing listed"
     return "\n".join(
         (
             render(header, cells),
             "",
-            f"{rows[0].size:,} strings, {rows[0].distribution}; {where}.",
+            f"{counted(rows[0].size, 'string')}, {rows[0].distribution}; {where}.",
             "Top: share of so many of the most frequent that are found. Reach: the share of people whose string should",
             "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
         )

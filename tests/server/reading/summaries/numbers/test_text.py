@@ -10,6 +10,7 @@ from dither_server.reading.query import Comparison, Query, TrendQuery
 from dither_server.reading.summaries.numbers.summary import Numbers
 from dither_server.reading.summaries.numbers.text import number_text
 from dither_shared import Metric
+from dither_shared.counted import counted
 from server.collecting import TODAY
 
 from .surveys import ESTIMATOR, LINEAR, LOG, TABLE, drawn, hill, nothing, survey
@@ -28,7 +29,7 @@ def test_an_answer(one: Metric, reports: int) -> None:
     tally = drawn(one, hill(one, 0.5), reports, np.random.default_rng(1))
     told = NUMBERS.table(survey(one, tally), Query(), ESTIMATOR).whole()
     before, rows, after, *_ = NUMBERS.text(told)
-    assert f"{reports:,} reports" in before[0]
+    assert f" {counted(reports, 'report')}," in before[0]
     assert ("log scale" in before[2]) == (one is LOG)
     assert rows[0][1] == ("value" if one is TABLE else "s")
     assert rows[1][0] == ("geometric mean" if one is LOG else "mean")
@@ -63,6 +64,6 @@ def test_a_course(days: int) -> None:
     ]
     told = finished(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None)).whole()
     before, rows, *_ = NUMBERS.trend_text(told)
-    assert f"{days} steps, {10_000 * days:,} reports" in before[0]
+    assert f" {counted(days, 'step')}, {10_000 * days:,} reports" in before[0]
     assert rows[0][3] == "slope, s per day"
     assert [row[-1] for row in rows[1:]] == ["drifts" if days == 4 else "not tested", "not tested", "not tested"]

@@ -1,0 +1,70 @@
+"""Names and contents of files as systems have them that the suite does not run on: Windows and macOS."""
+
+import errno
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from client.state.open_files import as_on_windows
+from dither.state.files import delete, replace, sync, write
+
+fcntl = pytest.importorskip("fcntl", reason="the systems are imitated elsewhere")
+
+
+@pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
+def test_a_file_that_is_read_for_a_moment_is_waited_for(
+    act: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "consent"
+    path.write_bytes(b"old")
+    reader = path.open("rb")
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr("time.sleep", lambda _: reader.close())
+    as_on_windows(monkeypatch)
+    act(str(path))
+    assert reader.closed
+    assert [one.read_bytes() for one in tmp_path.iterdir()] in ([b"new"], [])
+
+
+@pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
+def test_one_that_stays_open_is_told(
+    act: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "consent").write_bytes(b"old")
+    as_on_windows(monkeypatch)
+    for platform, most in (("win32", 0.1), ("linux", 0.0)):
+        pauses: list[float] = []
+        monkeypatch.setattr("sys.platform", platform)
+        monkeypatch.setattr("time.sleep", pauses.append)
+        with (tmp_path / "consent").open("rb"), pytest.raises(PermissionError):
+            act(str(tmp_path / "consent"))
+        assert most / 2 <= sum(pauses) <= most, "the host waits for no folder that is not ours to write"
+    assert [path.name for path in tmp_path.iterdir()] == ["consent"]
+
+
+@pytest.mark.parametrize("lacking", [False, True])
+def test_on_macos_the_drive_is_asked_to_write(lacking: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def control(_: int, command: object) -> None:
+        asked.append(command)
+        if lacking:
+            raise OSError(errno.ENOTSUP, "lacking")
+
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", "F_FULLFSYNC", raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", control)
+    monkeypatch.setattr("os.fsync", lambda _: asked.append("fsync"))
+    write(str(tmp_path / "journal"), (b"a", b"b"))
+    assert asked == ["F_FULLFSYNC", "fsync"][: 1 + lacking]
+
+
+def test_elsewhere_the_system_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("os.fsync", asked.append)
+    with (tmp_path / "journal").open("wb") as file:
+        sync(file.fileno())
+        assert asked == [file.fileno()]
+    assert sys.platform != "darwin"

@@ -1,0 +1,56 @@
+"""What a command says of a file that another user alone may look at."""
+
+import errno
+import os
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from dither_relay.cli import cli as relay
+from dither_server.cli.main import cli
+from dither_server.cli.options import denying, refusing
+from server.collecting import environment
+
+
+@click.group("dither-server")
+def _programs() -> None:
+    """Stand for the program, whose name the line begins with."""
+
+
+@_programs.command("one")
+@refusing
+def _refusing() -> None:
+    raise PermissionError(errno.EACCES, "Permission denied", "/var/lib/dither/dither.db")
+
+
+@_programs.command("other")
+def _denying() -> None:
+    with denying():
+        raise PermissionError(errno.EACCES, "Permission denied", "/var/lib/dither/dither.db")
+
+
+@pytest.mark.parametrize("command", ["one", "other"])
+def test_a_file_of_another_user_is_told_in_one_line(command: str) -> None:
+    result = CliRunner().invoke(_programs, [command])
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr == (
+        "dither-server: /var/lib/dither/dither.db: Permission denied; run this as the user whose file it is\n"
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize(
+    "command",
+    [["estimate", "theme"], ["check"], ["doctor"], ["token", "list"], ["backup", "copy.db"], ["publish", "--out", "x"]],
+)
+def test_a_folder_that_is_shut_is_told_in_one_line(command: list[str], tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    url = f"sqlite:///{shut}/dither.db"
+    result = CliRunner().invoke(cli, command, env={**environment(tmp_path), "DITHER_DB": url})
+    assert isinstance(result.exception, SystemExit), result.output
+    told = CliRunner().invoke(relay, ["status", "--db", url])
+    assert (told.exit_code, told.stderr.count("\n")) == (1, 1)

@@ -1,0 +1,41 @@
+"""Numbers with what they count."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dither_shared.counted import counted
+
+_HOUSE = Path(__file__).parents[2]
+_NOUNS = "reports|batches|values|days|users|rows|metrics|files|segments|candidates|questions|steps|tests"
+_PLURAL = re.compile(rf"""(?:[^A-Z{{]:,\}}|format\([^()]*\) \}}\}}) (?:{_NOUNS})\b""")
+"""A number with its thousands apart, and a plural behind it whatever the number is."""
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 batches"), (1, "1 batch"), (2, "2 batches"), (12_345, "12,345 batches")]
+)
+def test_one_is_one_and_thousands_are_apart(number: int, text: str) -> None:
+    assert counted(number, "batch", "batches") == text
+
+
+def test_a_plural_in_s_needs_no_word() -> None:
+    assert [counted(number, "day") for number in (0, 1, 2)] == ["0 days", "1 day", "2 days"]
+
+
+def test_a_verb_goes_with_its_noun() -> None:
+    assert counted(1, "segment waits", "segments wait") == "1 segment waits"
+
+
+def test_no_text_for_people_puts_a_plural_behind_any_number() -> None:
+    folders = ("shared", "client/dither", "server", "simulations")
+    files = [file for folder in folders for kind in ("py", "html") for file in (_HOUSE / folder).rglob(f"*.{kind}")]
+    assert len(files) > 400
+    lines = {(file.name, line.strip()) for file in files for line in file.read_text("utf-8").splitlines()}
+    found = {(name, line) for name, line in lines if _PLURAL.search(line)}
+    assert {name for name, _ in found} == _NEVER_ONE, found
+
+
+_NEVER_ONE = {"dashboard.html", "index.html", "output.py", "period.py"}
+"""Files that name a plural where there are several: the names of many metrics, more batches than one."""
