@@ -1,89 +1,110 @@
-"""The accuracy of ``dither-sim bench``, beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
+"""Accuracy, speed and leaks beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
 
-Runs that command, with the same seed each time, and prints what it prints. With ``--tables`` those of its tables that
-the documentation includes are written. ``--part theory`` is its first table alone, which nothing need be run for.
+These are cases of ``dither-sim bench``, with the same seed each time, in the environments that it keeps for peers. They
+come in parts (``--part``): ``theory``, which nothing need be run for; ``errors`` of each library's best; ``leaks``; and
+``speed``, which wants a machine at rest. A case takes some seconds by the clock, so a machine at work means fewer users
+and runs, but errors of the same size. A library that cannot be measured ends the run.
 """
 
 import argparse
-import re
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from dither_simulations.experiments.peers.tables import risks
-from dither_simulations.experiments.peers.theory import PEERS
+from dither_simulations.experiments.peers import tables as bench
+from dither_simulations.experiments.peers.environments import LIBRARIES, Unavailable, answers, default_folder, prepare
+from dither_simulations.experiments.peers.inside.protocol import Case, Finding
+from dither_simulations.experiments.peers.measuring import FULL, Findings, cases
+from dither_simulations.experiments.peers.sampled import timed
+from dither_simulations.experiments.peers.theory import PEERS, chosen
 
 from .tables import Table, add_option, write
 
-COMMAND = ("dither-sim", "bench", "--markdown", "--seed", "20261120", "--jobs", "2")
+__all__ = ["PARTS", "Part", "by_library"]
 
-NAMES = {
-    "Measured mean squared error, before any clipping": "accuracy-measured",
-    "Speed at k = 1,024": "accuracy-speed",
-    "A simulated trial": "accuracy-trials",
-    "What reports tell": "accuracy-leaks",
-}
-"""Files of tables, by how the tables' titles begin."""
+Measure = Callable[[str, Sequence[Case]], Sequence[Finding]]
+"""Measures cases of a library."""
 
 
-def titled(text: str) -> Mapping[str, list[list[str]]]:
-    """Return the rows of each table of Markdown, the head first, by the title above it."""
-    found = re.findall(r"^\*\*(.+)\*\*\n\n((?:\|.+\|\n)+)", text, re.MULTILINE)
-    return {title: [_cells(line) for line in lines.splitlines() if "---:" not in line] for title, lines in found}
+class Part(NamedTuple):
+    """Which cases of a library are measured, and the tables of what is found, by the name of their file."""
+
+    wanted: Callable[[str, Case], bool]
+    told: Callable[[Findings], Iterator[tuple[str, bench.Table]]]
+
+    def tables(self, measure: Measure) -> Iterator[Table]:
+        """Measure, print the tables, and yield them for the documentation."""
+        found: Findings = {}
+        for library in LIBRARIES:
+            some = [case for case in cases(library, FULL) if self.wanted(library, case)]
+            found[library] = list(measure(library, some)) if some else []
+        for name, table in self.told(found):
+            print(table.text(), end="\n\n", flush=True)
+            yield by_library(name, table) if " / " in table.title else Table(name, table.head, table.rows, words=2)
 
 
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-def tables(text: str) -> Iterator[Table]:
-    """Yield the documentation's tables of what the command printed."""
-    found = titled(text)
-    for start, name in NAMES.items():
-        (title,) = (one for one in found if one.startswith(start))
-        head, *rows = found[title]
-        yield by_library(name, head, rows) if name == "accuracy-measured" else Table(name, head, rows, words=2)
-
-
-def by_library(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def by_library(name: str, table: bench.Table) -> Table:
     """Return a table of cells that have a number of each library, with a row for each instead."""
-    taken = [(size, [cell.split(" / ") for cell in cells]) for size, *cells in rows]
+    taken = [(size, [cell.split(" / ") for cell in cells]) for size, *cells in table.rows]
     told = [
         [size, library, *(cell[place] for cell in cells)]
         for size, cells in taken
         for place, library in enumerate(("dither", *PEERS))
     ]
-    return Table(name, [head[0], "library", *head[1:]], told, words=2)
+    return Table(name, [table.head[0], "library", *table.head[1:]], told, words=2)
 
 
-def theory() -> Iterator[Table]:
-    """Print and yield the risk of each library's best, over the least possible."""
-    table = risks(None)
-    print(table.text(), end="\n\n", flush=True)
-    yield by_library("accuracy-theory", table.head, table.rows)
+def _told_by_theory(_: Findings) -> Iterator[tuple[str, bench.Table]]:
+    yield "accuracy-theory", bench.risks(None)
 
 
-def measured() -> Iterator[Table]:
-    """Run the command, print what it prints, and yield the documentation's tables of it."""
-    program = str(Path(sys.executable).with_name(COMMAND[0]))
-    done = subprocess.run([program, *COMMAND[1:]], capture_output=True, text=True, check=False)
-    print(done.stdout)
-    if done.returncode or "not measured:" in done.stderr:
-        sys.exit(done.stderr)  # a peer is missing, and half a comparison is none
-    yield from tables(done.stdout)
+def _best_errors(library: str, case: Case) -> bool:
+    """Say whether a case is the error of a library's best, where the documentation tells it."""
+    return case.kind == "error" and case.size >= 128 and case.mechanism == chosen(library, case.size, case.epsilon)
 
 
-PARTS = {"theory": theory, "measured": measured}
+def _errors(findings: Findings) -> Iterator[tuple[str, bench.Table]]:
+    yield "accuracy-measured", bench.ratios(findings)
+
+
+def _leaks(findings: Findings) -> Iterator[tuple[str, bench.Table]]:
+    yield "accuracy-leaks", bench.leaks(findings)
+
+
+def _speed(findings: Findings) -> Iterator[tuple[str, bench.Table]]:
+    yield "accuracy-speed", bench.rates(findings)
+    yield "accuracy-trials", bench.trials(timed(findings))
+
+
+PARTS = {
+    "theory": Part(lambda _, __: False, _told_by_theory),
+    "speed": Part(lambda _, case: case.kind == "rate", _speed),
+    "leaks": Part(lambda _, case: case.kind == "leak", _leaks),
+    "errors": Part(_best_errors, _errors),
+}
+
+
+def _measured(library: str, some: Sequence[Case]) -> Sequence[Finding]:
+    """Measure cases in the library's environment; each is told as it comes."""
+    found = []
+    for finding in answers(library, prepare(library, default_folder()), some):
+        found.append(finding)
+        case = finding.case
+        print(f"{library}, {case.kind}: {case.mechanism}, k = {case.size:,}, ε = {case.epsilon:g}", file=sys.stderr)
+    return found
 
 
 def main() -> None:
-    """Print all parts, or those that are asked for."""
+    """Measure all parts, or those that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=PARTS, action="append")
     add_option(parser)
     asked = parser.parse_args()
-    write(asked.tables, *[table for part in asked.part or PARTS for table in PARTS[part]()])
+    try:
+        told = [table for part in asked.part or PARTS for table in PARTS[part].tables(_measured)]
+    except Unavailable as problem:
+        sys.exit(str(problem))  # half a comparison is none
+    write(asked.tables, *told)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
 common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
-those people, the other to the population's. An entry is the mean over the values of a kind.
+those people, the other to the population's. An entry is the mean over the values of a kind. Of an open domain each
+survey asks for strings of its own: a sketch's bias is fixed by its strings, and so is how well RAPPOR tells them apart.
 
 Of 1,000 and of 16,384 values, ten are common (4 in 100), 40 rare (5 in 1,000) and nearly all absent, and the second
 interval is held to the population's shares. The support of a listed value is then drawn by itself, in fewer surveys.
@@ -36,9 +37,6 @@ MANY = {1_000: 20, 16_384: 80}
 """Sizes of long lists, and of how many of all surveys they get one."""
 
 MANY_KINDS = {"rare": slice(10, 50), "common": slice(0, 10), "absent": slice(54, None)}
-
-_LISTS, _LONG_LISTS = 100, 2
-"""A sketch's bias is fixed by its strings, and so is how well RAPPOR tells them apart: so many lists take turns."""
 
 _SKETCH = {"bits": 16, "cohorts": 512}
 _SHAPES = {"bit-flip": {"bits": 8}, "count-mean-sketch": _SKETCH, "hadamard-count-mean-sketch": _SKETCH}
@@ -110,7 +108,7 @@ def long_coverage(name: str, size: int, reports: int, surveys: int) -> dict[str,
     """Return how often the intervals of a long list hold the shares of the population, by kind."""
     rng, shares, held = np.random.default_rng([SEED, size, reports, *name.encode()]), many_shares(size), np.zeros(size)
     for number in range(surveys):
-        found = long_survey(name, size, reports, number * _LONG_LISTS // surveys, rng)
+        found = long_survey(name, size, reports, number, rng)
         held += (found.low <= shares) & (found.high >= shares)
     return {kind: float(held[places].mean()) / surveys for kind, places in MANY_KINDS.items()}
 
@@ -127,7 +125,7 @@ def coverage(name: str, reports: int, surveys: int, groups: Collection[str]) -> 
 def few_coverage(name: str, reports: int, surveys: int) -> dict[str, dict[str, float]]:
     """Return how often the intervals of few values hold the shares of the sample, and of the population, by kind."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([SEED, reports, *name.encode()])
-    both = np.mean([surveyed(mechanism, reports, number * _LISTS // surveys, rng) for number in range(surveys)], axis=0)
+    both = np.mean([surveyed(mechanism, reports, number, rng) for number in range(surveys)], axis=0)
     rows = zip(FEW, both, strict=True)
     return {group: {kind: float(row[places].mean()) for kind, places in KINDS.items()} for group, row in rows}
 

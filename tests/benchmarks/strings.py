@@ -1,6 +1,7 @@
 """How well strings are found that nobody listed when the app was shipped: ``python -m tests.benchmarks.strings``.
 
-Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``):
+Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``; ``--small`` shows
+only that they come out):
 
 - a sketch and a list of a million strings, of which 100,000 are held;
 - a discovery: words of 12 characters of 39, drawn at random, and words of Python's own library;
@@ -17,6 +18,7 @@ import sysconfig
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -37,11 +39,26 @@ from .tables import Table, add_option, write
 Floats = NDArray[np.float64]
 Row = list[str]
 
-SEED, RUNS = 20261122, 60
+SEED = 20261122
 TOPS = (8, 16, 32)
-HELD, LISTED = 100_000, 1_000_000
 LENGTH, ALPHABET = 12, "abcdefghijklmnopqrstuvwxyz0123456789._-"
-FEW_HELD, FEW_LISTED, FEW_RUNS = 1_000, 10_000, 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many strings are held and listed, and how often which surveys are run; ``few`` where RAPPOR stands beside."""
+
+    runs: int = 60
+    held: int = 100_000
+    listed: int = 1_000_000
+    surveys: Sequence[tuple[int, float]] = ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0))
+    few_runs: int = 8
+    few_held: int = 1_000
+    few_listed: int = 10_000
+    epsilons: Sequence[float] = (1.0, 2.0, 4.0)
+
+
+SMALL = Sizes(1, 50, 200, ((2_000, 4.0),), 1, 20, 30, (4.0,))
 
 
 class Found(NamedTuple):
@@ -103,20 +120,20 @@ def cells(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> Row:
     return row
 
 
-def lists(runs: int) -> Iterator[Row]:
+def lists(sizes: Sizes) -> Iterator[Row]:
     """Yield what a list of a million finds."""
-    labels = tuple(f"string-{place}" for place in range(LISTED))
-    for users, epsilon in ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0)):
+    labels = tuple(f"string-{place}" for place in range(sizes.listed))
+    for users, epsilon in sizes.surveys:
         sketch = ProjectiveSketch.calibrate(None, epsilon)
         buckets_of(labels, sketch.rows, sketch.buckets)
-        found = [looked_up(sketch, labels, zipf(HELD), users, seed) for seed in range(runs)]
+        found = [looked_up(sketch, labels, zipf(sizes.held), users, seed) for seed in range(sizes.runs)]
         yield cells("list", epsilon, users, found)
 
 
 @cache
-def random_words() -> tuple[tuple[bytes, ...], Floats]:
-    """Return random words with Zipf's shares."""
-    drawn = np.random.default_rng(SEED).integers(1, len(ALPHABET) + 1, (HELD, LENGTH)).astype(np.uint8)
+def random_words(held: int) -> tuple[tuple[bytes, ...], Floats]:
+    """Return so many random words with Zipf's shares."""
+    drawn = np.random.default_rng(SEED).integers(1, len(ALPHABET) + 1, (held, LENGTH)).astype(np.uint8)
     items = tuple(dict.fromkeys(bytes(row) for row in drawn))
     return items, zipf(len(items))
 
@@ -133,23 +150,22 @@ def library_words() -> tuple[tuple[bytes, ...], Floats]:
     return items, np.array(numbers) / sum(numbers)
 
 
-def discoveries(runs: int) -> Iterator[Row]:
+def discoveries(sizes: Sizes) -> Iterator[Row]:
     """Yield what is discovered."""
-    for name, words in (("random", random_words), ("library", library_words)):
-        items, shares = words()
-        for users, epsilon in ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0)):
+    for name, (items, shares) in (("random", random_words(sizes.held)), ("library", library_words())):
+        for users, epsilon in sizes.surveys:
             sketch = PrefixSketch.calibrate(None, epsilon, characters=len(ALPHABET), length=LENGTH)
-            found = [discovered(sketch, items, shares, users, seed) for seed in range(runs)]
+            found = [discovered(sketch, items, shares, users, seed) for seed in range(sizes.runs)]
             yield cells(name, epsilon, users, found)
 
 
-def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...]) -> int:
+def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...], held: int, runs: int) -> int:
     """Return how many users it takes until 9 in 10 of the ``top`` most frequent strings are found, to an eighth."""
 
     def enough(eighths: int) -> bool:
         users = round(1000 * 2 ** (eighths / 8))
-        runs = [looked_up(mechanism, labels, zipf(FEW_HELD), users, seed) for seed in range(FEW_RUNS)]
-        return bool(np.mean([len(set(range(top)) & set(run.places)) for run in runs]) >= 0.9 * top)
+        found = [looked_up(mechanism, labels, zipf(held), users, seed) for seed in range(runs)]
+        return bool(np.mean([len(set(range(top)) & set(run.places)) for run in found]) >= 0.9 * top)
 
     low, high = 0, 16 * 8
     while high - low > 1:
@@ -158,10 +174,10 @@ def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...]) -> int:
     return round(1000 * 2 ** (high / 8))
 
 
-def beside_rappor(runs: int) -> Iterator[Row]:
+def beside_rappor(sizes: Sizes) -> Iterator[Row]:
     """Yield the users that each needs."""
-    labels = tuple(f"string-{place}" for place in range(FEW_LISTED))
-    for epsilon in (1.0, 2.0, 4.0):
+    labels = tuple(f"string-{place}" for place in range(sizes.few_listed))
+    for epsilon in sizes.epsilons:
         rivals: dict[str, Callable[[float], Mechanism]] = {
             "sketch": lambda loss: ProjectiveSketch.calibrate(None, loss),
             "RAPPOR, as usual": lambda loss: Rappor.calibrate(None, loss),
@@ -171,7 +187,7 @@ def beside_rappor(runs: int) -> Iterator[Row]:
         }
         for name, rival in rivals.items():
             mechanism = rival(epsilon)
-            users = [needed(mechanism, top, labels) for top in TOPS[:2]]
+            users = [needed(mechanism, top, labels, sizes.few_held, sizes.few_runs) for top in TOPS[:2]]
             row = [name, f"{epsilon:g}", str(mechanism.row_bytes), *(f"{number:,}" for number in users)]
             print("".join(map(format, row, _FEW_WIDTHS)), flush=True)
             yield row
@@ -195,16 +211,19 @@ PARTS = {
 def main() -> None:
     """Print the tables, a line as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--runs", type=int)
     parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--small", action="store_true", help="few strings and users, once")
     add_option(parser)
     given = parser.parse_args()
+    sizes = SMALL if given.small else Sizes()
+    sizes = replace(sizes, runs=given.runs or sizes.runs)
     told = []
     for name in given.part or PARTS:
         part, head, widths = PARTS[name]
         print("".join(map(format, head, widths)), flush=True)
         heads = [_TOLD.get(word, word) for word in head]
-        told.append(Table(f"strings-{name}", heads, list(part(given.runs))))
+        told.append(Table(f"strings-{name}", heads, list(part(sizes))))
     write(given.tables, *told)
 
 

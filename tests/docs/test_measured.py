@@ -4,14 +4,18 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from benchmarks import accuracy
+from benchmarks.sdks.tables import ROWS, Findings, Setting
+from benchmarks.sdks.tables import table as clients_table
 from benchmarks.tables import Table, write
-from dither_simulations.experiments.peers.theory import PEERS
+from dither_simulations.experiments.peers.inside.protocol import Case, Finding
 from docs.pages import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
@@ -70,20 +74,35 @@ def test_make_has_a_part_for_each_that_the_page_names() -> None:
     assert parts == set(re.findall(r"^bench: (.+)$", MAKEFILE, re.MULTILINE)[0].split())
 
 
-def test_the_titles_of_the_comparison_are_those_that_its_tables_have() -> None:
-    """Or an hour of measuring ends with nothing written."""
-    source = (BENCH / "tables.py").read_text(encoding="utf-8")
-    assert [title for title in accuracy.NAMES if title not in source] == []
-    text = "".join(
-        f"**{title}, more of it**\n\n| a | b | c |\n| ---: | ---: |\n| 1 | 2 / 3 / 4 | 2 / 3 / 4 |\n\n"
-        for title in accuracy.NAMES
-    )
-    tables = list(accuracy.tables(f"{text}A note.\n"))
-    assert [table.name for table in tables] == [*accuracy.NAMES.values()]
-    compared, *others = tables
-    assert {(*table.head, *table.rows[0]) for table in others} == {("a", "b", "c", "1", "2 / 3 / 4", "2 / 3 / 4")}
-    assert compared.head == ["a", "library", "b", "c"]
-    assert compared.rows == [["1", name, cell, cell] for name, cell in zip(("dither", *PEERS), "234", strict=True)]
+@pytest.mark.parametrize(
+    ("part", "kind", "rows"),
+    [
+        ("speed", "rate", {"accuracy-speed": 13, "accuracy-trials": 7}),
+        ("leaks", "leak", {"accuracy-leaks": 12}),
+        ("errors", "error", {"accuracy-measured": 9}),
+    ],
+)
+def test_each_part_of_the_comparison_makes_its_tables(
+    part: str, kind: str, rows: dict[str, int], tmp_path: Path
+) -> None:
+    """Of findings that are made up: an hour of measuring must not end with nothing written."""
+    asked: list[Case] = []
+
+    def measure(library: str, some: Sequence[Case]) -> list[Finding]:
+        asked.extend(some)
+        seen = [{"1 0": 30_000, "0 1": 70_000}, {"1 0": 70_000, "0 1": 30_000}]
+        some_runs = [1e-6] * 5
+        return [
+            Finding(case, 1000, some_runs, [], some_runs, report_seconds=1e-5, trained=seen, judged=seen)
+            for case in some
+        ]
+
+    tables = list(accuracy.PARTS[part].tables(measure))
+    write(tmp_path, *tables)
+    assert {case.kind for case in asked} == {kind}
+    assert {table.name: len(table.rows) for table in tables} == rows
+    assert {path.stem for path in tmp_path.iterdir()} == set(rows)
+    assert [line for table in tables for line in table.rows if "-" in line] == []
 
 
 def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(tmp_path: Path) -> None:
@@ -100,6 +119,34 @@ def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(
     assert len(cells) == 6 * 7 * 3
     committed = (MEASURED / "tables" / "accuracy-theory.md").read_text(encoding="utf-8")
     assert committed.partition("*Measured")[0] == text.partition("*Measured")[0]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "rows"),
+    [
+        ("strings --small --part lists --part discoveries", {"strings-lists": 1, "strings-discoveries": 2}),
+        ("string_peers --runs 1 --users 2000 --held 40 --candidates 60 --short 50", {"string-peers": 18}),
+        ("coverage --surveys 2 --mechanism bit-flip --mechanism rappor", {"coverage-few": 6, "coverage-long": 3}),
+    ],
+)
+def test_a_benchmark_writes_all_its_tables_at_the_smallest_sizes(
+    benchmark: str, rows: dict[str, int], tmp_path: Path
+) -> None:
+    """Some take most of an hour at the usual sizes, and write at the end."""
+    command = [sys.executable, "-m", *shlex.split(f"tests.benchmarks.{benchmark} --tables"), str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert {name: text.count("\n|") - 1 for name, text in texts.items()} == rows
+    captions = [CAPTION.fullmatch(text.splitlines()[-1]) for text in texts.values()]
+    assert {found and found["command"] for found in captions} == {f"python -m tests.benchmarks.{benchmark}"}
+
+
+def test_the_clients_table_is_one_of_the_documentation() -> None:
+    versions = {"dither": "0", "sentry-sdk": "1", "posthog": "2"}
+    numbers: Findings = {library: defaultdict(lambda: defaultdict(lambda: [1.0, 2.0])) for library in versions}
+    found = clients_table(numbers, Setting(versions, "", 2, 0.0))
+    assert len(Table("client", found.head, found.rows).markdown().splitlines()) == len(ROWS) + 2
 
 
 def test_a_run_that_goes_wrong_leaves_what_was_there(tmp_path: Path) -> None:

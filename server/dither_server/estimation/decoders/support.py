@@ -105,14 +105,14 @@ class _BitColumns(_Columns[CountMeanSketch]):
 class _SignedColumns(_Columns[HadamardCountMeanSketch]):
     def support(self, mechanism: HadamardCountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
         signed = (tally.counts[:, 0::2] - tally.counts[:, 1::2]).astype(np.float64)
-        rows = np.stack([plane(2).transform(row, mechanism.bits.bit_length() - 1) for row in signed])
-        sums = _gathered(np.real(rows), columns_of(labels, mechanism.cohorts, mechanism.bits))
+        rows = np.real(plane(2).transform(signed, mechanism.bits.bit_length() - 1))
+        sums = _gathered(rows, columns_of(labels, mechanism.cohorts, mechanism.bits))
         return of_all(tally, (tally.total + sums) / 2)
 
     def loads(self, mechanism: HadamardCountMeanSketch, tally: Tally) -> Loads:
         counts, gap = tally.counts.astype(np.float64), float(2 * mechanism.inside - 1)
         signed = (counts[:, 0::2] - counts[:, 1::2]) / gap
-        rows = np.stack([np.real(plane(2).transform(row, mechanism.bits.bit_length() - 1)) for row in signed])
+        rows = np.real(plane(2).transform(signed, mechanism.bits.bit_length() - 1))
         return Loads(rows, tally.total * mechanism.bits / gap**2)
 
 

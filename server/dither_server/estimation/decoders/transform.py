@@ -36,11 +36,14 @@ class Plane:
     characters: Table
 
     def transform(self, table: Table, length: int) -> Table:
-        """Return N̂ of a table of order^length entries, indexed by base-q numbers, most significant digit first."""
-        result = table.reshape((self.order,) * length)
-        for _ in range(length):  # each product moves the first axis to the end, so that after all they are in place
-            result = np.tensordot(result, self.characters, axes=(0, 0))
-        return result.reshape(-1)
+        """Return N̂ of tables of order^length entries, indexed by base-q numbers, most significant digit first.
+
+        The entries of a table are the last axis; what stands before it counts tables.
+        """
+        result = table.reshape(-1, *(self.order,) * length)
+        for _ in range(length):  # each product moves an axis to the end, so that after all they are in place
+            result = np.tensordot(result, self.characters, axes=(1, 0))
+        return result.reshape(table.shape)
 
     def digits(self, numbers: Indices, length: int) -> Indices:
         """Return the base-q digits of numbers, most significant first; shape (len(numbers), length)."""

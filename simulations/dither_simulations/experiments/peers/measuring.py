@@ -147,10 +147,9 @@ def _errors(library: str, plan: Plan) -> Iterator[Case]:
 
 def _compared(library: str, size: int, epsilon: float) -> Iterator[str]:
     """Yield the mechanisms to measure: a library's best, those that would be better but leak, and those with a bias."""
+    yield theory.chosen(library, size, epsilon)
     if library == "dither":
-        yield theory.ours(size, epsilon).mechanism
         return
-    yield theory.best(library, size, epsilon).mechanism
     yield from (one.mechanism for one in theory.offers(library, size, epsilon) if not one.private)
     if (size, epsilon) == (1024, 1.0):
         yield from _ALSO[library]

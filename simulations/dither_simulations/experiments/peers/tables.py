@@ -73,10 +73,7 @@ def risks(budget: int | None) -> Table:
 
 def _of(findings: Findings, library: str, size: int, epsilon: float, mechanism: str | None = None) -> Finding | None:
     """Return the error measured of a library's best, or of ``mechanism``."""
-    if mechanism is None:
-        mechanism = (
-            theory.ours(size, epsilon) if library == "dither" else theory.best(library, size, epsilon)
-        ).mechanism
+    mechanism = mechanism or theory.chosen(library, size, epsilon)
     for one in findings[library]:
         case = one.case
         if (case.kind, case.mechanism, case.size, case.epsilon) == ("error", mechanism, size, epsilon):

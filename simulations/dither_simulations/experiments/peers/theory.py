@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dither_shared import SubsetSelection
 from dither_shared.mechanisms.auto import choose
 
-__all__ = ["EPSILONS", "PEERS", "SIZES", "Offer", "best", "least", "offers", "ours"]
+__all__ = ["EPSILONS", "PEERS", "SIZES", "Offer", "best", "chosen", "least", "offers", "ours"]
 
 SIZES = (2, 4, 16, 128, 1024, 16384)
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -49,6 +49,11 @@ def best(library: str, size: int, epsilon: float, budget: int | None = None) -> 
     """
     fitting = [one for one in offers(library, size, epsilon) if budget is None or one.report_bytes <= budget]
     return min((one for one in fitting if one.private), key=lambda one: round(one.relative_risk, 9))
+
+
+def chosen(library: str, size: int, epsilon: float) -> str:
+    """Return the mechanism by which a library is compared: what ``auto`` chooses, or a peer's best."""
+    return (ours(size, epsilon) if library == "dither" else best(library, size, epsilon)).mechanism
 
 
 def offers(library: str, size: int, epsilon: float) -> list[Offer]:
