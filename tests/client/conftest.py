@@ -13,10 +13,10 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
-from client.peers import Clock
+from client.peers import PATIENCE, Clock
 from client.state.format1_devices import HERE
 from dither.consent.rules import Mode
-from dither.upload.exchange import Deadline
+from dither.upload.exchange import Deadline, Stream, connect
 
 
 @pytest.fixture
@@ -30,6 +30,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("dither.upload.exchange.Deadline", partial(Deadline, clock=clock))
     return clock
+
+
+@pytest.fixture
+def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    """Of a deadline of PATIENCE a tenth of a second is left once there is a connection, however long that took."""
+
+    def late(host: str, port: int, deadline: Deadline, *, secure: bool) -> Stream:
+        stream = connect(host, port, deadline, secure=secure)
+        clock.now += PATIENCE - 0.1
+        return stream
+
+    monkeypatch.setattr("dither.upload.exchange.connect", late)
 
 
 @pytest.fixture

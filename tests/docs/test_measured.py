@@ -83,9 +83,10 @@ def test_make_has_a_part_for_each_that_the_page_names() -> None:
     ],
 )
 def test_each_part_of_the_comparison_makes_its_tables(
-    part: str, kind: str, rows: dict[str, int], tmp_path: Path
+    part: str, kind: str, rows: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of findings that are made up: an hour of measuring must not end with nothing written."""
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", accuracy.__spec__)
     asked: list[Case] = []
 
     def measure(library: str, some: Sequence[Case]) -> list[Finding]:

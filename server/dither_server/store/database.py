@@ -76,7 +76,7 @@ class Database:
         """Bring all that is committed into a SQLite database's own file, as far as no reader stands in the way."""
         path = sqlite_path(self._engine)
         if path is not None and path.is_file():
-            with suppress(SQLAlchemyError), self._engine.connect() as connection:
+            with suppress(SQLAlchemyError, StoreError), self._engine.connect() as connection:
                 connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(
                     "PRAGMA wal_checkpoint(TRUNCATE)"
                 )

@@ -93,15 +93,11 @@ def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes, clock: 
     assert peer.said >= PATIENCE
 
 
+@pytest.mark.usefixtures("nearly_over")
 @pytest.mark.parametrize("length", [2, BUFFERS])
-def test_a_peer_that_accepts_and_says_nothing_and_takes_little(clock: Clock, length: int) -> None:
+def test_a_peer_that_accepts_and_says_nothing_and_takes_little(length: int) -> None:
     gone = threading.Event()
-
-    def say(*_: object) -> None:
-        clock.now = PATIENCE - 0.1  # of which so much is left, now that there is a connection
-        gone.wait(PATIENCE)
-
-    with speaking(say) as peer:
+    with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
         with pytest.raises(TimeoutError):
             send(peer, body=bytes(length))
         gone.set()

@@ -10,7 +10,7 @@ import pytest
 import dither
 from client.conftest import Collector
 from client.devices import Make
-from client.peers import PATIENCE, Clock, Peer, certificate, request_of, reset, speaking
+from client.peers import PATIENCE, Peer, certificate, request_of, reset, speaking
 from client.upload.test_attempts import told_by
 from ports import kept_port
 
@@ -110,20 +110,18 @@ def test_what_is_no_tls_and_what_is_no_http(make: Make) -> None:
             assert told_by(client) == (words, 1)
 
 
-def test_no_answer_in_time_and_a_reset(make: Make, clock: Clock) -> None:
+@pytest.mark.usefixtures("nearly_over")
+def test_no_answer_in_time(make: Make) -> None:
     gone = threading.Event()
-
-    def silence(*_: object) -> None:
-        clock.now += PATIENCE - 0.1
-        gone.wait(PATIENCE)
-
-    with speaking(silence) as peer:
+    with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
         client = make(transport=dither.HttpTransport(peer.endpoint, PATIENCE), endpoint=peer.endpoint)
         client.record("mobile", True)
         assert not client.flush(60)
         assert told_by(client) == ("no answer in time", 1)
         gone.set()
 
+
+def test_a_reset(make: Make) -> None:
     def hang_up(_: Peer, connection: socket.socket) -> None:
         request_of(connection)
         reset(connection)

@@ -131,11 +131,11 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     gate.failure = StoreError("the disk is full")
     for _ in range(3):
         fail()
-    about = "batches were not committed, told at most once a minute: the disk is full"
-    assert caplog.messages == [f"1 {about}"]
+    about = "not committed, told at most once a minute: the disk is full"
+    assert caplog.messages == [f"1 batch was {about}"]
     monkeypatch.setattr("dither_server.observability.once_a_minute._QUIET", 0.0)
     fail()
-    assert caplog.messages == [f"1 {about}", f"3 {about}"]
+    assert caplog.messages == [f"1 batch was {about}", f"3 batches were {about}"]
 
 
 def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]) -> None:

@@ -107,7 +107,7 @@ def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
     pg.commit([upload()], TODAY, SHARD)
     with closing(Store(url, create=False, read_only=True)) as store:
         database, clock = in_database(store, thorough=True)
-        assert re.match(r"postgresql [0-9.]+, schema [0-9]{4}, .* MB, about 1 batch ids", database.text), database
+        assert re.match(r"postgresql [0-9.]+, schema [0-9]{4}, .* MB, about 1 batch id", database.text), database
         assert (clock.level, "the database's clock agrees" in clock.text) == (Level.OK, True)
         assert store.doubts() == []
         with pytest.raises(StoreError, match="read-only transaction"):

@@ -67,7 +67,7 @@ def test_the_answer_is_no_if_the_users_are_too_few() -> None:
     assert result.exit_code == 0
     needed = advise(Question(100, 1.0)).chosen.users_needed
     assert "No: 5,000 users give only ± 5.25 %" in result.stdout
-    assert f"± 1 % takes {needed:,}." in result.stdout
+    assert f"± 1 % takes {needed:,} users." in result.stdout
     assert "Yes: " in run("-k", "100", "--epsilon", "1", "-n", "1e6").stdout
 
 

@@ -275,7 +275,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
         for count, limit in ((100_000, 20_000), (20_001, 20_000)):
             refused = post(app.test_client(), batch_of(THEME, noise(count)).encode())
             assert problem(refused) == (413, "too-large")
-            assert f"more than {limit} reports" in json.loads(refused.data)["detail"]
+            assert f"more than {limit:,} reports" in json.loads(refused.data)["detail"]
 
 
 def test_a_plain_batch_under_the_id_of_a_sealed_one_conflicts(key: SecretKey, door: FlaskClient, app: Flask) -> None:
