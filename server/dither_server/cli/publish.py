@@ -1,9 +1,11 @@
 """The command ``publish``, which writes a site of the answers for everyone to read."""
 
+from datetime import date
 from pathlib import Path
 
 import click
 
+from dither_shared import ParameterError
 from dither_shared.counted import counted
 
 from .backup import ending_tidily
@@ -40,24 +42,20 @@ def publish(
     Only days that are over are in it, so the same reports make the same files, byte for byte. The folder is replaced
     whole or not at all. One that publish did not write is left alone. Exits with 1 if the site could not be written.
     """
-    from dither_shared import ParameterError, load_metrics
+    from dither_shared import load_metrics
     from dither_shared.metrics.period import utc_today
 
     from ..dashboard.publishing.editions import Asked, last_whole_day
     from ..dashboard.publishing.site import Site, base_of, title_of
-    from ..reading.parameters import confidence_of, day_of
+    from ..reading.parameters import confidence_of
 
     path = required(found, "metrics")
     metrics, definition = load_metrics(path), Path(path).read_bytes()
-    first, base = None if since is None else day_of(since, "--since"), "" if base_url is None else base_of(base_url)
+    base = "" if base_url is None else base_of(base_url)
     with denying(), ending_tidily(), stored(found) as store:
         spool = found["spool_seconds"]
         whole = last_whole_day(utc_today(), store.folds.up_to(), float(str(spool.value)) if spool else 0.0)
-        last = whole if until is None else day_of(until, "--until")
-        if last > whole:
-            raise ParameterError("--until", f"{last} is not over, or not counted whole; {whole} is the last that is")
-        if first is not None and first > last:
-            raise ParameterError("--since", f"{first} is later than {last}, the last day that is published")
+        first, last = _days(since, until, whole)
         asked = Asked(first, last, confidence_of(confidence), discovered)
         done = Site(metrics, definition, asked, title_of(title), base, names).publish(store, out)
     for error in done.left_out:
@@ -65,3 +63,15 @@ def publish(
     click.echo(
         printable(f"{out}: {counted(done.metrics, 'metric')} in {counted(done.files, 'file')}, up to {last}"), err=True
     )
+
+
+def _days(since: str | None, until: str | None, whole: date) -> tuple[date | None, date]:
+    """Return the first day that is asked for, if any, and the last; ``whole`` is the last that may be published."""
+    from ..reading.parameters import day_of
+
+    first, last = None if since is None else day_of(since, "--since"), whole
+    if until is not None and (last := day_of(until, "--until")) > whole:
+        raise ParameterError("--until", f"{last} is not over, or not counted whole; {whole} is the last that is")
+    if first is not None and first > last:
+        raise ParameterError("--since", f"{first} is later than {last}, the last day that is published")
+    return first, last

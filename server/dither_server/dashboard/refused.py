@@ -71,5 +71,5 @@ def _in_all(lines: Sequence[Line]) -> str:
     """Return the sum of lines: batches and sealed reports by themselves."""
     sealed = sum(line.number for line in lines if line.reason == Kind.SEALED.slug)
     batches = sum(line.number for line in lines) - sealed
-    told = [refused_words("", batches)] if batches else []
-    return " and ".join([*told, counted(sealed, "sealed report")] if sealed else told)
+    told = {counted(batches, "batch", "batches"): batches, counted(sealed, "sealed report"): sealed}
+    return " and ".join(words for words, number in told.items() if number)
