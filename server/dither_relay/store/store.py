@@ -58,7 +58,7 @@ class RelayStore(Database):
         return [Outcome.COUNTED] * len(uploads)
 
     def require_room(self, spare: int = 0) -> None:
-        """Raise StoreError as ``Database`` does; what SQLite's log takes is room, for it is written from its beginning."""
+        """Raise StoreError as ``Database`` does; SQLite's log counts as room, for it is written over."""
         path = sqlite_path(self._engine)
         super().require_room(spare + (0 if path is None else bytes_of(path.with_name(f"{path.name}-wal"))))
 

@@ -101,7 +101,7 @@ class Database:
             self._failed = False
 
     def require_room(self, spare: int = 0) -> None:
-        """Raise StoreError unless ``room`` is left on the database's disk, if that is this machine's, or is ``spare``."""
+        """Raise StoreError unless ``room`` is left on the database's disk, if it is on this machine, with ``spare``."""
         disk = self.disk()
         if disk is not None and disk.free + spare < self.room:
             raise StoreError(

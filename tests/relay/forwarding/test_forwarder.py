@@ -1,3 +1,4 @@
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -235,16 +236,22 @@ def test_a_database_that_fails_is_told_once_a_minute_and_the_collector_is_left_i
         def leave(*arguments: object) -> None:
             raise StoreError("database: database or disk is full")
 
-        def wait(seconds: float) -> None:
-            assert seconds > 0
-            assert "full" in forwarder.trouble
+        def wait(self: threading.Event, seconds: float | None = None) -> bool:
+            if threading.current_thread().name != "dither-forwarder" or seconds is None:  # as for a thread to begin
+                return rest(self, seconds)
+            rests.append((seconds, forwarder.trouble))
             clock.pass_by(seconds=seconds)
             if next(failing, None) is None:
-                forwarder.close()
+                self.set()
+                ended.set()
+            return self.is_set()
 
+        rest, rests, ended = threading.Event.wait, list[tuple[float, str]](), threading.Event()
         monkeypatch.setattr(store, "leave", leave)
-        monkeypatch.setattr(forwarder._ended, "wait", wait)  # nobody else may say how long it rests
-        forwarder._run()
+        monkeypatch.setattr(threading.Event, "wait", wait)
+        forwarder.start()
+        assert ended.wait(PATIENCE)
+        assert all(seconds > 0 and "full" in trouble for seconds, trouble in rests), rests
         assert clock.seconds - 3600 > 200
         assert 2 <= len(collector.bodies) <= 7
         assert len(set(collector.bodies)) == 1

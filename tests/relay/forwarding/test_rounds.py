@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from dither_relay.status import status_of
-from dither_relay.store import RelayStore, store as relay_store
+from dither_relay.store import RelayStore
+from dither_relay.store import store as relay_store
 from dither_server.store import StoreError
 from relay.fake_collector import LOST, FakeCollector, collecting
 from relay.relaying import LIMITS, LISTED, NOON, POOLS, TODAY, bytes_of, hold, rounds, rows, stored, url_of, waiting
