@@ -193,7 +193,7 @@ class Folding:
             if not any(manifests(self.place)):
                 for bucket in range(BUCKETS):
                     seen.merge(self.place, bucket)
-            seen.forget(self.place, number_of(before), number_of(manifest.begun.date()))
+            seen.forget(self.place, self.horizon.days, number_of(manifest.begun.date()))
         self.store.folds.forget(before)
         self.after(Step.FORGOTTEN)
 
@@ -213,9 +213,13 @@ class Folding:
 
     def _require_young(self, manifest: Manifest) -> None:
         """Raise SpoolError for a run so old that the database would have forgotten it, had it been finished."""
-        if manifest.begun.date() < self.now().date() - self.horizon:
+        now = self.now()
+        if manifest.begun.date() < now.date() - self.horizon:
             where = f"{self.place}/{RUNS}/{manifest.name}"
-            raise SpoolError(f"spool: {where} began {manifest.begun:%Y-%m-%d}, and this database knows it no more")
+            raise SpoolError(
+                f"spool: {where} began on {manifest.begun:%Y-%m-%d}, the clock says {now:%Y-%m-%d}, and the database "
+                "does not know whether it was counted; set the clock, or delete this file if a wrong clock wrote it"
+            )
 
 
 class _Task(NamedTuple):

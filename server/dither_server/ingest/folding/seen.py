@@ -1,9 +1,9 @@
 """Keep the ids of batches that were counted, so that each counts once however often it comes within the horizon.
 
 A file holds those of one bucket, day and run, ascending: ``ids/BUCKET/DAY-RUN.ids`` of a place, the bucket in two
-hexadecimal digits, the day in five decimal ones. Where ids of a later day stood there already, by another clock, the
-name has both: ``LATER-DAY-RUN.ids``. One of the two clocks was wrong, and only a later one can tell which. It begins with a head of 20 bytes: ``dtherid1``, the number of ids
-(u64) and the CRC-32 of what comes after (u32), little-endian.
+hexadecimal digits, the day in five decimal ones. If ids of a later day stood there already, one of two clocks was
+wrong, and only a later clock can tell which: the name then has both days, ``LATER-DAY-RUN.ids``. A file begins with a
+head of 20 bytes: ``dtherid1``, the number of ids (u64) and the CRC-32 of what comes after (u32), little-endian.
 
 One fold at a time uses these files. An id that is in two of them does no harm, so that a command which is killed
 between writing some and deleting others may begin again.
@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import pairwise
 from struct import Struct
 from typing import BinaryIO, NamedTuple
 
@@ -30,12 +31,15 @@ _HEAD = Struct("<8sQI")
 _MAGIC = b"dtherid1"
 _NAME = re.compile(r"(\d{5})-(?:(\d{5})-)?(.+)\.ids")
 
+_GAP = 7
+"""Days: the horizon leaves twice as many beyond the 30 for which devices retry, and few fold more rarely."""
+
 _AT_ONCE = 1 << 18
 """Ids that are read at a time: 4 MiB."""
 
 
 class _File(NamedTuple):
-    """A file of ids: its day, the later one that stood there already, if any, else the same, and the run that wrote it."""
+    """A file of ids: its day, the later day that it found there (else its own), and the run that wrote it."""
 
     day: int
     later: int
@@ -100,20 +104,28 @@ def merge(place: Place, bucket: int, most: int = 16) -> None:
                 place.delete(_kind(bucket), file.name)
 
 
-def forget(place: Place, before: int, today: int) -> int:
-    """Delete the ids of all days before one, and return the number of files.
+def forget(place: Place, horizon: int, today: int) -> int:
+    """Delete the ids that are older than so many days, and return the number of files.
 
-    A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.
-    Nothing is deleted while all that would remain are of one day, or of days yet to come: a clock that jumped by years
-    would make all ids look old. So it has a day to be set right. Raises SpoolError.
+    A batch whose id is forgotten would be counted again: the horizon must be farther back than any device retries.
+    Between one day of ids and the next no more than ``_GAP`` days count: a clock that jumped by years would make all
+    ids look old. Raises SpoolError.
     """
     files = [(bucket, file) for bucket in range(BUCKETS) for file in _files(place, bucket)]
-    old = [(bucket, file) for bucket, file in files if file.age_from(today) < before]
-    if len({day for _, file in files if before <= (day := file.age_from(today)) <= today}) < 2:
-        return 0
+    ages = _ages({file.age_from(today) for _, file in files}, today)
+    old = [(bucket, file) for bucket, file in files if ages.get(file.age_from(today), 0) > horizon]
     for bucket, file in old:
         place.delete(_kind(bucket), file.name)
     return len(old)
+
+
+def _ages(days: Iterable[int], today: int) -> dict[int, int]:
+    """Return how old each of these days is that has come."""
+    ages, age = dict[int, int](), 0
+    for later, day in pairwise(sorted({today, *(day for day in days if day <= today)}, reverse=True)):
+        age += min(later - day, _GAP)
+        ages[day] = age
+    return ages
 
 
 def _kind(bucket: int) -> str:
