@@ -58,9 +58,23 @@ class RelayStore(Database):
         return [Outcome.COUNTED] * len(uploads)
 
     def require_room(self, spare: int = 0) -> None:
-        """Raise StoreError as ``Database`` does; SQLite's log counts as room, for it is written over."""
+        """Raise StoreError as ``Database`` does. SQLite's log is room, for it is written over, and so are free pages.
+
+        Of these no more than half of it: they are none for the log.
+        """
         path = sqlite_path(self._engine)
-        super().require_room(spare + (0 if path is None else bytes_of(path.with_name(f"{path.name}-wal"))))
+        log = 0 if path is None else bytes_of(path.with_name(f"{path.name}-wal"))
+        try:
+            super().require_room(spare + log)
+        except StoreError:
+            super().require_room(spare + log + min(self._free_pages(), self.room // 2))
+
+    def _free_pages(self) -> int:
+        with self._transaction() as connection:
+            pages, size = (
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
+            )
+        return int(pages or 0) * int(size or 0)
 
     def tend(self) -> bool:
         """Return that nothing is to be done after a commit."""

@@ -14,16 +14,17 @@ import pytest
 from dither_relay.status import status_of
 from dither_relay.store import RelayStore
 from dither_relay.store import store as relay_store
+from dither_relay.store.batches import drop
 from dither_server.store import StoreError
 from relay.fake_collector import LOST, FakeCollector, collecting
 from relay.relaying import LIMITS, LISTED, NOON, POOLS, TODAY, bytes_of, hold, rounds, rows, stored, url_of, waiting
-from server.database import full_disk
+from server.database import execute, full_disk
 
 
 @contextmanager
 def full_disk_after(drops: int) -> Iterator[None]:
     """Meanwhile so many transactions drop something, and the next one fails."""
-    drop, left = relay_store.drop, iter(range(drops))
+    left = iter(range(drops))
 
     def limited(*arguments: Any) -> int:
         if next(left, None) is None:
@@ -203,6 +204,16 @@ def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
     one.freeze()
     assert one.post({}).reports == 32
     one.tidy()
+    monkeypatch.undo()
+    hold(store, rows(1000, 5))
+    store.drop(TODAY + timedelta(days=1))
+    free = execute(url_of(tmp_path), "PRAGMA freelist_count")[0][0] * 8192
+    assert free > 0
+    for missing, is_enough in ((free + 8192, False), (free, True)):  # pages that are free in the file are room, too
+        usage = SimpleNamespace(free=store.room - missing - log.stat().st_size, total=1 << 40)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, usage=usage: usage)
+        with nullcontext() if is_enough else pytest.raises(StoreError, match="bytes are left on its disk"):
+            store.require_room()
 
 
 def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: FakeCollector) -> None:

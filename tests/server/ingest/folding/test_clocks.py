@@ -1,4 +1,4 @@
-"""A fold whose clock is wrong, for a day or for some, and set right; killed under one clock and resumed under another."""
+"""A fold whose clock is wrong and set right, or that is killed under one clock and resumed under another."""
 
 import random
 from collections.abc import Iterator
@@ -110,7 +110,7 @@ def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, pl
 def test_an_older_database_beside_a_newer_spool_counts_what_it_lacks_no_more(
     counts: Store, place: Folder, tmp_path: Path
 ) -> None:
-    """The spool remembers what the lost database had counted: what a restored backup lacks is lost, and none doubles."""
+    """The spool remembers what the lost database had counted: that is lost, and nothing counts twice."""
     dice = random.Random(3)
     first, second, third = (fresh(dice, NOW.date()) for _ in range(3))
     put(place, first)
