@@ -7,6 +7,7 @@ from http import HTTPStatus
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from dither_server.access.locality import Here
+from dither_server.observability.once_a_minute import OnceAMinute
 from dither_server.observability.prometheus import CONTENT_TYPE
 from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
 from dither_server.store import StoreError
@@ -16,6 +17,8 @@ from .relay import Relay
 __all__ = ["create_app"]
 
 _log = logging.getLogger(__name__)
+
+_LINES = OnceAMinute()
 
 _Routes = Mapping[str, Mapping[str, Callable[[WSGIEnvironment], Answer]]]
 """What answers, by path and method."""
@@ -72,7 +75,8 @@ def _routed(routes: _Routes, environ: WSGIEnvironment) -> Answer:
     except Problem as problem:
         return problem.answer()
     except StoreError as error:
-        _log.warning("%s", error)
+        if _LINES.add():  # a probe may ask each second
+            _log.warning("%s", error)
         return Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10).answer()
 
 

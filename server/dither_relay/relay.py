@@ -30,7 +30,7 @@ def rounds_of(
 ) -> Rounds:
     """Return the rounds of a configuration."""
     rules = Rules(config.batch, config.max_age, config.horizon)
-    return Rounds(store, collector, rules, lambda: config.now().date(), goes_on)
+    return Rounds(store, collector, rules, lambda: store.day or config.now().date(), goes_on)
 
 
 class Relay:
@@ -91,12 +91,13 @@ class Relay:
         self._opened.close()
 
     def _condition(self) -> Condition:
-        config, troubles = self.limits, (self.pools.trouble, self.store.state().get(TROUBLE, ""))
+        config = self.limits
+        troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
         return Condition(self.store.held(), self.store.disk(), is_late, [told for told in troubles if told])
 
     def _today(self) -> date:
-        return self.limits.now().date()
+        return self.store.day or self.limits.now().date()
 
     def _forget_addresses(self) -> None:
         forget_addresses()

@@ -5,6 +5,7 @@ from datetime import datetime, time
 from typing import Any
 
 from dither_server.cli.terminal_tables import aligned, printable
+from dither_server.store import StoreError
 from dither_shared.counted import counted
 
 from .forwarding.rounds import TROUBLE
@@ -25,8 +26,17 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
         "last": last and last.isoformat(),
         "next": following(now, at, last).isoformat(timespec="minutes"),
         "overdue": is_overdue(now, at, last),
-        "trouble": state.get(TROUBLE) or None,
+        "trouble": "; ".join(filter(None, (_of_disk(store), state.get(TROUBLE)))) or None,
     }
+
+
+def _of_disk(store: RelayStore) -> str:
+    """Return why the relay takes no reports, empty if nothing speaks against it."""
+    try:
+        store.require_room()
+    except StoreError as error:
+        return str(error)
+    return ""
 
 
 def as_lines(status: Mapping[str, Any]) -> list[str]:

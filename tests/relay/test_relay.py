@@ -156,8 +156,8 @@ def test_a_disk_that_takes_no_more_is_not_ready(tmp_path: Path) -> None:
 def test_a_disk_that_is_nearly_full_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting(POOLS) as collector, Relay(config(tmp_path, collector.url)) as relay:
         relay.ready()
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=(1 << 22) - 1, total=1 << 30))
-        with pytest.raises(StoreError, match="4,194,303 bytes are left on its disk"):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 22, total=1 << 30))
+        with pytest.raises(StoreError, match="4,194,304 bytes are left on its disk, 67,108,864 are needed"):
             relay.ready()
 
 

@@ -29,7 +29,7 @@ from torture.relay_power import relay_power_cuts
 from torture.sealed import sealed_rounds
 from torture.slow import raise_files, slow_clients
 from torture.spool_power import spool_power_cuts
-from torture.trouble import can_fill, full_disk, locked
+from torture.trouble import can_fill, full_disk, full_relay, locked
 
 
 def kill(folder: Path, share: float) -> str:
@@ -78,7 +78,11 @@ def disk(folder: Path, share: float) -> str:
     if why_not := can_fill():
         return f"full disk: not tried, {why_not}"
     seen, acknowledged = full_disk(folder)
-    return f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
+    told = f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
+    held, forwarded, refused = full_relay(folder)
+    return (
+        f"{told}\nfull disk at a relay: {held:,} reports held, {forwarded:,} forwarded once, {dict(refused)} meanwhile"
+    )
 
 
 def costs(folder: Path, share: float) -> str:

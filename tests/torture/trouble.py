@@ -1,23 +1,34 @@
 """A database that is locked, and a disk that is full: never a false acknowledgement, and recovery without a restart."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from dither_relay.store import RelayStore
+from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import Batch
-from server.collecting import OPEN, THEME, batch, rows_of, running, same
+from relay.fake_collector import collecting
+from relay.relaying import POOLS, arrivals, ask, rows, send, until_ready
+from relay.relaying import running as relay_running
+from relay.relaying import url_of as relay_url
+from server.collecting import OPEN, THEME, TODAY, batch, rows_of, running, same
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post
 
-__all__ = ["can_fill", "full_disk", "locked", "small_disk"]
+__all__ = ["can_fill", "full_disk", "full_relay", "locked", "small_disk"]
+
+_SEALED = 1139
+"""Bytes of a report that is sealed by X-Wing."""
 
 
 def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counter[int], float]:
@@ -92,6 +103,62 @@ def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
             rows = b"".join(one.reports for one in some)
             assert same(tally(disk, metric), Tally.fold(metric.mechanism, rows)), metric.name
     return seen, acknowledged
+
+
+def full_relay(folder: Path, size: int = 120_000) -> tuple[int, int, Counter[int]]:
+    """Fill a disk of so many KiB, on which nothing is but a relay's database, forward all, and report again; twice.
+
+    Something else takes the rest of the disk at the end: nothing is acknowledged then, until that is gone.
+
+    Return how many reports were acknowledged, how often they were forwarded, and the answers while the disk was full.
+    """
+    seen: Counter[int] = Counter()
+    acknowledged: list[bytes] = []
+    with collecting(POOLS) as collector, small_disk(folder / "relay", size) as disk:
+        with relay_running(disk, collector.url) as (url, process):
+            until_ready(url)
+            for turn in range(2):
+                acknowledged += _hold_until_full(disk, turn)
+                more = rows(100, 10_000 + turn, _SEALED)
+                seen.update(send(url, row) for row in more)
+                status = _relay_command(disk, collector.url, "status")
+                assert "bytes are left on its disk" in status.stdout, status
+                forwarded = _relay_command(disk, collector.url, "forward", "--batch", "5")
+                assert forwarded.returncode == 0, forwarded
+                assert [send(url, row) for row in more] == [202] * len(more)
+                acknowledged += more
+            ballast = bytearray(shutil.disk_usage(disk).free)
+            (disk / "ballast").write_bytes(ballast)
+            rest = rows(100, 20_000, _SEALED)
+            seen.update(send(url, row) for row in rest)
+            assert ask(url, "GET", "/readyz")[0] == 503
+            (disk / "ballast").unlink()
+            assert [send(url, row) for row in rest] == [202] * len(rest)
+            process.terminate()
+            _, errors = process.communicate(timeout=PATIENCE)
+            assert (process.returncode, len(errors.splitlines()) < 10) == (0, True), errors
+        assert _relay_command(disk, collector.url, "forward", "--batch", "5").returncode == 0
+        assert collector.rows() == Counter([*acknowledged, *rest])
+        return len(acknowledged) + len(rest), len(collector.rows()), seen
+
+
+def _hold_until_full(disk: Path, turn: int) -> list[bytes]:
+    """Let a relay's database hold reports until it takes no more; return those that it took."""
+    held: list[bytes] = []
+    with closing(RelayStore(relay_url(disk))) as store:
+        (pool,) = (one.number for one in store.pools() if one.length == _SEALED)
+        with suppress(StoreError):
+            for number in range(1_000):
+                some = rows(500, 1_000 * turn + number, _SEALED)
+                store.commit(arrivals(some, pool), TODAY, b"")
+                held += some
+    return held
+
+
+def _relay_command(disk: Path, collector: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    settings = {"DITHER_RELAY_DB": relay_url(disk), "DITHER_RELAY_COLLECTOR": collector}
+    command = [sys.executable, "-m", "dither_relay", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
 
 
 def _report_while(url: str, goes_on: Callable[[], bool]) -> tuple[list[Batch], Counter[int]]:

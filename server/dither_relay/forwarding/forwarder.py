@@ -6,6 +6,7 @@ import time as clock
 from collections.abc import Callable
 from datetime import datetime, time
 
+from dither_server.observability.once_a_minute import OnceAMinute
 from dither_server.store import StoreError
 
 from ..store import RelayStore
@@ -29,7 +30,10 @@ _PATIENCE = 5.0
 
 
 class Forwarder:
-    """Freezes at the hour ``at`` what ``store`` holds, and posts it. One thread calls ``beat`` for ever."""
+    """Freezes at the hour ``at`` what ``store`` holds, and posts it. One thread calls ``beat`` for ever.
+
+    ``trouble`` is what the database failed with at the last try, empty if it did not.
+    """
 
     def __init__(
         self,
@@ -47,6 +51,8 @@ class Forwarder:
         self._rounds = rounds(lambda: not self._ended.is_set())
         self._thread = threading.Thread(target=self._run, name="dither-forwarder", daemon=True)
         self._rejected: dict[str, str] = {}
+        self._lines = OnceAMinute()
+        self.trouble = ""
         self._is_open = True  # a former process may have left something on its way
         self._is_tidy = False
         self._try_at = float("-inf")
@@ -102,9 +108,13 @@ class Forwarder:
             try:
                 with self._store.alone("round", ANOTHER_ROUND):
                     pause = self.beat()
+                if self._monotonic() >= self._try_at:  # it has tried again what had failed
+                    self.trouble = ""
             except StoreError as error:
-                _log.warning("reports are forwarded later: %s", error)
-                pause = _FIRST
+                self.trouble, pause = str(error), _FIRST
+                self._pause()  # or a body that the database cannot let go of would be posted every few seconds
+                if self._lines.add():
+                    _log.warning("reports are forwarded later: %s", error)
             except Exception:
                 _log.exception("reports could not be forwarded")
                 pause = _LAST

@@ -17,6 +17,10 @@ Cut = Callable[[ListedPool, int], int | None]
 """Says of how many reports each body of a batch is, given its pool and its reports; None leaves the batch open."""
 
 
+_AT_ONCE = 4_096
+"""Reports of an open batch that are dropped in one transaction."""
+
+
 class Frozen(NamedTuple):
     """A batch of which nothing changes any more: so many reports in all, to be posted in bodies of ``share``."""
 
@@ -78,20 +82,26 @@ def leave(connection: sa.Connection, batch: Frozen, first: bytes, last: bytes, d
     connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == batch.number, ~left))
 
 
-def drop(connection: sa.Connection, before: date) -> int:
-    """Drop the reports that came before a day and are still too few, and what was frozen before it; return how many."""
-    dropped = 0
-    for number, frozen in connection.execute(sa.select(BATCHES.c.number, BATCHES.c.frozen)).all():
-        if frozen is not None and frozen >= before:
-            continue
-        old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
-        gone = connection.execute(sa.delete(SEALED).where(*old)).rowcount
-        counts = {"dropped": POOLS.c.dropped + gone}
-        connection.execute(sa.update(POOLS).where(POOLS.c.number == _pool_of(number)).values(counts))
-        if frozen is not None:
-            connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == number))
-        dropped += gone
-    return dropped
+def drop(connection: sa.Connection, number: int, before: date) -> int:
+    """Drop the first body of a batch that was frozen before a day, or some of an open batch's older reports.
+
+    Return how many reports were dropped: none if nothing is as old.
+    """
+    batch = sa.select(BATCHES.c.frozen, BATCHES.c.share).where(BATCHES.c.number == number).with_for_update()
+    found = connection.execute(batch).one_or_none()
+    if found is None or (found.frozen is not None and found.frozen >= before):
+        return 0
+    frozen, share = found
+    old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
+    first = sa.select(SEALED.c.digest).where(*old).order_by(SEALED.c.digest).limit(share or _AT_ONCE).subquery()
+    last = sa.select(sa.func.max(first.c.digest)).scalar_subquery()
+    gone = connection.execute(sa.delete(SEALED).where(*old, SEALED.c.digest <= last)).rowcount
+    counts = {"dropped": POOLS.c.dropped + gone}
+    connection.execute(sa.update(POOLS).where(POOLS.c.number == _pool_of(number)).values(counts))
+    if frozen is not None:
+        left = sa.exists().where(SEALED.c.batch == number)
+        connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == number, ~left))
+    return gone
 
 
 def forget(connection: sa.Connection, before: date, first: bytes, last: bytes | None) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 
 import sqlalchemy as sa
 
 from dither_server.store import Outcome, Refusal, StoreError
+from dither_server.store.condition import bytes_of
 from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
@@ -14,28 +15,66 @@ from dither_server.store.lock import FileLock
 from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, read_frozen, read_rows
 from .holding import Arrival, hold
 from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
-from .schema import RELAY, STATE
+from .schema import BATCHES, RELAY, STATE
 
 __all__ = ["RelayStore"]
 
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 """The numbers of PostgreSQL's advisory locks: the names in ASCII."""
 
-_HOUR = "hour"
+_HOUR, _DAY = "hour", "day"
+
+_ONE_DAY = timedelta(days=1)
 
 
 class RelayStore(Database):
-    """One relay's database. Safe to use from many threads."""
+    """One relay's database. Safe to use from many threads.
+
+    It has a calendar of its own, by which reports and digests grow old: a day for each hour that is used. So a clock
+    that jumps makes nothing look old. ``day`` is that of today, None before the first hour.
+    """
+
+    room = 1 << 26
+    """Bytes that it leaves free for the largest body to leave: of 34 MB at the most, measured, and more while a reader
+    keeps SQLite from emptying its log. Otherwise a disk that only holds the reports would stay full for ever."""
 
     def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only, schema=RELAY)
+        try:
+            self.day = _day_of(self.state())
+        except StoreError:
+            self.close()
+            raise
 
     def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[Outcome]:
-        """Hold each of these reports once, durably. Raises StoreError, and then holds none of them."""
+        """Hold each of these reports once, durably. Raises StoreError, and then holds none of them.
+
+        It holds none while less than ``room`` is free.
+        """
+        self.require_room()
         with self._transaction(write=True) as connection:
             hold(connection, uploads, day)
         return [Outcome.COUNTED] * len(uploads)
+
+    def require_room(self, spare: int = 0) -> None:
+        """Raise StoreError as ``Database`` does. SQLite's log is room, for it is written over, and so are free pages.
+
+        Of these no more than half of it: they are none for the log.
+        """
+        path = sqlite_path(self._engine)
+        log = 0 if path is None else bytes_of(path.with_name(f"{path.name}-wal"))
+        try:
+            super().require_room(spare + log)
+        except StoreError:
+            super().require_room(spare + log + min(self._free_pages(), self.room // 2))
+
+    def _free_pages(self) -> int:
+        with self._transaction() as connection:
+            pages, size = (
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
+            )
+        return int(pages or 0) * int(size or 0)
 
     def tend(self) -> bool:
         """Return that nothing is to be done after a commit."""
@@ -68,13 +107,16 @@ class RelayStore(Database):
     def freeze(self, day: date, cut: Cut, hour: date | None) -> None:
         """Freeze the open batches that ``cut`` says how to cut; with it an hour is used up, if this is done at one."""
         with self._transaction(write=True) as connection:
+            day = day if hour is None else _use(connection, hour)
             freeze(connection, day, cut)
-            if hour is not None:
-                _note(connection, _HOUR, hour.isoformat())
+        if hour is not None:
+            self.day = day
 
     def use_hour(self, hour: date) -> None:
-        """Take the hour of a day for used."""
-        self.note(_HOUR, hour.isoformat())
+        """Use the hour of a day up, and freeze nothing."""
+        with self._transaction(write=True) as connection:
+            day = _use(connection, hour)
+        self.day = day
 
     def last_hour(self) -> date | None:
         """Return the day of the last hour that was used."""
@@ -97,9 +139,19 @@ class RelayStore(Database):
             leave(connection, batch, body[0].digest, body[-1].digest, day, unread)
 
     def drop(self, before: date) -> int:
-        """Drop what came before a day and is still too few, or was frozen before it and not taken; return how many."""
-        with self._transaction(write=True) as connection:
-            return drop(connection, before)
+        """Drop what came before a day and is still too few, or was frozen before it and not taken; return how many.
+
+        Each transaction drops a body at most, for SQLite overwrites what it deletes: all at once would not fit in the
+        room that is left. Bodies go whole, so that those which stay are the same when they are posted again.
+        """
+        dropped = 0
+        for number in self._numbers():
+            gone = 1
+            while gone:
+                with self._transaction(write=True) as connection:
+                    gone = drop(connection, number, before)
+                dropped += gone
+        return dropped
 
     def forget_digests(self, before: date) -> None:
         """Forget what left before a day: a 256th of the digests at a time, so that no commit waits long."""
@@ -116,7 +168,11 @@ class RelayStore(Database):
     def state(self) -> dict[str, str]:
         """Return what is kept in mind."""
         with self._transaction() as connection:
-            return {row.name: row.value for row in connection.execute(sa.select(STATE))}
+            return _state(connection)
+
+    def _numbers(self) -> list[int]:
+        with self._transaction() as connection:
+            return list(connection.scalars(sa.select(BATCHES.c.number)))
 
     @contextmanager
     def alone(self, what: str, told: str, wait: float = 0.0) -> Iterator[None]:
@@ -134,6 +190,29 @@ class RelayStore(Database):
                 yield
             finally:
                 connection.invalidate()  # the lock goes with the connection
+
+
+def _use(connection: sa.Connection, hour: date) -> date:
+    """Use an hour up, and return the day that begins: the next, if the clock has gone on, by however many days."""
+    state = _state(connection)
+    day, last = _day_of(state), state.get(_HOUR)
+    if day is None or last is None:
+        day = hour
+    elif hour.isoformat() > last:
+        day += _ONE_DAY
+    _note(connection, _HOUR, hour.isoformat())
+    _note(connection, _DAY, day.isoformat())
+    return day
+
+
+def _day_of(state: Mapping[str, str]) -> date | None:
+    """Return the day of the calendar; a database that was made before it had one begins it with the last hour."""
+    day = state.get(_DAY) or state.get(_HOUR)
+    return None if day is None else date.fromisoformat(day)
+
+
+def _state(connection: sa.Connection) -> dict[str, str]:
+    return {row.name: row.value for row in connection.execute(sa.select(STATE))}
 
 
 def _note(connection: sa.Connection, name: str, value: str) -> None:

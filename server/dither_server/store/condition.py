@@ -10,7 +10,7 @@ from .batch_ids.filters import ids_of_filter
 from .engine import sqlite_path
 from .tables.schema import BATCH_DAYS, BATCH_FILTERS, BATCHES, JOURNAL
 
-__all__ = ["Condition", "Disk", "condition_of", "disk_of"]
+__all__ = ["Condition", "Disk", "bytes_of", "condition_of", "disk_of"]
 
 _RECORD = 32
 """Bytes of an id in the journal, with its digest."""
@@ -47,8 +47,8 @@ def condition_of(connection: sa.Connection) -> Condition:
         version = str(connection.exec_driver_sql("SHOW server_version").scalar())
         return Condition(f"postgresql {version.partition(' ')[0]}", int(size), None, ids, None)
     version = str(connection.scalar(sa.select(sa.func.sqlite_version())))
-    wal = _bytes(path.with_name(path.name + "-wal"))
-    return Condition(f"sqlite {version}", _bytes(path) + wal, wal, ids, disk_of(path))
+    wal = bytes_of(path.with_name(path.name + "-wal"))
+    return Condition(f"sqlite {version}", bytes_of(path) + wal, wal, ids, disk_of(path))
 
 
 def disk_of(path: Path) -> Disk:
@@ -66,7 +66,8 @@ def _ids(connection: sa.Connection) -> int:
     return sum(map(ids_of_filter, over)) + (counted or 0) + int(waiting) // _RECORD
 
 
-def _bytes(path: Path) -> int:
+def bytes_of(path: Path) -> int:
+    """Return the size of a file, 0 if there is none."""
     try:
         return path.stat().st_size
     except OSError:  # gone meanwhile, as the log is when the last process closes the database

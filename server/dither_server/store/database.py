@@ -17,15 +17,17 @@ from .migrate import COLLECTOR, Schema, migrate, require_current
 
 __all__ = ["Database"]
 
-_ROOM = 1 << 22
-"""Bytes that must be free for a write to be counted on: a few commits, and what SQLite writes beside them."""
-
 _WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_current()"}
 """What a transaction does to be written, and changes nothing."""
 
 
 class Database:
-    """One database, whatever is kept in it."""
+    """One database, whatever is kept in it.
+
+    ``room`` is how many bytes must be free for a write to be counted on: a few commits, and what SQLite writes beside.
+    """
+
+    room = 1 << 22
 
     def __init__(
         self,
@@ -92,13 +94,19 @@ class Database:
         Only after a write that failed is one tried: whoever asks so often makes no work for the disk.
         """
         self.ping()
-        disk = self.disk()
-        if disk is not None and disk.free < _ROOM:
-            raise StoreError(f"database: {disk.free:,} bytes are left on its disk")
+        self.require_room()
         if self._failed:
             with self._transaction(write=True) as connection:
                 connection.exec_driver_sql(_WRITES[self._engine.dialect.name])
             self._failed = False
+
+    def require_room(self, spare: int = 0) -> None:
+        """Raise StoreError unless ``room`` is left on the database's disk, if it is on this machine, with ``spare``."""
+        disk = self.disk()
+        if disk is not None and disk.free + spare < self.room:
+            raise StoreError(
+                f"database: {disk.free:,} bytes are left on its disk, {self.room:,} are needed; make room there"
+            )
 
     def disk(self) -> Disk | None:
         """Return the file system that the database is on, or None if it is on another machine. Raises StoreError."""
@@ -147,6 +155,9 @@ class Database:
                     yield connection
         except IntegrityError as error:
             raise RacedError(message_of(error)) from error
+        except StoreError:  # the lock's, or that of a file which is gone
+            self._failed = self._failed or write
+            raise
         except SQLAlchemyError as error:
             self._failed = self._failed or write
             raise StoreError(message_of(error)) from error

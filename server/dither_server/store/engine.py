@@ -126,12 +126,51 @@ def _require_ours(connection: Any, path: str | None, tables: Collection[str]) ->
         raise StoreError(f"database: {path} is another program's, and holds no dither tables; {right}")
 
 
+class _Files:
+    """The files that SQLite has open: a deleted or replaced one takes commits that nobody will ever find again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        self._log = path.absolute().with_name(path.name + "-wal")
+        self._opened: tuple[int, int] | None = None
+
+    def connected(self) -> None:
+        """Note which file it is, at the first connection."""
+        self._opened = self._opened or _identity(self._path)
+
+    def require_same(self, info: dict[Any, Any], *, writes: bool) -> None:
+        """Raise StoreError if the file, or the log that this connection (``info`` is its own) writes, is another one.
+
+        SQLite removes the log only when its last connection ends.
+        """
+        if _identity(self._path) != self._opened:
+            raise _moved(self._path)
+        if writes and info.setdefault(self._log, found := _identity(self._log)) != found:
+            raise _moved(self._log)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"database: {path} cannot be reached ({error.strerror})") from None
+    return found.st_dev, found.st_ino
+
+
+def _moved(path: Path) -> StoreError:
+    return StoreError(f"database: {path} was deleted or replaced while it was open; move it back, or restart")
+
+
 def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str], tables: Collection[str]) -> None:
     """Make SQLite durable, and let transactions begin where we say, not where its Python driver guesses."""
+    files = _Files(Path(str(engine.url.database)))
 
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: object) -> None:
         connection.isolation_level = None
+        files.connected()
         _require_ours(connection, engine.url.database, tables)
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()
@@ -141,6 +180,7 @@ def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str], tables: Collection[
         # A writer takes its lock at once: upgrading a read lock later can fail however long one waits.
         writes = connection.get_execution_options().get(WRITE)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        files.require_same(connection.connection.info, writes=bool(writes))
 
 
 def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:

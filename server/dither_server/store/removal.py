@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 _LOOK = 3600.0
 """Seconds between looks at the calendar."""
 
-_SILENCE = timedelta(days=30)
+_SILENCE = timedelta(days=7)
 """If the last reports are older than this, the clock may have jumped; it has a day to be set right."""
 
 

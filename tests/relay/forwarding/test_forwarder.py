@@ -1,13 +1,17 @@
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+
+import pytest
 
 from dither_relay.collector import Collector
 from dither_relay.forwarding.forwarder import Forwarder
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import RelayStore
+from dither_server.store import StoreError
 from relay.fake_collector import LOST, FakeCollector, collecting
 from relay.relaying import PATIENCE, POOLS, hold, rows, stored, waiting
 
@@ -41,11 +45,17 @@ def forwarding(folder: Path) -> Iterator[tuple[Clock, RelayStore, FakeCollector,
         yield clock, store, collector, forwarder_of(store, collector, clock)
 
 
+def hold_today(store: RelayStore, sealed: Sequence[bytes]) -> None:
+    """Hold these as the relay does, by its own calendar."""
+    assert store.day is not None
+    hold(store, sealed, day=store.day)
+
+
 def forwarder_of(store: RelayStore, collector: FakeCollector, clock: Clock) -> Forwarder:
     asked, rules = Collector(collector.url, "", PATIENCE), Rules(5, 14, 45)
     return Forwarder(
         store,
-        lambda goes_on: Rounds(store, asked, rules, lambda: clock.now().date(), goes_on),
+        lambda goes_on: Rounds(store, asked, rules, lambda: store.day or clock.now().date(), goes_on),
         AT,
         clock.now,
         clock.monotonic,
@@ -159,3 +169,92 @@ def test_asked_to_end_it_posts_no_other_body(tmp_path: Path) -> None:
         forwarder.beat()
         assert collector.bodies == []
         assert waiting(store) == [(0, 9, 0, 0)]
+
+
+@pytest.mark.parametrize("jump", [-3650, -46, 20, 3650])
+@pytest.mark.parametrize("days", [1, 5])
+def test_a_clock_that_jumps_makes_nothing_look_old(tmp_path: Path, jump: int, days: int) -> None:
+    """Neither while it is wrong, nor when it is set right: few reports wait on, and digests are known for as long."""
+    few, left = rows(3, 1), rows(9)
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold_today(store, left)
+        clock.pass_by(hours=1)
+        forwarder.beat()
+        hold_today(store, few)
+        for wrong in (jump, -jump):
+            clock.wall += timedelta(days=wrong)
+            for _ in range(days):
+                forwarder.beat()
+                hold_today(store, left[:3])  # devices that saw no answer
+                hold_today(store, few[:1])
+                clock.pass_by(days=1)
+        assert waiting(store) == [(3, 0, 9, 0)]
+        assert collector.rows() == Counter(left)
+
+
+@pytest.mark.parametrize("jump", [-3650, 3650])
+def test_days_of_the_relay_pass_whatever_its_clock_says(tmp_path: Path, jump: int) -> None:
+    """Reports that are too few go after 14 days, and digests after 45: nothing piles up for ever."""
+    left = rows(9)
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold_today(store, left)
+        clock.pass_by(hours=1)
+        forwarder.beat()
+        hold_today(store, rows(3, 1))
+        clock.wall += timedelta(days=jump)
+        seen = []
+        for _ in range(47):
+            forwarder.beat()
+            seen.append(waiting(store)[0][-1])
+            clock.pass_by(days=1)
+        late = jump <= 0  # a clock that is set back does not end the day in which that happens
+        assert seen == [0] * (14 + late) + [3] * (33 - late)
+        hold_today(store, left)
+        assert waiting(store) == [(9, 0, 9, 3)]
+        assert collector.rows() == Counter(left)
+
+
+def test_days_go_on_where_a_former_process_was(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, _, forwarder):
+        day = store.day
+        assert day is not None
+        clock.pass_by(days=400)
+        forwarder.beat()
+        with stored(tmp_path) as other:
+            assert store.day == other.day == day + timedelta(days=1)
+
+
+def test_a_database_that_fails_is_told_once_a_minute_and_the_collector_is_left_in_peace(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collector has the body, and the database cannot let go of it."""
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold_today(store, rows(9))
+        clock.pass_by(hours=1)
+        failing = iter(range(20))
+
+        def leave(*arguments: object) -> None:
+            raise StoreError("database: database or disk is full")
+
+        def wait(self: threading.Event, seconds: float | None = None) -> bool:
+            if threading.current_thread().name != "dither-forwarder" or seconds is None:  # as for a thread to begin
+                return rest(self, seconds)
+            rests.append((seconds, forwarder.trouble))
+            clock.pass_by(seconds=seconds)
+            if next(failing, None) is None:
+                self.set()
+                ended.set()
+            return self.is_set()
+
+        rest, rests, ended = threading.Event.wait, list[tuple[float, str]](), threading.Event()
+        monkeypatch.setattr(store, "leave", leave)
+        monkeypatch.setattr(threading.Event, "wait", wait)
+        forwarder.start()
+        assert ended.wait(PATIENCE)
+        assert all(seconds > 0 and "full" in trouble for seconds, trouble in rests), rests
+        assert clock.seconds - 3600 > 200
+        assert 2 <= len(collector.bodies) <= 7
+        assert len(set(collector.bodies)) == 1
+        assert [one.getMessage() for one in caplog.records] == [
+            "reports are forwarded later: database: database or disk is full"
+        ]

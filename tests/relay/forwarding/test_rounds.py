@@ -1,17 +1,39 @@
 """Rounds against a collector that fails in every way: each report arrives once, or is kept."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, time, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from dither_relay.status import status_of
 from dither_relay.store import RelayStore
+from dither_relay.store import store as relay_store
+from dither_relay.store.batches import drop
 from dither_server.store import StoreError
 from relay.fake_collector import LOST, FakeCollector, collecting
-from relay.relaying import LIMITS, LISTED, POOLS, TODAY, bytes_of, hold, rounds, rows, stored, url_of, waiting
-from server.database import full_disk
+from relay.relaying import LIMITS, LISTED, NOON, POOLS, TODAY, bytes_of, hold, rounds, rows, stored, url_of, waiting
+from server.database import execute, full_disk
+
+
+@contextmanager
+def full_disk_after(drops: int) -> Iterator[None]:
+    """Meanwhile so many transactions drop something, and the next one fails."""
+    left = iter(range(drops))
+
+    def limited(*arguments: Any) -> int:
+        if next(left, None) is None:
+            raise StoreError("database: database or disk is full")
+        return drop(*arguments)
+
+    with pytest.MonkeyPatch.context() as meanwhile:
+        meanwhile.setattr(relay_store, "drop", limited)
+        yield
 
 
 @pytest.fixture
@@ -162,6 +184,56 @@ def test_a_disk_that_is_full_loses_nothing(store: RelayStore, collector: FakeCol
         pass
     one.post({})
     assert collector.rows() == Counter(some)
+
+
+def test_a_disk_that_only_holds_reports_has_room_for_them_to_leave(
+    store: RelayStore, collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To freeze, to let go and to drop write as well: a disk that is full to the brim would stay so for ever."""
+    some = rows(32)
+    hold(store, some)
+    log = tmp_path / "relay.db-wal"
+    for free, is_enough in ((store.room - 1, False), (store.room, True)):
+        usage = SimpleNamespace(free=free - log.stat().st_size, total=1 << 40)  # the log is written from its beginning
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, usage=usage: usage)
+        with nullcontext() if is_enough else pytest.raises(StoreError, match="bytes are left on its disk"):
+            hold(store, some[:3])
+        assert (status_of(store, 5, time(3, tzinfo=UTC), NOON)["trouble"] is None) == is_enough
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0, total=1 << 40))
+    one = rounds(store, collector.url)
+    one.freeze()
+    assert one.post({}).reports == 32
+    one.tidy()
+    monkeypatch.undo()
+    hold(store, rows(1000, 5))
+    store.drop(TODAY + timedelta(days=1))
+    free = execute(url_of(tmp_path), "PRAGMA freelist_count")[0][0] * 8192
+    assert free > 0
+    for missing, is_enough in ((free + 8192, False), (free, True)):  # pages that are free in the file are room, too
+        usage = SimpleNamespace(free=store.room - missing - log.stat().st_size, total=1 << 40)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, usage=usage: usage)
+        with nullcontext() if is_enough else pytest.raises(StoreError, match="bytes are left on its disk"):
+            store.require_room()
+
+
+def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: FakeCollector) -> None:
+    """All at once would fill a disk, for what is deleted is overwritten; and what stays must be cut as before."""
+    hold(store, some := rows(32))
+    one = rounds(store, collector.url)
+    one.freeze()
+    (batch,) = store.frozen()
+    bodies: list[list[bytes]] = []
+    after = b""
+    while body := store.body(batch, after):
+        bodies.append([one.sealed for one in body])
+        after = body[-1].digest
+    with full_disk_after(2), pytest.raises(StoreError, match="full"):
+        store.drop(TODAY + timedelta(days=1))
+    assert waiting(store) == [(0, 16, 0, 16)]
+    assert one.post({}).reports == 16
+    assert collector.rows() == Counter(row for body in bodies[2:] for row in body)
+    assert {frozenset(rows) for rows in collector.batches.values()} == {frozenset(body) for body in bodies[2:]}
+    assert len(some) == sum(map(len, bodies))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://127.0.0.1:1"])

@@ -1,8 +1,10 @@
 """Opening a database: URLs, files that are none, and durable connections."""
 
 import os
+import shutil
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
-from server.collecting import THEME
+from server.collecting import THEME, TODAY, upload
 from server.database import connected, url_of
+
+SHARD = b"s" * 16
 
 
 @pytest.mark.usefixtures("store")
@@ -98,3 +102,34 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="may not enter its folder"):
         Store(f"sqlite:///{file}")
     tmp_path.chmod(0o700)
+
+
+def _deleted(path: Path, aside: Path) -> None:
+    path.rename(aside)
+
+
+def _replaced(path: Path, aside: Path) -> None:
+    path.rename(aside)
+    shutil.copyfile(aside, path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no open file may be moved there")
+@pytest.mark.parametrize("move", [_deleted, _replaced])
+@pytest.mark.parametrize("ending", ["", "-wal"])
+def test_a_file_that_is_moved_while_it_is_open_takes_no_commits(
+    store: Store, tmp_path: Path, move: Callable[[Path, Path], None], ending: str
+) -> None:
+    """SQLite itself would go on, and lose what it takes when the last process closes the file."""
+    path = tmp_path / f"dither.db{ending}"
+    before, after = upload(), upload()
+    store.commit([before], TODAY, SHARD)
+    move(path, tmp_path / "aside")
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"{path} was deleted or replaced while it was open; move it back, or res"):
+            store.commit([after], TODAY, SHARD)
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            store.require_writable()
+    (tmp_path / "aside").rename(path)
+    store.require_writable()
+    store.commit([after, before], TODAY, SHARD)
+    assert store.tally(THEME).total == 2 * before.reports

@@ -1,5 +1,7 @@
 """The lock between processes on one SQLite file."""
 
+import errno
+import os
 import subprocess
 import sys
 import threading
@@ -7,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.store import StoreError
+from dither_server.store import Store, StoreError
 from dither_server.store.lock import FileLock
+from server.collecting import TODAY, upload
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="flock is of POSIX")
 
@@ -82,3 +85,19 @@ def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
 def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="lock file"), FileLock(tmp_path / "no" / "lock").held(1.0):
         pass
+
+
+def test_a_database_whose_lock_cannot_be_taken_is_not_ready(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after the kernel has mounted a failing disk read-only."""
+
+    def refuse(path: object, *_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    store.require_writable()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "open", refuse)
+        with pytest.raises(StoreError, match="Read-only file system"):
+            store.commit([upload()], TODAY, b"s" * 16)
+        with pytest.raises(StoreError, match="Read-only file system"):
+            store.require_writable()
+    store.require_writable()

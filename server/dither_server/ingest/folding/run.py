@@ -159,6 +159,7 @@ class Folding:
             return
         mechanisms = self._versions(manifest.legible)
         names = {version: name for name, version in self.store.registered()}
+        today, latest = number_of(manifest.begun.date()), seen.newest(self.place)
         tasks = [
             _Task(self.place, manifest.segments_in(bucket), bucket, manifest.run, mechanisms)
             for bucket in range(first, BUCKETS)
@@ -179,7 +180,7 @@ class Folding:
             }
             self.store.folds.add(manifest.run, task.bucket, tallies, sums, refused)
             self.after(Step.ADDED)
-            seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids, number_of(manifest.begun.date()))
+            seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids, today, latest)
             self.after(Step.REMEMBERED)
 
     def _forget(self, manifest: Manifest, *, is_due: bool) -> None:
@@ -192,7 +193,7 @@ class Folding:
             if not any(manifests(self.place)):
                 for bucket in range(BUCKETS):
                     seen.merge(self.place, bucket)
-            seen.forget(self.place, number_of(before))
+            seen.forget(self.place, self.horizon.days, number_of(manifest.begun.date()))
         self.store.folds.forget(before)
         self.after(Step.FORGOTTEN)
 
@@ -212,9 +213,13 @@ class Folding:
 
     def _require_young(self, manifest: Manifest) -> None:
         """Raise SpoolError for a run so old that the database would have forgotten it, had it been finished."""
-        if manifest.begun.date() < self.now().date() - self.horizon:
+        now = self.now()
+        if manifest.begun.date() < now.date() - self.horizon:
             where = f"{self.place}/{RUNS}/{manifest.name}"
-            raise SpoolError(f"spool: {where} began {manifest.begun:%Y-%m-%d}, and this database knows it no more")
+            raise SpoolError(
+                f"spool: {where} began on {manifest.begun:%Y-%m-%d}, the clock says {now:%Y-%m-%d}, and the database "
+                "does not know whether it was counted; set the clock, or delete this file if a wrong clock wrote it"
+            )
 
 
 class _Task(NamedTuple):

@@ -15,7 +15,11 @@ from ..hot import Hot
 from ..tables.schema import BATCH_DAYS, BATCH_FILTERS, BATCHES
 from .filters import Filters
 
-__all__ = ["Day", "Days", "ids_of"]
+__all__ = ["LEAST", "Day", "Days", "ids_of"]
+
+LEAST = 30
+"""Days with ids that must have been opened after one before it is forgotten, however old its name looks: devices retry
+for as many."""
 
 _ALL = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened, BATCH_DAYS.c.closed)
 _TURNS = Hot(sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed)))
@@ -116,6 +120,15 @@ class Days:
                 connection.execute(sa.insert(BATCH_DAYS), {"day": day, **turn})
             self.refresh(connection)
         return day
+
+    def old(self, before: date, later: Collection[date] = ()) -> list[date]:
+        """Return the days before one that were followed by ``LEAST`` others; ``later`` are not opened yet."""
+        return sorted(
+            one.day
+            for one in self._known.values()
+            if one.day < before
+            and len({other.day for other in self._known.values() if other.opened > one.opened}.union(later)) >= LEAST
+        )
 
     def close(self, connection: sa.Connection, one: Day, bits: bytes) -> None:
         """Write down the filter of a day, unless it was opened anew or closed meanwhile."""

@@ -96,20 +96,15 @@ class BatchIds(ABC):
     def forget(self, connection: sa.Connection, before: date, limit: int) -> bool:
         """Drop ids received before a day, or some of them; return whether there may be more.
 
-        None is dropped while all that would remain are of one day: a clock that jumped by years would make all ids
-        look old, and batches that are sent again would count again. So it has a day to be set right.
+        Ids are dropped only if others came on ``LEAST`` days after theirs, too. A clock that jumps makes ids look old
+        that are not, or names a day long past those that have just come; batches sent again would count again.
         """
         self._days.doubt()
         self._days.refresh(connection)
-        kept = {day for day in self._days if day >= before} | self._waiting(connection, before)
-        return len(kept) > 1 and self._forget(connection, before, limit)
+        return self._forget(connection, before, limit)
 
     @abstractmethod
     def _forget(self, connection: sa.Connection, before: date, limit: int) -> bool: ...
-
-    def _waiting(self, connection: sa.Connection, since: date) -> set[date]:
-        """Return days, from one on, of ids that are kept elsewhere as yet: two of them if there are more."""
-        return set()
 
 
 class _Journalled(BatchIds):
@@ -136,12 +131,9 @@ class _Journalled(BatchIds):
             self._journal.settle(connection, self._days)
         return True
 
-    def _waiting(self, connection: sa.Connection, since: date) -> set[date]:
-        return self._journal.days(connection, since)
-
     def _forget(self, connection: sa.Connection, before: date, limit: int) -> bool:
-        self._journal.forget(connection, before)
-        for day in sorted(day for day in self._days if day < before):
+        later = self._journal.forget(connection, before)
+        for day in self._days.old(before, later):
             if _drop_some(connection, day, limit):
                 return True
             self._days.drop(connection, day)
@@ -174,7 +166,7 @@ class _Partitioned(BatchIds):
     def _forget(self, connection: sa.Connection, before: date, limit: int) -> bool:
         alone(connection)
         self._days.refresh(connection)
-        for day in [day for day in self._days if day < before]:
+        for day in self._days.old(before):
             if self._days.drop(connection, day):
                 connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_partition(day)}")
         return False

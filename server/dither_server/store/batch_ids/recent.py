@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from ..hot import Hot
 from ..tables.schema import JOURNAL
-from .day_partitions import Days
+from .day_partitions import LEAST, Days
 
 __all__ = ["Journal"]
 
@@ -36,7 +36,9 @@ _NEW = Hot(
     .order_by(JOURNAL.c.number)
 )
 _ROWS = sa.select(JOURNAL.c.number, JOURNAL.c.day, JOURNAL.c.ordered, JOURNAL.c.ids).order_by(JOURNAL.c.number)
-_NUMBERS = sa.select(JOURNAL.c.number).order_by(JOURNAL.c.number)
+_DAYS = sa.select(
+    JOURNAL.c.day, sa.func.min(JOURNAL.c.number).label("first"), sa.func.max(JOURNAL.c.number).label("last")
+).group_by(JOURNAL.c.day)
 _FIRST = Hot(sa.select(_OLDEST))
 _APPEND = Hot(sa.insert(JOURNAL))
 _MOVE = "INSERT OR IGNORE INTO batches (day, batch, digest) VALUES (?, ?, ?)"
@@ -85,17 +87,18 @@ class Journal:
             connection.execute(sa.delete(JOURNAL).where(JOURNAL.c.number == row.number))
             self._ordered.discard(row.number)
 
-    def days(self, connection: sa.Connection, since: date) -> set[date]:
-        """Return the day of the oldest row and that of the newest, of those from a day on, if there are any."""
-        kept = sa.select(JOURNAL.c.day).where(JOURNAL.c.day >= since).limit(1)
-        days = (connection.scalar(kept.order_by(end)) for end in (JOURNAL.c.number.asc(), JOURNAL.c.number.desc()))
-        return {day for day in days if day is not None}
+    def forget(self, connection: sa.Connection, before: date) -> set[date]:
+        """Drop rows of ids received before a day, and followed by ``LEAST`` days, from the old end on.
 
-    def forget(self, connection: sa.Connection, before: date) -> None:
-        """Drop rows of ids received before a day, from the old end on."""
-        kept = connection.scalar(_NUMBERS.where(JOURNAL.c.day >= before).limit(1))
-        old = sa.delete(JOURNAL)
-        connection.execute(old if kept is None else old.where(JOURNAL.c.number < kept))
+        Return the days of the rows.
+        """
+        rows = connection.execute(_DAYS).all()
+        last = {row.day: row.last for row in rows}
+        old = {day for day in last if day < before and sum(other > last[day] for other in last.values()) >= LEAST}
+        if old:  # and others that are kept, for nothing follows the newest
+            kept = min(row.first for row in rows if row.day not in old)
+            connection.execute(sa.delete(JOURNAL).where(JOURNAL.c.number < kept))
+        return last.keys() - old
 
     def _put_in_order(self, connection: sa.Connection) -> None:
         records: dict[date, list[bytes]] = {}
@@ -103,7 +106,7 @@ class Journal:
             records.setdefault(row.day, []).extend(_records(row.ids))
         connection.execute(sa.delete(JOURNAL))
         parts: list[dict[str, Any]] = []
-        for day, some in sorted(records.items()):
+        for day, some in records.items():  # in the order in which days began, which their names may not tell
             some.sort()
             slices = (some[start : start + _STEP] for start in range(0, len(some), _STEP))
             parts += [{"day": day, "ordered": True, "ids": b"".join(part)} for part in slices]

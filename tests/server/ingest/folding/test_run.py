@@ -188,13 +188,13 @@ def test_a_run_that_finds_nothing_lists_ids_once_a_day(counts: Store, place: Fol
 
 
 def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, place: Folder, tmp_path: Path) -> None:
-    for ago in (60, 50, 3, 0):
+    for ago in (60, 50, 43, 36, 29, 22, 15, 8, 3, 0):
         when = NOW - timedelta(days=ago)
         put(place, [Delivery(upload(THEME, b"\x00"), when.date())])
         folded(folding(counts, place, now=lambda when=when: when))
     days = sorted(file.name[:5] for folder in (place.path / "ids").iterdir() for file in folder.iterdir())
-    assert len(days) == 2
-    assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 2
+    assert len(days) == 8
+    assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 8
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dither_server.ingest.folding import seen as module
-from dither_server.ingest.folding.seen import forget, merge, read, write
+from dither_server.ingest.folding.seen import forget, merge, newest, read, write
 from dither_server.ingest.folding.table import Ids
 from dither_server.store.errors import SpoolError
 from dither_server.store.spool.places import Folder, Place, place_at
@@ -51,7 +51,7 @@ def names(place: Place) -> list[str]:
 def test_nothing_was_seen_at_first(place: Place) -> None:
     assert list(read(place, BUCKET)) == []
     merge(place, BUCKET)
-    assert forget(place, 10_000) == 0
+    assert forget(place, 45, 10_045) == 0
     write(place, BUCKET, "run", {})
     assert names(place) == []
 
@@ -177,25 +177,53 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     assert held(place) == bytes_of(some(0, 5))
 
 
-def test_forgetting_deletes_the_days_before_one_in_all_buckets(place: Place) -> None:
+def test_forgetting_deletes_what_is_older_than_the_horizon_in_all_buckets(place: Place) -> None:
     for day in range(9_000, 9_010):
         write(place, BUCKET, "run", {day: some(day, day + 2)})
         write(place, 255, "run", {day: some(day, day + 1)})
-    assert forget(place, 9_003) == 6
+    assert forget(place, 6, 9_009) == 6
     assert held(place) == bytes_of(*(some(day, day + 2) for day in range(9_003, 9_010)))
     assert len(held(place, 255)) == 7
-    assert forget(place, 9_003) == 0
+    assert forget(place, 6, 9_009) == 0
 
 
-def test_a_clock_that_jumps_forgets_nothing(place: Place) -> None:
-    for day in (9_000, 9_001, 9_002):
+def test_a_clock_that_jumps_makes_ids_a_week_older_at_the_most(place: Place) -> None:
+    for day in range(9_000, 9_040):
         write(place, BUCKET, "run", {day: some(day, day + 1)})
-    for before in (9_002, 9_003, 65_000):
-        assert forget(place, before) == 0
-    write(place, BUCKET, "later", {65_001: some(0, 1)})
-    assert forget(place, 65_000) == 0
-    assert len(held(place)) == 4
-    assert forget(place, 9_001) == 1
+    for jump in (46, 47, 3_650):  # on two days and more: nothing was folded between
+        write(place, BUCKET, "jump", {9_039 + jump: some(0, 1)})
+        assert forget(place, 45, 9_039 + jump) == {46: 1, 47: 1, 3_650: 7}[jump]
+    assert forget(place, 45, 9_041) == 0  # set right: ids of days that are yet to come say nothing
+
+
+def test_where_folds_are_rare_ids_are_as_old_as_they_look(place: Place) -> None:
+    for day in range(9_000, 9_100, 7):
+        write(place, BUCKET, "run", {day: some(day, day + 1)})
+        forget(place, 45, day)
+    assert len(held(place)) == 7
+
+
+@pytest.mark.parametrize("behind", [46, 3_650])
+def test_ids_of_a_run_whose_clock_was_behind_grow_old_from_the_day_that_was_known(place: Place, behind: int) -> None:
+    """The run wrote them as of its own day and of the latest that it found; which was wrong, a later clock tells."""
+    write(place, BUCKET, "right", {9_000: some(0, 2)}, 9_000, newest(place))
+    write(place, BUCKET, "behind", {9_000 - behind: some(2, 4)}, 9_000 - behind, newest(place))
+    write(place, 255, "behind", {9_000 - behind: some(4, 6)}, 9_000 - behind, newest(place))
+    for day in range(9_001, 9_046):
+        write(place, BUCKET, f"{day}", {day: some(day, day + 1)}, day, newest(place))
+        merge(place, BUCKET, 1)
+        assert forget(place, 45, day) == 0
+    assert forget(place, 45, 9_046) == 3
+    assert (len(held(place)), held(place, 255)) == (45, [])
+
+
+def test_ids_of_a_run_whose_clock_was_ahead_keep_none_of_the_others(place: Place) -> None:
+    write(place, BUCKET, "ahead", {12_000: some(0, 1)}, 12_000, newest(place))
+    for day in range(9_000, 9_050):
+        write(place, BUCKET, f"{day}", {day: some(day, day + 1)}, day, newest(place))
+        merge(place, BUCKET)
+        forget(place, 45, day)
+    assert held(place) == bytes_of(some(0, 1), *(some(day, day + 1) for day in range(9_004, 9_050)))
 
 
 def test_many_files_of_a_day_become_one_and_few_of_the_newest_wait(place: Place) -> None:
@@ -247,7 +275,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     other = tmp_path / "ids" / "0a" / "README"
     other.write_text("what these are", encoding="utf-8")
     merge(place, BUCKET, 0)
-    assert forget(place, 9_001) == 1
+    assert forget(place, 0, 9_001) == 1
     assert other.exists()
     assert held(place) == bytes_of(some(5, 7))
 

@@ -17,7 +17,7 @@ from alembic.config import Config
 from dither_server.store import Outcome, Store, Upload
 from dither_server.store.batch_ids import ids
 from dither_server.store.batch_ids import recent as journal
-from dither_server.store.batch_ids.day_partitions import Days
+from dither_server.store.batch_ids.day_partitions import LEAST, Days
 from dither_server.store.tables.definitions import to_json
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
 from server.database import connected, execute, listening, url_of
@@ -117,7 +117,7 @@ def test_ids_are_where_they_should_be(url: str) -> None:
 def test_ids_are_forgotten_by_day_and_counts_stay(url: str, settled: bool) -> None:
     with closing(opened(url)) as store:
         sent = {}
-        for ago in (43, 42, 41, 40, 39):
+        for ago in range(43, 39 - LEAST, -1):
             sent[ago] = [upload(rows=b"\x00") for _ in range(20)]
             store.commit(sent[ago], TODAY - timedelta(days=ago), SHARD)
             if settled:
@@ -125,17 +125,18 @@ def test_ids_are_forgotten_by_day_and_counts_stay(url: str, settled: bool) -> No
         before = TODAY - timedelta(days=40)
         while store.forget(before, limit=3):
             pass
-        assert kept(url) == 40
+        assert kept(url) == 20 * (len(sent) - 3)
         assert store.commit(sent[40] + sent[39], TODAY, SHARD) == [COUNTED] * 40
-        assert store.tally(THEME).total == 100
+        assert store.tally(THEME).total == 20 * len(sent)
         assert store.commit(sent[41], TODAY, SHARD) == [COUNTED] * 20
-        assert store.tally(THEME).total == 120  # forgotten: it counts again
+        assert store.tally(THEME).total == 20 * len(sent) + 20  # forgotten: it counts again
         if url.startswith("postgresql"):
             tables = execute(
                 url,
                 "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'batches'::regclass ORDER BY 1",
             )
-            assert tables == [("batches_20261011",), ("batches_20261012",), ("batches_20261120",)]
+            assert tables[:2] == [("batches_20261011",), ("batches_20261012",)]
+            assert (len(tables), tables[-1]) == (len(sent) - 2, ("batches_20261120",))
 
 
 @pytest.mark.usefixtures("soon")
@@ -156,6 +157,41 @@ def test_a_clock_that_jumps_by_years_makes_no_id_look_old(url: str) -> None:
         assert kept(url) == 60
         assert store.commit(sent, TODAY + timedelta(days=1), SHARD) == [COUNTED] * 20
         assert store.tally(THEME).total == 60
+
+
+_SOME = 3
+
+_CLOCKS = {
+    "right": [0] * 50,
+    "a day back": [0] * 5 + [-46] + [0] * 10,
+    "days back": [0] * 5 + [-60] * 3 + [0] * 10,
+    "years back at first": [-3650] * 3 + [0] * 10,
+    "days ahead": [0] * 5 + [46] * 2 + [0] * 10,
+    "20 days ahead": [0] * 30 + [20] + [0] * 5,
+    "years ahead, then days": [0] * 5 + [3650] + [0] * 3 + [46] + [0] * 5,
+    "back and forth": [0, -46, 0, 46, 0, -3650, 0, 3650, 0, 0, -46, 46, *[0] * 5],
+    "two machines": [0, 5] * 8,
+}
+"""By how many days a clock is wrong, day by day."""
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("clock", _CLOCKS)
+def test_whatever_the_clock_says_no_batch_counts_twice_while_devices_retry(url: str, clock: str, settled: bool) -> None:
+    """Of each day three batches, all of which come again on each of the 30 days that follow."""
+    with closing(opened(url)) as store:
+        sent: list[list[Upload]] = []
+        for number, wrong in enumerate(_CLOCKS[clock]):
+            sent.append([upload(rows=b"\x00") for _ in range(_SOME)])
+            today = TODAY + timedelta(days=number + wrong)
+            store.commit([one for some in sent[-31:] for one in some], today, SHARD)
+            if settled:
+                tend(store)
+            while store.forget(today - timedelta(days=HORIZON)):
+                pass
+        assert store.tally(THEME).total == _SOME * len(sent)
+        assert kept(url) <= _SOME * (HORIZON + 1)
 
 
 @pytest.mark.usefixtures("soon")
