@@ -100,7 +100,7 @@ def list_metrics(query: ListQuery) -> dict[str, object]:
     here = collector_here()
     metrics = list(here.metrics.values())
     shown = [described(metric, ListQuery(limit=_FEW)) for metric in query.part(metrics)]
-    return {"metrics": shown, "size": len(metrics), "former": here.former(), **folded(here.store.folds)}
+    return {"metrics": shown, "size": len(metrics), "former": here.former(), **folded(here.store.folds.up_to())}
 
 
 @routes.get("/v1/metrics/<name>")

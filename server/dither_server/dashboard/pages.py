@@ -1,7 +1,5 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from functools import partial
-
 from flask import Blueprint, Response, render_template
 
 from dither_shared import Metric
@@ -90,16 +88,16 @@ def show_page(view: MetricView, name: str) -> str:
         card = work.once(lambda: _card(metric, view, view.limit or VALUES))
         drawn = panels = None
         if card.exhibit is not None:
-            over, confidence = Steps("day", [(bar.day, bar.day) for bar in card.days]), view.query.confidence
-            estimate = partial(collector.reader.estimate, metric, confidence=confidence, part=card.part)
+            over = Steps("day", [(bar.day, bar.day) for bar in card.days])
+            estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
             drawn = work.run(summary_of(metric).courses(metric, card.exhibit, over, estimate, view.query))
             panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.exhibit))
         versions = collector.store.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
             span = (view.query.since, view.query.until)
-            came = collector.store.sealed(metric, *span, card.part.places)
-            told = about_sealed(came, metric, (card.told or {}).get("periods", 1))
+            came = collector.store.history(metric, *span).slice(*span, card.part.places)
+            told = about_sealed(came.sealed, metric, (card.told or {}).get("periods", 1))
             sealed = list(words_of_sealed(told["sealed"])) if told else []
             about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
             return render_template("metric.html", **about, refused=refused, folded=_folded(), sealed=sealed)
