@@ -47,6 +47,7 @@ def discover(
     """
     from dither_shared import ParameterError
 
+    from ..estimation.strings.discovery import untold
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, day_of
     from ..reading.query import Query

@@ -96,8 +96,8 @@ def show_page(view: MetricView, name: str) -> str:
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
             span = (view.query.since, view.query.until)
-            came = collector.store.history(metric, *span).slice(*span, card.part.places)
-            told = about_sealed(came.sealed, metric, (card.told or {}).get("periods", 1))
+            came = collector.store.sealed(metric, *span, card.part.places)
+            told = about_sealed(came, metric, (card.told or {}).get("periods", 1))
             sealed = list(words_of_sealed(told["sealed"])) if told else []
             about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
             return render_template("metric.html", **about, refused=refused, folded=_folded(), sealed=sealed)

@@ -203,17 +203,13 @@ class EstimateReader:
         """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
         return _steps(self._store.history(metric, query.since, query.until), query, part)
 
-    def _estimates(
-        self, metric: Metric, part: Part, history: History, confidence: float
-    ) -> Callable[[Span], Any]:
+    def _estimates(self, metric: Metric, part: Part, history: History, confidence: float) -> Callable[[Span], Any]:
         def estimated(span: Span) -> Any:
             return self._estimate(_source(metric, part, history, span), metric.labels, confidence)
 
         return estimated
 
-    def _estimate(
-        self, source: _Source, labels: tuple[str, ...], confidence: float, simultaneous: bool = False
-    ) -> Any:
+    def _estimate(self, source: _Source, labels: tuple[str, ...], confidence: float, simultaneous: bool = False) -> Any:
         """Return the bare estimates of a source."""
 
         def computed() -> Any:
@@ -309,4 +305,4 @@ def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, 
 
 
 def _nothing_to_choose() -> ParameterError:
-    return ParameterError("values", "values, top, limit and offset do not apply: this metric has no listed values")
+    return ParameterError("values", "does not apply, nor do top, limit and offset: this metric has no listed values")

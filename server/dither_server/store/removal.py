@@ -141,8 +141,9 @@ class Housekeeper:
         """Close old days, one in each transaction. It takes nothing away, so a wrong clock does no harm."""
         for name, version in store.registered():
             days = store.open_days(version, today - _CLOSED_AFTER)
-            metric = _readable(store, name, version) if days else None
-            for day in days if metric is not None else ():
+            if not days or (metric := _readable(store, name, version)) is None:
+                continue
+            for day in days:
                 if self._ended.is_set():
                     return
                 store.close_day(metric, day)

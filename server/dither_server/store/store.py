@@ -172,9 +172,9 @@ class Store(Database):
         with self._transaction() as connection:
             return read_days_by_version(connection)
 
-    def reports_by_day(self, metric: Metric) -> dict[date, int]:
-        """Return the reports of each day with any of a metric version, ascending."""
-        return self.history(metric).days()
+    def reports_by_day(self, metric: Metric, places: Places = None) -> dict[date, int]:
+        """Return the reports of each day with any of a metric version, ascending: of all strata, or at ``places``."""
+        return self.history(metric).days(places)
 
     def reports_by_stratum(
         self, metric: Metric, since: date | None = None, until: date | None = None
@@ -182,9 +182,11 @@ class Store(Database):
         """Return the reports of each stratum with any on these days, by its place among those of the metric."""
         return dict(self.history(metric, since, until).strata(since, until))
 
-    def sealed(self, metric: Metric, since: date | None = None, until: date | None = None) -> Sealed | None:
+    def sealed(
+        self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+    ) -> Sealed | None:
         """Return what came sealed of a metric version on these days, None if nothing did."""
-        return self.history(metric, since, until).slice(since, until).sealed
+        return self.history(metric, since, until).slice(since, until, places).sealed
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""

@@ -103,7 +103,8 @@ def chunks_of(mechanism: Mechanism, blocks: Counts) -> list[tuple[int, bytes]]:
 def add_chunk(mechanism: Mechanism, blocks: Counts, first: int, stored: bytes) -> None:
     """Add the chunk that begins with block ``first`` to all ``blocks`` of a tally."""
     end = _chunk_end(mechanism, first)
-    blocks[first:end] += _unpacked([stored], len(stored), end - first).reshape(-1, _WIDTH)
+    counts = _unpacked([stored], len(stored), end - first).reshape(-1, _WIDTH)
+    blocks[first:end] += counts.view(np.int64) if counts.itemsize == 8 else counts  # numpy adds uint64 as floats
 
 
 def reports_in(mechanism: Mechanism, first: int, stored: bytes, *, is_chunk: bool) -> int:

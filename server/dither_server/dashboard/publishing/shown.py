@@ -149,8 +149,7 @@ class Gatherer:
 
     def _sealed(self, edition: Edition, card: Card) -> Any:
         query = edition.query(self._asked)
-        span = (query.since, query.until)
-        return self._store.history(edition.metric, *span).slice(*span, card.part.places).sealed
+        return self._store.sealed(edition.metric, query.since, query.until, card.part.places)
 
     def _weeks(self, edition: Edition) -> list[Bar]:
         sums: dict[date, int] = {}
