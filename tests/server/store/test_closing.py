@@ -146,13 +146,13 @@ def test_a_collector_closes_days_after_a_week(store: Store, tmp_path: Path) -> N
 def test_a_version_that_this_program_cannot_read_stays_open_and_holds_up_no_other(store: Store, tmp_path: Path) -> None:
     for metric in (THEME, VERSION):
         store.commit([upload(metric, rows_of(metric, 3))], ago(9), SHARD)
-    execute(url_of(tmp_path), f"UPDATE metrics SET definition = 'unreadable' WHERE version = '{THEME.version}'")
+    execute(url_of(tmp_path), "UPDATE metrics SET definition = 'unreadable' WHERE name = 'theme'")
     housekeeper(tmp_path, lambda: TODAY).look()
     assert (store.open_days(THEME.version, TODAY), store.open_days(VERSION.version, TODAY)) == ([ago(9)], [])
 
 
 def test_a_year_of_a_large_tally_is_few_rows(store: Store) -> None:
-    metric = WIDE["commands"]
+    store.register([metric := WIDE["commands"]])
     for number in range(20):
         store.commit([upload(metric, rows(metric, 200, number))], ago(30 - number), SHARD)
     history = store.history(metric)
