@@ -12,7 +12,7 @@ from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
-from ..reading.places import Work
+from ..reading.limiter import Work
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas

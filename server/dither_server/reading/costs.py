@@ -33,8 +33,10 @@ def reading(metric: Metric, history: History) -> int:
 
 def require_affordable(
     limit: int | None, metric: Metric, steps: int, shown: int, beside: int = 0, reading: int = 0
-) -> None:
-    """Raise Problem if an answer of so many days or weeks, each of so many values shown, costs more than ``limit``.
+) -> int:
+    """Return the cost of an answer of so many days or weeks, each of so many values shown.
+
+    Raises Problem if it is above ``limit``.
 
     ``beside`` are rows that each of them has however few values are shown (``Summary.beside``), and ``reading`` is the
     cost of the tallies that are read for all of them.
@@ -42,7 +44,7 @@ def require_affordable(
     fixed = effort(metric) + beside
     cost = steps * (fixed + shown) + reading
     if limit is None or cost <= limit:
-        return
+        return cost
     hint = "ask for fewer days, step=week for a trend, values= or top=50" if steps > 1 else "ask for top=50 or values="
     if steps * fixed + reading > limit:
         hint = "ask for fewer days, or step=week for a trend" if steps > 1 else summary_of(metric).cheaper

@@ -17,7 +17,7 @@ from ..store import History, Slice, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .answer_cache import AnswerCache
-from .costs import reading, require_affordable
+from .costs import effort, reading, require_affordable
 from .folded import folded
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
@@ -49,8 +49,9 @@ def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: 
 class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
-    An answer that would cost more than ``limit`` (``costs``; None: any) is refused before it is begun. ``compute``
-    makes an estimate of a tally, by default as the metric's summary does. Safe to use from many threads.
+    An answer that would cost more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is
+    called with the cost of what is not remembered, before that is computed. ``compute`` makes an estimate of a tally,
+    by default as the metric's summary does. Safe to use from many threads.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class EstimateReader:
         store: Store,
         cache: AnswerCache | None = None,
         limit: int | None = None,
+        demand: Callable[[int], None] = lambda _: None,
         compute: Estimator = _compute,
     ) -> None:
         self._store = store
         self._cache = cache or AnswerCache(0)
         self._limit = limit
+        self._demand = demand
         self._compute = compute
 
     def table(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Table:
@@ -74,9 +77,9 @@ class EstimateReader:
         history = self._store.history(metric, query.since, query.until)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         beside = summary_of(metric).beside(metric)
-        require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
+        cost = require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
         source = _source(metric, part, history, (query.since, query.until))
-        whole = self._whole(source, query, candidates)
+        whole = self._whole(source, self._demanding(cost), query, candidates)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
         return self._chosen(replace(whole, about=about), query)
@@ -98,7 +101,8 @@ class EstimateReader:
         steps = len(spans) * (len(parts) + 1)
         shown = query.selection.count(len(labels))
         beside = summary_of(metric).beside(metric)
-        require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
+        cost = require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
+        demand = self._demanding(cost)  # all of it before the first step, for later nothing can be refused any more
         places = None
         if not query.selection.everything:
             places = self._places(_source(metric, part, history, (query.since, query.until)), query, labels)
@@ -106,7 +110,7 @@ class EstimateReader:
             sources = [_source(metric, one, history, span) for one in (*parts, part)]
             for source in sources:
                 if source.slice.total or source is sources[-1]:
-                    table = self._whole(source, query, candidates, places)
+                    table = self._whole(source, demand, query, candidates, places)
                     yield replace(table, about={**table.about, **folded(history.folded_up_to)})
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
@@ -123,9 +127,10 @@ class EstimateReader:
         histories = [self._store.history(side) for side in (first, second)]
         if first.version == second.version and sides[0].overlaps(sides[1]):
             query = query.apart(max(histories[0].days(sides[0].places), default=None))
+        cost = 0
         for side, history in zip((first, second), histories, strict=True):
             shown = query.selection.count(len(side.labels))
-            require_affordable(self._limit, side, 1, shown, reading=reading(side, history))
+            cost += require_affordable(self._limit, side, 1, shown, reading=reading(side, history))
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
@@ -134,6 +139,7 @@ class EstimateReader:
         after = _source(second, sides[1], histories[1], (query.other_since, query.other_until))
 
         def compared() -> Table:
+            self._demand(cost)
             surveys, estimator = self._surveys([before, after])
             table = summary.compare((surveys[0], surveys[1]), query, estimator)
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
@@ -149,14 +155,15 @@ class EstimateReader:
         summary = summary_of(named)
         part_of(named, query.strata, query.names())
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
-        span, sources = (query.since, query.until), []
+        span, sources, cost = (query.since, query.until), list[_Source](), 0
         for metric in versions:
             history = self._store.history(metric, *span)
             shown = query.selection.count(len(metric.labels))
-            require_affordable(self._limit, metric, len(versions), shown, reading=reading(metric, history))
+            cost += require_affordable(self._limit, metric, len(versions), shown, reading=reading(metric, history))
             sources.append(_source(metric, part_of(metric, query.strata), history, span))
 
         def combined() -> Table:
+            self._demand(cost)
             surveys, estimator = self._surveys(sources)
             return summary.combine(named.name, surveys, query, estimator)
 
@@ -169,10 +176,11 @@ class EstimateReader:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         history = self._store.history(metric, query.since, query.until)
         beside = summary_of(metric).beside(metric)
-        require_affordable(self._limit, metric, 1, len(metric.labels), beside, reading(metric, history))
+        cost = require_affordable(self._limit, metric, 1, len(metric.labels), beside, reading(metric, history))
         source = _source(metric, part, history, (query.since, query.until))
 
         def shown() -> Exhibit:
+            self._demand(cost)
             (survey,), estimator = self._surveys([source])
             return summary_of(metric).exhibit(survey, query, estimator, look)
 
@@ -213,6 +221,7 @@ class EstimateReader:
         """Return the bare estimates of a source."""
 
         def computed() -> Any:
+            self._demand(effort(source.metric))
             return self._compute(source.metric, labels, self._tally(source), confidence, simultaneous)
 
         return self._cache.get(("estimate", source.slice, labels, confidence, simultaneous), computed)
@@ -220,17 +229,19 @@ class EstimateReader:
     def _whole(
         self,
         source: _Source,
+        demand: Callable[[], None],
         query: EstimateQuery,
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
     ) -> Table:
-        """Return the estimates of a source: of every value, or of those at ``places``."""
+        """Return the estimates of a source, of every value or of those at ``places``; call ``demand`` to compute them."""
         # Only the source depends on these, so that answers about other days share those of the days that they share.
         same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
         if isinstance(same, Query):
             same = replace(same, by_day=False, by=())
 
         def made() -> Table:
+            demand()
             (survey,), estimator = self._surveys([source], keep=places is None)
             table = summary_of(source.metric).table(survey, query, estimator, candidates)
             sealed = about_sealed(source.slice.sealed)
@@ -239,6 +250,11 @@ class EstimateReader:
 
         shown = None if places is None else tuple(places.tolist())
         return self._cache.get(("table", source.key, same, candidates, shown), made)
+
+    def _demanding(self, cost: int) -> Callable[[], None]:
+        """Return what demands a cost when it is first called."""
+        left = [cost]
+        return lambda: self._demand(left.pop() if left else 0)
 
     def _surveys(self, sources: Sequence[_Source], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
         """Return what was collected of each source, with its tally, and what estimates these tallies.
