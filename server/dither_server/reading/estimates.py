@@ -234,7 +234,7 @@ class EstimateReader:
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
     ) -> Table:
-        """Return the estimates of a source, of every value or of those at ``places``; call ``demand`` to compute them."""
+        """Return the estimates of a source: of every value, or at ``places``; ``demand`` is called to compute them."""
         # Only the source depends on these, so that answers about other days share those of the days that they share.
         same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
         if isinstance(same, Query):

@@ -95,7 +95,7 @@ class Turns:
 
 
 class AnalysisLimiter:
-    """The analyses of one process: ``slots`` large ones at a time, while as many wait ``patience`` seconds for a slot."""
+    """The analyses of one process: ``slots`` large ones, and as many that wait ``patience`` seconds for a slot."""
 
     def __init__(self, slots: int, prometheus: Prometheus, patience: float = 1.0) -> None:
         self.small, self.large = Turns(), Turns()

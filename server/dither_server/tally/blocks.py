@@ -92,7 +92,7 @@ def add_blocks(blocks: Counts, numbers: Counts, counts: Counts) -> None:
 
 
 def chunks_of(mechanism: Mechanism, blocks: Counts) -> list[tuple[int, bytes]]:
-    """Return the chunks of all blocks of a tally, each with the number of its first block; empty chunks are left out."""
+    """Return the chunks of all blocks of a tally, each with the number of its first block; empty ones are left out."""
     return [
         (first, _packed(part.reshape(1, -1), _width(int(part.max())))[0])
         for first in _chunk_starts(mechanism)
