@@ -24,9 +24,9 @@ from .ingest.sealed.posts import SealedPosts
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
 from .observability.spool_gauges import SpoolGauges
-from .reading.estimate_cache import EstimateCache
+from .reading.answer_cache import AnswerCache
 from .reading.estimates import EstimateReader
-from .reading.places import Analyses
+from .reading.limiter import AnalysisLimiter
 from .store import Store, StoreError, Upload
 from .store.removal import Housekeeper
 from .store.spool.database_link import DatabaseLink
@@ -53,8 +53,9 @@ class Collector:
             self.store.close()  # a server may fork now; connections open again on demand
         self.prometheus = Prometheus(self.metrics)
         self.proxies = Proxies(config.proxies)
-        self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
-        self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
+        self.analyses = AnalysisLimiter(config.analyses, self.prometheus, config.analysis_wait)
+        cache, limit = AnswerCache(config.cache_bytes), config.estimates_limit
+        self.reader = EstimateReader(self.store, cache, limit, demand=self.analyses.demand)
         self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
         if self.spool is not None:
             self._gauges.append(SpoolGauges(self.spool, self.store.folds))

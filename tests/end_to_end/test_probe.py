@@ -87,7 +87,7 @@ def test_a_collector_below_a_path_that_is_closed(
     found = results(capsys)
     assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
     assert collector_of(app).store.refusals("theme") == {}, "nothing was sent"
-    assert collector_of(app).store.days(load_metrics(metrics)["theme"]) is None
+    assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 
 
 def test_a_path_that_is_missing(below: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold, sealed, relay.
+costs, fuzz, spool, fold, sealed, relay, reads.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
+from torture.reads import DISCOVERY, greedy_readers
 from torture.relay_power import relay_power_cuts
 from torture.sealed import sealed_rounds
 from torture.slow import raise_files, slow_clients
@@ -165,6 +166,21 @@ def relay(folder: Path, share: float) -> str:
     return f"{told}; with synchronous=OFF wrong at {wrong['OFF']:,}"
 
 
+def reads(folder: Path, share: float) -> str:
+    days = max(10, int(366 * share))
+    seen = greedy_readers(folder, days)
+    took = ", ".join(
+        f"{path} {1000 * seen.first[path]:.0f} and {1000 * seen.again[path]:.0f} ms" for path in seen.first
+    )
+    small = sorted(seen.small)
+    assert seen.statuses == {200}, seen.statuses
+    assert small[-1] < 1.0, small[-1]
+    assert seen.first[DISCOVERY] < 2.0, took
+    assert max(seen.again.values()) < 0.05, took
+    beside = f"{len(small)} small estimates beside four greedy readers, longest {1000 * small[-1]:.0f} ms"
+    return f"{days} days, first and again: {took}; {beside}, median {1000 * small[len(small) // 2]:.0f} ms"
+
+
 PARTS: dict[str, Callable[[Path, float], str]] = {
     "kill": kill,
     "power": power,
@@ -178,6 +194,7 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "fold": fold,
     "sealed": seal,
     "relay": relay,
+    "reads": reads,
 }
 
 

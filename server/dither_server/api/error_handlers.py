@@ -9,7 +9,7 @@ from werkzeug.exceptions import HTTPException
 from dither_shared import ParameterError
 
 from ..protocol.problems import MEDIA_TYPE, Answer, Kind, Problem, http_answer
-from ..reading.places import PeerGoneError
+from ..reading.limiter import PeerGoneError
 from ..store import StoreError
 
 __all__ = ["answer_failures", "problem_answer"]

@@ -12,7 +12,7 @@ from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
-from ..reading.places import Work
+from ..reading.limiter import Work
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas
@@ -100,7 +100,7 @@ def list_metrics(query: ListQuery) -> dict[str, object]:
     here = collector_here()
     metrics = list(here.metrics.values())
     shown = [described(metric, ListQuery(limit=_FEW)) for metric in query.part(metrics)]
-    return {"metrics": shown, "size": len(metrics), "former": here.former(), **folded(here.store.folds)}
+    return {"metrics": shown, "size": len(metrics), "former": here.former(), **folded(here.store.folds.up_to())}
 
 
 @routes.get("/v1/metrics/<name>")

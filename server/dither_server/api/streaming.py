@@ -1,4 +1,4 @@
-"""Stream answers that take work: begin when there is a place, send piece by piece, stop when the peer is gone."""
+"""Stream answers that take work: send them piece by piece, and stop when the peer is gone."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -6,7 +6,7 @@ from itertools import chain
 from flask import Response, request
 
 from ..protocol.problems import Kind
-from ..reading.places import PeerGoneError, Work, tells_gone
+from ..reading.limiter import PeerGoneError, Work, tells_gone
 from .lookup import collector_here
 
 __all__ = ["COSTLY", "begin", "streamed"]
@@ -16,7 +16,7 @@ COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
 
 
 def begin() -> Work:
-    """Return a place among the analyses for the present request; raise Problem if there is none."""
+    """Begin an analysis for the present request."""
     return collector_here().analyses.begin(tells_gone(request.environ))
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dither_shared import Metric
 
     from ..estimation.strings.discovery import Discovered, Progress
-    from ..reading.estimate_cache import EstimateCache
+    from ..reading.summaries.summary import Estimator
     from ..tally.tally import Tally
 
 __all__ = ["discover", "shown_on"]
@@ -47,6 +47,7 @@ def discover(
     """
     from dither_shared import ParameterError
 
+    from ..estimation.strings.discovery import untold
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, day_of
     from ..reading.query import Query
@@ -64,7 +65,7 @@ def discover(
         chosen = metric_asked(found, store, metric, version)
         if chosen.question.kind != "discovery":
             raise ParameterError(metric, "discovers nothing; dither-server estimate is for its kind of question")
-        reader = EstimateReader(store, _telling(shown_on(sys.stderr)) if sys.stderr.isatty() else None)
+        reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else untold))
         answer = reader.table(chosen, query).whole()
     text = summary_of(chosen).text(answer)
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(headed(text, answer)))
@@ -80,20 +81,13 @@ def shown_on(stream: TextIO) -> "Progress":
     return show
 
 
-def _telling(progress: "Progress") -> "EstimateCache":
-    """Return a cache that keeps nothing, and computes a discovery with its progress told."""
-    from ..reading.estimate_cache import EstimateCache
+def _showing(progress: "Progress") -> "Estimator":
+    """Return what computes a discovery and shows its progress."""
     from ..reading.summaries.discoveries.summary import discovered
 
-    class Telling(EstimateCache):
-        def estimate(
-            self,
-            metric: "Metric",
-            labels: tuple[str, ...],
-            tally: "Tally",
-            confidence: float,
-            simultaneous: bool = False,
-        ) -> "Discovered":
-            return discovered(metric, tally, confidence, progress)
+    def computed(
+        metric: "Metric", labels: tuple[str, ...], tally: "Tally", confidence: float, simultaneous: bool
+    ) -> "Discovered":
+        return discovered(metric, tally, confidence, progress)
 
-    return Telling(0)
+    return computed

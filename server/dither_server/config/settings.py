@@ -77,9 +77,9 @@ class Config:
         500_000, "Most values in an answer, times its days or weeks; a larger one is refused."
     )
     analyses: int = _setting(
-        4, "Most estimates, trends and pages in work at a time, in each process; one of them computes."
+        4, "Most large estimates, trends and pages in work at a time, in each process; one of them computes."
     )
-    analysis_wait: float = _setting(1.0, "Seconds that another waits for a place before it is answered 503.")
+    analysis_wait: float = _setting(1.0, "Seconds that another large one waits before it is answered 503.")
     cache_bytes: int = _setting(1 << 25, "Most bytes of estimates remembered, in each process.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
     spool: str = _setting(

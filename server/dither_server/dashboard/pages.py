@@ -1,7 +1,5 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from functools import partial
-
 from flask import Blueprint, Response, render_template
 
 from dither_shared import Metric
@@ -90,8 +88,8 @@ def show_page(view: MetricView, name: str) -> str:
         card = work.once(lambda: _card(metric, view, view.limit or VALUES))
         drawn = panels = None
         if card.exhibit is not None:
-            over, confidence = Steps("day", [(bar.day, bar.day) for bar in card.days]), view.query.confidence
-            estimate = partial(collector.reader.estimate, metric, confidence=confidence, part=card.part)
+            over = Steps("day", [(bar.day, bar.day) for bar in card.days])
+            estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
             drawn = work.run(summary_of(metric).courses(metric, card.exhibit, over, estimate, view.query))
             panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.exhibit))
         versions = collector.store.versions(name)

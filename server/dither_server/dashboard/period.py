@@ -36,9 +36,8 @@ def denominator(about: Any, period: str) -> str:
 
 def days_of(store: Store, metric: Metric, query: Query, part: Part) -> dict[date, int]:
     """Return the reports of the last days that are asked for, of some strata."""
-    first, last = query.since or date.min, query.until or date.max
-    reports = {day: count for day, count in store.reports_by_day(metric, part.places).items() if first <= day <= last}
-    return {day: reports[day] for day in list(reports)[-_DAYS:]}
+    reports = store.history(metric, query.since, query.until).days(part.places)
+    return dict(list(reports.items())[-_DAYS:])
 
 
 def span_in_words(since: date, until: date) -> str:

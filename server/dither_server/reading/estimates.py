@@ -1,10 +1,10 @@
 """Read estimates from a database's tallies, for routes, pages and commands: the one reader."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,32 +13,60 @@ from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..analysis.columns import Table
 from ..analysis.trend import TrendStep
-from ..store import Store
+from ..store import History, Slice, Store
 from ..tally.arrays import Floats, Indices
-from .costs import require_affordable
-from .estimate_cache import EstimateCache
+from ..tally.tally import Tally
+from .answer_cache import AnswerCache
+from .costs import effort, reading, require_affordable
 from .folded import folded
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
-from .summaries.summary import Exhibit, Span, Survey
+from .summaries.summary import Estimator, Exhibit, Span, Survey
 from .summaries.window import Look
 
 __all__ = ["EstimateReader"]
 
 
-class EstimateReader:
-    """Reads estimates from a store, and remembers them by their tallies.
+class _Source(NamedTuple):
+    """Where an answer comes from: a metric version, the strata that are asked for, and what was collected of them."""
 
-    An answer that would cost more than ``limit`` (``costs``; None: any) is refused before it is begun. Safe to use
-    from many threads.
+    metric: Metric
+    part: Part
+    slice: Slice
+
+    @property
+    def key(self) -> tuple[Slice, tuple[str, ...]]:
+        """What every estimate of it depends on, but for the query: labels are no part of a version of any string."""
+        return self.slice, self.metric.labels
+
+
+def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool) -> Any:
+    return summary_of(metric).estimate(metric, labels, tally, confidence, simultaneous)
+
+
+class EstimateReader:
+    """Reads estimates from a store, and remembers answers by the slices of history that they come from.
+
+    An answer that would cost more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is
+    called with the cost of what is not remembered, before that is computed. ``compute`` makes an estimate of a tally,
+    by default as the metric's summary does. Safe to use from many threads.
     """
 
-    def __init__(self, store: Store, cache: EstimateCache | None = None, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        cache: AnswerCache | None = None,
+        limit: int | None = None,
+        demand: Callable[[int], None] = lambda _: None,
+        compute: Estimator = _compute,
+    ) -> None:
         self._store = store
-        self._cache = cache or EstimateCache(0)
+        self._cache = cache or AnswerCache(0)
         self._limit = limit
+        self._demand = demand
+        self._compute = compute
 
     def table(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Table:
         """Return the estimates of a metric version over all the days that are asked for.
@@ -46,13 +74,15 @@ class EstimateReader:
         Raises Problem for one that costs too much, and what the metric's summary and the store raise.
         """
         part = part_of(metric, query.strata, query.names())
+        history = self._store.history(metric, query.since, query.until)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        require_affordable(self._limit, metric, 1, shown, summary_of(metric).beside(metric))
-        beside = folded(self._store.folds)
-        whole = self._whole(metric, (query.since, query.until), part, query, candidates)
-        sealed = self._store.sealed(metric, query.since, query.until, part.places)
-        beside |= about_sealed(sealed, metric, whole.about.get("periods", 1))
-        return self._chosen(replace(whole, about={**whole.about, **beside}), query)
+        beside = summary_of(metric).beside(metric)
+        cost = require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
+        source = _source(metric, part, history, (query.since, query.until))
+        whole = self._whole(source, self._demanding(cost), query, candidates)
+        worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
+        about = {**whole.about, **folded(history.folded_up_to), **worth}
+        return self._chosen(replace(whole, about=about), query)
 
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
         """Yield the answers to a query, made one at a time: one, or one for each day and stratum with reports.
@@ -64,26 +94,29 @@ class EstimateReader:
             yield self.table(metric, query, candidates)
             return
         part = part_of(metric, query.strata, query.names())
-        parts = parts_by(metric, part, query.by)
-        days = self._days(metric, query, part)
-        spans: list[Span] = [(day, day) for day in days] if query.by_day else [(query.since, query.until)]
+        parts = parts_by(metric, part, query.by) if query.by else []
+        history = self._store.history(metric, query.since, query.until)
+        spans = _spans(history, query, part)
         labels = metric.labels if candidates is None else candidates
-        steps = len(spans) * (len(parts) + 1 if query.by else 1)
+        steps = len(spans) * (len(parts) + 1)
         shown = query.selection.count(len(labels))
-        require_affordable(self._limit, metric, steps, shown, summary_of(metric).beside(metric))
-        up_to = folded(self._store.folds)
-        places = None if query.selection.everything else self._places(metric, query, part, labels)
+        beside = summary_of(metric).beside(metric)
+        cost = require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
+        demand = self._demanding(cost)  # all of it before the first step, for later nothing can be refused any more
+        places = None
+        if not query.selection.everything:
+            places = self._places(_source(metric, part, history, (query.since, query.until)), query, labels)
         for span in spans:
-            within = [one for one, reports in self.counted(metric, span, parts) if reports] if query.by else []
-            for one in [*within, part]:
-                whole = self._whole(metric, span, one, query, candidates)
-                table = replace(whole, about={**whole.about, **up_to})
-                yield table if places is None else table.chosen(places)
+            sources = [_source(metric, one, history, span) for one in (*parts, part)]
+            for source in sources:
+                if source.slice.total or source is sources[-1]:
+                    table = self._whole(source, demand, query, candidates, places)
+                    yield replace(table, about={**table.about, **folded(history.folded_up_to)})
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return parts with the reports that each has on some days."""
-        reports = self._store.reports_by_stratum(metric, *span)
-        return [(part, sum(reports.get(place, 0) for place in part.places or reports)) for part in parts]
+        reports = self._store.history(metric, *span).strata(*span)
+        return [(part, sum(reports[place] for place in part.places or list(reports))) for part in parts]
 
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days or of different strata.
@@ -91,20 +124,28 @@ class EstimateReader:
         All values that both list are compared, and those that are asked for shown; the top is of the first side.
         """
         sides = both_sides(first, second, query.strata, query.names())
+        histories = [self._store.history(side) for side in (first, second)]
         if first.version == second.version and sides[0].overlaps(sides[1]):
-            days = self._store.days(first, sides[0].places)
-            query = query.apart(days and days[1])
-        for side in (first, second):
-            require_affordable(self._limit, side, 1, query.selection.count(len(side.labels)))
+            query = query.apart(max(histories[0].days(sides[0].places), default=None))
+        cost = 0
+        for side, history in zip((first, second), histories, strict=True):
+            shown = query.selection.count(len(side.labels))
+            cost += require_affordable(self._limit, side, 1, shown, reading=reading(side, history))
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
-        before = self._survey(first, (query.since, query.until), sides[0])
-        after = self._survey(second, (query.other_since, query.other_until), sides[1])
-        table = summary.compare((before, after), query, self._cache.estimate)
-        told = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
-        return self._chosen(replace(table, about={**table.about, "sides": told}), query, "first")
+        before = _source(first, sides[0], histories[0], (query.since, query.until))
+        after = _source(second, sides[1], histories[1], (query.other_since, query.other_until))
+
+        def compared() -> Table:
+            self._demand(cost)
+            surveys, estimator = self._surveys([before, after])
+            table = summary.compare((surveys[0], surveys[1]), query, estimator)
+            about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
+            return replace(table, about={**table.about, "sides": about})
+
+        return self._chosen(self._cache.get(("compare", before.key, after.key, query), compared), query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
         """Return the combination of the versions that are of the metric's kind; the top is by combined shares.
@@ -114,82 +155,170 @@ class EstimateReader:
         summary = summary_of(named)
         part_of(named, query.strata, query.names())
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
+        span, sources, cost = (query.since, query.until), list[_Source](), 0
         for metric in versions:
-            require_affordable(self._limit, metric, len(versions), query.selection.count(len(metric.labels)))
-        span = (query.since, query.until)
-        surveys = [self._survey(metric, span, part_of(metric, query.strata)) for metric in versions]
-        table = summary.combine(named.name, surveys, query, self._cache.estimate)
+            history = self._store.history(metric, *span)
+            shown = query.selection.count(len(metric.labels))
+            cost += require_affordable(self._limit, metric, len(versions), shown, reading=reading(metric, history))
+            sources.append(_source(metric, part_of(metric, query.strata), history, span))
+
+        def combined() -> Table:
+            self._demand(cost)
+            surveys, estimator = self._surveys(sources)
+            return summary.combine(named.name, surveys, query, estimator)
+
+        keys = tuple(source.key for source in sources)
+        table = self._cache.get(("combine", named.version, keys, query), combined)
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
     def exhibit(self, metric: Metric, query: Query, part: Part, look: Look) -> Exhibit:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
-        require_affordable(self._limit, metric, 1, len(metric.labels), summary_of(metric).beside(metric))
-        survey = self._survey(metric, (query.since, query.until), part)
-        return summary_of(metric).exhibit(survey, query, self._cache.estimate, look)
+        history = self._store.history(metric, query.since, query.until)
+        beside = summary_of(metric).beside(metric)
+        cost = require_affordable(self._limit, metric, 1, len(metric.labels), beside, reading(metric, history))
+        source = _source(metric, part, history, (query.since, query.until))
+
+        def shown() -> Exhibit:
+            self._demand(cost)
+            (survey,), estimator = self._surveys([source])
+            return summary_of(metric).exhibit(survey, query, estimator, look)
+
+        return self._cache.get(("exhibit", source.key, query, look), shown)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
         part = part_of(metric, query.strata, query.names())
-        spans = self.spans(metric, query, part)
-        require_affordable(self._limit, metric, len(spans), query.selection.count(len(metric.labels)))
-        places = None if query.selection.everything else self._places(metric, query, part, metric.labels)
+        history = self._store.history(metric, query.since, query.until)
+        spans = _steps(history, query, part)
+        shown = query.selection.count(len(metric.labels))
+        require_affordable(self._limit, metric, len(spans), shown, reading=reading(metric, history))
+        places = None
+        if not query.selection.everything:
+            places = self._places(_source(metric, part, history, (query.since, query.until)), query, metric.labels)
         yield
-        stretches = (TrendStep(*span, self.estimate(metric, span, query.confidence, part)) for span in spans)
-        table = yield from summary_of(metric).trend(metric, len(spans), stretches, query, places)
+        estimate = self._estimates(metric, part, history, query.confidence)
+        table = yield from summary_of(metric).trend(
+            metric, len(spans), (TrendStep(*span, estimate(span)) for span in spans), query, places
+        )
         return replace(table, about={**table.about, **part.about})
 
-    def estimate(self, metric: Metric, span: Span, confidence: float, part: Part = EVERYONE) -> Any:
-        """Return the bare estimates of a span of days."""
-        return self._cache.estimate(metric, metric.labels, self._store.tally(metric, *span, part.places), confidence)
+    def estimates(self, metric: Metric, confidence: float, part: Part = EVERYONE) -> Callable[[Span], Any]:
+        """Return a function that returns the bare estimates of a span of days."""
+        return self._estimates(metric, part, self._store.history(metric), confidence)
 
     def spans(self, metric: Metric, query: TrendQuery, part: Part = EVERYONE) -> list[tuple[date, date]]:
         """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
-        spans = []
-        for start, _ in groupby(self._days(metric, query, part), lambda day: first_day(day.toordinal(), query.step)):
-            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
-            spans.append((max(first, query.since or first), min(last, query.until or last)))
-        return spans
+        return _steps(self._store.history(metric, query.since, query.until), query, part)
+
+    def _estimates(self, metric: Metric, part: Part, history: History, confidence: float) -> Callable[[Span], Any]:
+        def estimated(span: Span) -> Any:
+            return self._estimate(_source(metric, part, history, span), metric.labels, confidence)
+
+        return estimated
+
+    def _estimate(self, source: _Source, labels: tuple[str, ...], confidence: float, simultaneous: bool = False) -> Any:
+        """Return the bare estimates of a source."""
+
+        def computed() -> Any:
+            self._demand(effort(source.metric))
+            return self._compute(source.metric, labels, self._tally(source), confidence, simultaneous)
+
+        return self._cache.get(("estimate", source.slice, labels, confidence, simultaneous), computed)
 
     def _whole(
         self,
-        metric: Metric,
-        span: Span,
-        part: Part,
+        source: _Source,
+        demand: Callable[[], None],
         query: EstimateQuery,
         candidates: tuple[str, ...] | None = None,
+        places: Indices | None = None,
     ) -> Table:
-        """Return the estimates of every value over a span of days."""
-        table = summary_of(metric).table(self._survey(metric, span, part), query, self._cache.estimate, candidates)
-        sealed = about_sealed(self._store.sealed(metric, *span, part.places))
-        return replace(table, about={**table.about, **part.about, **sealed})
+        """Return the estimates of a source: of every value, or at ``places``; ``demand`` is called to compute them."""
+        # Only the source depends on these, so that answers about other days share those of the days that they share.
+        same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
+        if isinstance(same, Query):
+            same = replace(same, by_day=False, by=())
 
-    def _survey(self, metric: Metric, span: Span, part: Part) -> Survey:
-        first, last = self._store.days(metric, part.places) or (None, None)
-        days = (span[0] or first, span[1] or last)
-        tally = self._store.tally(metric, *span, part.places)
-        return Survey(metric, tally, days, self._store.refusals(metric.name, *days))
+        def made() -> Table:
+            demand()
+            (survey,), estimator = self._surveys([source], keep=places is None)
+            table = summary_of(source.metric).table(survey, query, estimator, candidates)
+            sealed = about_sealed(source.slice.sealed)
+            table = replace(table, about={**table.about, **source.part.about, **sealed})
+            return table if places is None else table.chosen(places)
+
+        shown = None if places is None else tuple(places.tolist())
+        return self._cache.get(("table", source.key, same, candidates, shown), made)
+
+    def _demanding(self, cost: int) -> Callable[[], None]:
+        """Return what demands a cost when it is first called."""
+        left = [cost]
+        return lambda: self._demand(left.pop() if left else 0)
+
+    def _surveys(self, sources: Sequence[_Source], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
+        """Return what was collected of each source, with its tally, and what estimates these tallies.
+
+        Estimates are remembered if ``keep``: those of many days, of which few values are shown, would take all room.
+        """
+        tallies = [self._tally(source) for source in sources]
+        known = {id(tally): source.slice for tally, source in zip(tallies, sources, strict=True)}
+
+        def remembered(
+            metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+        ) -> Any:
+            key = ("estimate", known[id(tally)], labels, confidence, simultaneous)
+            return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
+
+        surveys = [
+            Survey(source.metric, tally, source.slice.days, dict(source.slice.refused))
+            for source, tally in zip(sources, tallies, strict=True)
+        ]
+        return surveys, remembered if keep else self._compute
+
+    def _tally(self, source: _Source) -> Tally:
+        cut = source.slice
+        return self._store.tally(source.metric, cut.since, cut.until, cut.places)
 
     def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
         if query.selection.everything:
             return table
         if "value" not in table.columns:
-            raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
+            raise _nothing_to_choose()
         labels = cast("Sequence[str]", table.columns["value"])
         return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
-    def _places(self, metric: Metric, query: EstimateQuery, part: Part, labels: tuple[str, ...]) -> Indices:
+    def _places(self, source: _Source, query: EstimateQuery, labels: tuple[str, ...]) -> Indices:
         """Return which values are shown in each step of an answer."""
         if not labels:
-            raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
+            raise _nothing_to_choose()
 
         def frequency() -> Floats:
-            tally = self._store.tally(metric, query.since, query.until, part.places)
-            found: Floats = self._cache.estimate(metric, labels, tally, query.confidence).frequency
+            found: Floats = self._estimate(source, labels, query.confidence).frequency
             return found
 
         return query.selection.places(labels, frequency)
 
-    def _days(self, metric: Metric, query: EstimateQuery, part: Part) -> list[date]:
-        first, last = query.since or date.min, query.until or date.max
-        return [day for day in self._store.active_days(metric, part.places) if first <= day <= last]
+
+def _source(metric: Metric, part: Part, history: History, span: Span) -> _Source:
+    return _Source(metric, part, history.slice(*span, part.places))
+
+
+def _spans(history: History, query: Query, part: Part) -> list[Span]:
+    """Return the days with reports, if each is to have an answer, or else all that are asked for as one span."""
+    if not query.by_day:
+        return [(query.since, query.until)]
+    return [(day, day) for day in history.days(part.places)]
+
+
+def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, date]]:
+    """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
+    spans = []
+    for start, _ in groupby(history.days(part.places), lambda day: first_day(day.toordinal(), query.step)):
+        first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
+        spans.append((max(first, query.since or first), min(last, query.until or last)))
+    return spans
+
+
+def _nothing_to_choose() -> ParameterError:
+    return ParameterError("values", "does not apply, nor do top, limit and offset: this metric has no listed values")

@@ -8,7 +8,7 @@ from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from ..protocol.problems import http_answer
-from ..reading.places import PEER_GONE
+from ..reading.limiter import PEER_GONE
 from .connection import Connection
 from .request import Request
 

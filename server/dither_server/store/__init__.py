@@ -9,6 +9,7 @@ from .condition import Condition, Disk
 from .counting.uploads import Outcome, Sealing, Upload
 from .engine import database_file
 from .errors import StoreError, UnmadeError
+from .history import History, Slice
 from .store import Store
 from .tables.estimates import Basis
 from .tables.refusals import Refusal
@@ -20,10 +21,12 @@ __all__ = [
     "Basis",
     "Condition",
     "Disk",
+    "History",
     "Outcome",
     "Refusal",
     "Sealed",
     "Sealing",
+    "Slice",
     "Store",
     "StoreError",
     "StoredToken",

@@ -8,7 +8,7 @@ from datetime import date
 
 import sqlalchemy as sa
 
-from .tables.schema import DAILY, ESTIMATED_DAYS, METRICS, REFUSALS, SEALED, TALLIES
+from .tables.schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES
 
 __all__ = ["purge_day", "purge_refusals", "refusal_rows", "reported_before", "rows_by_day"]
 
@@ -28,6 +28,7 @@ def rows_by_day(connection: sa.Connection, version: str, before: date | None) ->
 
 def purge_day(connection: sa.Connection, version: str, day: date) -> int:
     """Remove a day of a version; return how many rows that were."""
+    connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 1))
     same = [sa.delete(table).where(table.c.version == version, table.c.day == day) for table in _PARTS]
     return sum(connection.execute(statement).rowcount for statement in same)
 

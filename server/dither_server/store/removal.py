@@ -1,4 +1,7 @@
-"""Remove whole days: on an operator's command, and by the setting ``retention`` while a collector runs."""
+"""Remove whole days, on an operator's command or by the setting ``retention``; close days that are over.
+
+A collector does the last two by itself, in a thread.
+"""
 
 import logging
 import threading
@@ -7,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from dither_shared import ParameterError
+from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 
 from ..tally.retention import Retention
@@ -19,6 +22,9 @@ _log = logging.getLogger(__name__)
 
 _LOOK = 3600.0
 """Seconds between looks at the calendar."""
+
+_CLOSED_AFTER = timedelta(days=7)
+"""Days older than this are closed: a fold of a spool seldom adds to them, and readers see both kinds of rows alike."""
 
 _SILENCE = timedelta(days=7)
 """If the last reports are older than this, the clock may have jumped; it has a day to be set right."""
@@ -57,16 +63,22 @@ def removals(store: Store, metric: str, version: str | None, before: date | None
 
 
 def _reports(store: Store, name: str, version: str, before: date | None) -> int | None:
+    metric = _readable(store, name, version)
+    if metric is None:
+        return None
+    return sum(reports for day, reports in store.reports_by_day(metric).items() if before is None or day < before)
+
+
+def _readable(store: Store, name: str, version: str) -> Metric | None:
+    """Return a registered metric version, or None if this program cannot read its definition."""
     try:
-        metric = store.metric(name, version)
+        return store.metric(name, version)
     except ParameterError:
         return None
-    days = {} if metric is None else store.reports_by_day(metric)
-    return sum(reports for day, reports in days.items() if before is None or day < before)
 
 
 class Housekeeper:
-    """A thread that removes what is older than ``retention`` says, at the start and once a day.
+    """A thread that, at the start and once a day, removes what is older than ``retention`` says and closes days.
 
     It opens the database by itself and closes it again, so that a server may fork in between.
     """
@@ -82,9 +94,9 @@ class Housekeeper:
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        """Start the thread, once in each process, if there is anything to keep to."""
+        """Start the thread, once in each process."""
         with self._starting:
-            if self._retention.days and self._thread is None:
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dither-housekeeper", daemon=True)
                 self._thread.start()
 
@@ -106,13 +118,14 @@ class Housekeeper:
             return
         try:
             with closing(self._open()) as store:
-                if self._trusts(store, today):
+                if self._retention.days and self._trusts(store, today):
                     self._apply(store, today)
+                self._close(store, today)
         except StoreError as error:
-            _log.warning("retention: old days were not removed: %s", error)
+            _log.warning("old days were not removed or closed: %s", error)
             return
         except Exception:
-            _log.exception("retention: old days could not be removed")
+            _log.exception("old days could not be removed or closed")
         self._done = today
 
     def _trusts(self, store: Store, today: date) -> bool:
@@ -123,6 +136,17 @@ class Housekeeper:
         self._doubted = today
         _log.warning("retention: no reports since %s; is the clock right? Nothing is removed before tomorrow", last)
         return False
+
+    def _close(self, store: Store, today: date) -> None:
+        """Close old days, one in each transaction. It takes nothing away, so a wrong clock does no harm."""
+        for name, version in store.registered():
+            days = store.open_days(version, today - _CLOSED_AFTER)
+            if not days or (metric := _readable(store, name, version)) is None:
+                continue
+            for day in days:
+                if self._ended.is_set():
+                    return
+                store.close_day(metric, day)
 
     def _apply(self, store: Store, today: date) -> None:
         for name in {"": None} | dict.fromkeys(name for name, _ in store.registered()):

@@ -18,14 +18,15 @@ from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
 from .errors import RacedError
+from .history import History, read_history
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .tables.definitions import read_definition, read_registered, read_reported_last, read_versions, register
 from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
-from .tables.schema import IDENTITY, TALLIES
-from .tables.sealed import Sealed, read_sealed
-from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
+from .tables.schema import IDENTITY
+from .tables.sealed import Sealed
+from .tables.tallies import Places, close_day, read_days_by_version, read_open_days, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
 __all__ = ["Store"]
@@ -150,42 +151,42 @@ class Store(Database):
         with self._transaction() as connection:
             return read_tally(connection, metric, since, until, places)
 
-    def days(self, metric: Metric, places: Places = None) -> tuple[date, date] | None:
-        """Return the first and the last day with reports of a metric version, or None if there are none.
-
-        Of all strata, or of those at ``places``; so do the next.
-        """
+    def history(self, metric: Metric, since: date | None = None, until: date | None = None) -> History:
+        """Return what was collected of a metric version on these days, both included, without its counts."""
         with self._transaction() as connection:
-            return read_days(connection, metric, places)
+            return read_history(connection, metric, since, until)
+
+    def open_days(self, version: str, before: date) -> list[date]:
+        """Return the days of a version before a day that are not closed, ascending."""
+        with self._transaction() as connection:
+            return read_open_days(connection, version, before)
+
+    def close_day(self, metric: Metric, day: date) -> None:
+        """Store a day of a metric version so that it is quick to read; no number changes."""
+        with self._transaction(write=True) as connection:
+            alone(connection)  # or a commit under way would add to rows that are gone
+            close_day(connection, metric, day)
 
     def days_by_version(self) -> dict[str, tuple[date, date]]:
         """Return the first and the last day with reports of every version that has any."""
         with self._transaction() as connection:
             return read_days_by_version(connection)
 
-    def active_days(self, metric: Metric, places: Places = None) -> list[date]:
-        """Return every day with reports of a metric version, ascending."""
-        with self._transaction() as connection:
-            return read_active_days(connection, metric, places)
-
     def reports_by_day(self, metric: Metric, places: Places = None) -> dict[date, int]:
-        """Return the reports of each day with any of a metric version, ascending."""
-        with self._transaction() as connection:
-            return read_reports(connection, TALLIES.c.day, metric, places=places)
+        """Return the reports of each day with any of a metric version, ascending: of all strata, or at ``places``."""
+        return self.history(metric).days(places)
 
     def reports_by_stratum(
         self, metric: Metric, since: date | None = None, until: date | None = None
     ) -> dict[int, int]:
         """Return the reports of each stratum with any on these days, by its place among those of the metric."""
-        with self._transaction() as connection:
-            return read_reports(connection, TALLIES.c.stratum, metric, since, until)
+        return dict(self.history(metric, since, until).strata(since, until))
 
     def sealed(
         self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
     ) -> Sealed | None:
         """Return what came sealed of a metric version on these days, None if nothing did."""
-        with self._transaction() as connection:
-            return read_sealed(connection, metric, since, until, places)
+        return self.history(metric, since, until).slice(since, until, places).sealed
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""

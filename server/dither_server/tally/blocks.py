@@ -6,6 +6,9 @@ RAPPOR tally of 64 cohorts by 128 bits is 65 blocks, of which one report touches
 In the database a block takes as few bits a count as its largest needs: 1, 2, 4, 8, 16, 32 or 64, so that many cohorts
 of few reports each take little room. Its length tells how many. Counts are little-endian, whatever the machine, and
 those of less than a byte fill bytes from the lowest bit up.
+
+Nothing rewrites a day that is over, so its blocks are stored in chunks: up to 512 consecutive blocks in one row, all
+with the bits that the largest count needs. A year of a large tally is read in a tenth of the time then.
 """
 
 from collections.abc import Sequence
@@ -23,15 +26,21 @@ from .tally import Tally
 __all__ = [
     "Blocks",
     "add_blocks",
+    "add_chunk",
     "blocks_of_reports",
+    "chunks_of",
     "from_blocks",
     "from_bytes",
     "no_blocks",
+    "reports_in",
     "to_blocks",
     "to_bytes",
 ]
 
 _WIDTH = 128
+_CHUNK = 512
+"""Blocks of a chunk, at most. Those of the reports per cohort never share a chunk with those of the cells."""
+
 _TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, 64)}
 
 
@@ -71,8 +80,7 @@ def blocks_of_reports(mechanism: Mechanism) -> int:
 
 def no_blocks(mechanism: Mechanism) -> Counts:
     """Return all the blocks of the tally of no reports."""
-    blocks = _count(mechanism.cohorts) + _count(mechanism.cohorts * mechanism.cells)
-    return np.zeros((blocks, _WIDTH), dtype=np.int64)
+    return np.zeros((_all_blocks(mechanism), _WIDTH), dtype=np.int64)
 
 
 def add_blocks(blocks: Counts, numbers: Counts, counts: Counts) -> None:
@@ -81,6 +89,28 @@ def add_blocks(blocks: Counts, numbers: Counts, counts: Counts) -> None:
     ascending = numbers[order]
     starts = np.flatnonzero(np.diff(ascending, prepend=-1))
     blocks[ascending[starts]] += np.add.reduceat(counts[order], starts, axis=0)
+
+
+def chunks_of(mechanism: Mechanism, blocks: Counts) -> list[tuple[int, bytes]]:
+    """Return the chunks of all blocks of a tally, each with the number of its first block; empty ones are left out."""
+    return [
+        (first, _packed(part.reshape(1, -1), _width(int(part.max())))[0])
+        for first in _chunk_starts(mechanism)
+        if (part := blocks[first : _chunk_end(mechanism, first)]).any()
+    ]
+
+
+def add_chunk(mechanism: Mechanism, blocks: Counts, first: int, stored: bytes) -> None:
+    """Add the chunk that begins with block ``first`` to all ``blocks`` of a tally."""
+    end = _chunk_end(mechanism, first)
+    counts = _unpacked([stored], len(stored), end - first).reshape(-1, _WIDTH)
+    blocks[first:end] += counts.view(np.int64) if counts.itemsize == 8 else counts  # numpy adds uint64 as floats
+
+
+def reports_in(mechanism: Mechanism, first: int, stored: bytes, *, is_chunk: bool) -> int:
+    """Return the sum of the counts in one stored row: a block, or the chunk that begins with block ``first``."""
+    blocks = _chunk_end(mechanism, first) - first if is_chunk else 1
+    return int(_unpacked([stored], len(stored), blocks).sum(dtype=np.int64))
 
 
 def to_bytes(counts: Counts) -> list[bytes]:
@@ -125,16 +155,32 @@ def _packed(counts: Counts, bits: int) -> list[bytes]:
     else:
         lanes = counts.astype(np.uint8).reshape(-1, 8 // bits)
         whole = (lanes << np.arange(0, 8, bits, dtype=np.uint8)).sum(axis=1, dtype=np.uint8).tobytes()
-    length = _WIDTH * bits // 8
+    length = counts.shape[1] * bits // 8
     return [whole[start : start + length] for start in range(0, len(whole), length)]
 
 
-def _unpacked(stored: Sequence[bytes], length: int) -> NDArray[Any]:
-    whole, bits = b"".join(stored), 8 * length // _WIDTH
+def _unpacked(stored: Sequence[bytes], length: int, blocks: int = 1) -> NDArray[Any]:
+    """Return the counts of rows of ``length`` bytes, each of so many ``blocks``; one line for each row."""
+    counts = blocks * _WIDTH
+    whole, bits = b"".join(stored), 8 * length // counts
     if bits >= 8:
-        return np.frombuffer(whole, dtype=_TYPES[bits]).reshape(-1, _WIDTH)
+        return np.frombuffer(whole, dtype=_TYPES[bits]).reshape(-1, counts)
     lanes = np.frombuffer(whole, dtype=np.uint8)[:, np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
-    return np.asarray((lanes & ((1 << bits) - 1)).reshape(-1, _WIDTH))
+    return np.asarray((lanes & ((1 << bits) - 1)).reshape(-1, counts))
+
+
+def _chunk_starts(mechanism: Mechanism) -> list[int]:
+    reports = blocks_of_reports(mechanism)
+    return [*range(0, reports, _CHUNK), *range(reports, _all_blocks(mechanism), _CHUNK)]
+
+
+def _chunk_end(mechanism: Mechanism, first: int) -> int:
+    reports = blocks_of_reports(mechanism)
+    return min(first + _CHUNK, reports if first < reports else _all_blocks(mechanism))
+
+
+def _all_blocks(mechanism: Mechanism) -> int:
+    return _count(mechanism.cohorts) + _count(mechanism.cohorts * mechanism.cells)
 
 
 def _count(length: int) -> int:

@@ -34,7 +34,7 @@ def test_a_fault_of_ours_is_a_page_too(app: Flask, client: FlaskClient, monkeypa
     def fail(*_: object) -> None:
         raise ArithmeticError("a secret")
 
-    monkeypatch.setattr(collector_of(app).store, "reports_by_day", fail)
+    monkeypatch.setattr(collector_of(app).store, "history", fail)
     response = client.get("/m/theme", headers={"Accept": "text/html"})
     assert (response.status_code, response.mimetype) == (500, "text/html")
     assert "The collector failed" in response.text

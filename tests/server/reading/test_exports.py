@@ -220,7 +220,7 @@ def test_a_file_is_there_only_when_it_is_whole(folder: Path, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise StoreError("database: gone")
 
-    monkeypatch.setattr(Store, "refusals", fail)
+    monkeypatch.setattr(Store, "history", fail)
     result = run(folder, "theme", "--output", str(path))
     assert (result.exit_code, result.stderr) == (2, "dither-server: database: gone\n")
     assert path.read_text(encoding="utf-8") == "before"

@@ -23,11 +23,11 @@ def fold(store: Store) -> None:
 
 
 def test_where_no_fold_has_ended_nothing_is_told(store: Store) -> None:
-    assert folded(store.folds) == {}
+    assert folded(store.folds.up_to()) == {}
     store.folds.begin(b"r" * 16, BEGUN)
-    assert folded(store.folds) == {}
+    assert folded(store.folds.up_to()) == {}
     store.folds.finish(b"r" * 16)
-    assert folded(store.folds) == {"folded_up_to": TOLD}
+    assert folded(store.folds.up_to()) == {"folded_up_to": TOLD}
 
 
 def test_the_api_tells_it(app: Flask, client: FlaskClient) -> None:

@@ -19,8 +19,8 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
+from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.costs import effort
-from dither_server.reading.estimate_cache import EstimateCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.materialize import refresh
 from dither_server.reading.query import Query
@@ -119,8 +119,8 @@ def test_days_are_answered_one_by_one(app: Flask) -> None:
         ("quantile=1", "quantile: not a number"),
         ("quantile=nan", "quantile: not a number"),
         ("simultaneous=true", "simultaneous: not for numbers"),
-        ("values=slow", "values: nor top, limit and offset: this metric has no values"),
-        ("by_day=true&top=2", "values: nor top"),
+        ("values=slow", "values: does not apply, nor do top, limit and offset: this metric has no listed values"),
+        ("by_day=true&top=2", "values: does not apply, nor do top"),
     ],
 )
 def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
@@ -133,7 +133,7 @@ def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
     ("path", "what"),
     [
         ("/v1/metrics/theme/estimate?quantile=0.5", "theme asks for no number"),
-        (f"{URL}/trend?top=1", "no values to choose from"),
+        (f"{URL}/trend?top=1", "no listed values"),
         (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
         (f"{URL}/compare?other=other", "other units, or only one is on a log scale"),
         (f"{URL}/combined", "name a version, for versions are not combined"),
@@ -272,7 +272,7 @@ def test_estimates_are_remembered_by_their_tally(app: Flask, monkeypatch: pytest
         return found
 
     monkeypatch.setattr(Numbers, "estimate", counting)
-    reader = EstimateReader(collector_of(app).store, EstimateCache(10**6))
+    reader = EstimateReader(collector_of(app).store, AnswerCache(10**6))
     reader.table(STARTUP, Query())
     reader.table(STARTUP, Query(quantile=(0.3,), at=(1.0,)))  # of the same estimate
     assert made == [0.95]

@@ -19,7 +19,7 @@ import pytest
 
 from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
-from dither_server.reading.places import PEER_GONE
+from dither_server.reading.limiter import PEER_GONE
 from dither_server.serving.acceptor import accept
 from dither_server.serving.connection import Connection
 from dither_server.serving.crowd import Crowd

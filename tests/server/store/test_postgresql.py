@@ -66,7 +66,7 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     with closing(Store(url, create=False)) as again:
         assert again.tally(THEME).total == 3
         assert same(again.tally(VERSION), Tally.fold(VERSION.mechanism, rows))
-        assert again.days(VERSION) == (TODAY, TODAY)
+        assert list(again.reports_by_day(VERSION)) == [TODAY]
         assert again.versions("theme") == [THEME.version]
     for day in (1, 2):
         assert pg.commit([upload(THEME, b"\x00")], TODAY + timedelta(days=day), SHARD) == [COUNTED]

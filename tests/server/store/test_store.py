@@ -51,8 +51,8 @@ def test_shards_and_days_add_up(store: Store) -> None:
     assert middle.total == 2 * (2 + 3 + 4)
     assert store.tally(THEME, until=TODAY).total == 2
     assert store.tally(THEME, since=TODAY + timedelta(days=5)).total == 0
-    assert store.days(THEME) == (TODAY, TODAY + timedelta(days=4))
-    assert store.days(MOBILE) is None
+    assert store.reports_by_day(THEME) == {TODAY + timedelta(days=day): 2 * (day + 1) for day in range(5)}
+    assert store.reports_by_day(MOBILE) == {}
 
 
 def test_a_full_disk_refuses_and_then_recovers(store: Store, tmp_path: Path) -> None:

@@ -106,4 +106,4 @@ def topics(
 
 
 def _days(store: Store, metric: Metric, asked: Asked) -> tuple[date, ...]:
-    return tuple(day for day in store.active_days(metric) if (asked.since or date.min) <= day <= asked.until)
+    return tuple(day for day in store.reports_by_day(metric) if (asked.since or date.min) <= day <= asked.until)

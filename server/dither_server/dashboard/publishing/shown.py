@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from functools import partial
 from typing import Any, NamedTuple
 
 from dither_shared.counted import counted
@@ -143,7 +142,7 @@ class Gatherer:
 
     def _courses(self, edition: Edition, card: Card) -> Any:
         metric, query = edition.metric, card.view.query
-        estimate = partial(self._reader.estimate, metric, confidence=query.confidence, part=card.part)
+        estimate = self._reader.estimates(metric, query.confidence, card.part)
         over = Steps("week", self.weeks(edition))
         assert card.exhibit is not None  # noqa: S101 - for mypy; only cards with one come here
         return finished(summary_of(metric).courses(metric, card.exhibit, over, estimate, query))

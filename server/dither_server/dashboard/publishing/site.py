@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from dither_shared import Metric, ParameterError
 
-from ...reading.estimate_cache import EstimateCache
+from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...store import Store
 from ..metric_groups import MANY
@@ -77,7 +77,7 @@ class Site:
         return done
 
     def _write(self, store: Store, found: Sequence[Topic], fresh: Fresh) -> None:
-        reader = EstimateReader(store, EstimateCache(_CACHE))
+        reader = EstimateReader(store, AnswerCache(_CACHE))
         gatherer, tables = Gatherer(store, reader, self.asked), Tables(reader, self.asked)
         editions = [edition for topic in found for edition in topic.editions]
         changes = sorted(_changes(found, gatherer), key=lambda one: one.day, reverse=True)[:MOST]

@@ -48,7 +48,7 @@ class Fitted:
     """A fit of the strings of ``marks``, shape (rows, S), and what it leaves over of each cell, shape (rows, buckets).
 
     ``weight`` is the inverse variance of a cell, ``free`` the share of that variance which the fit leaves.
-    ``total_error`` is the standard error of the sum of the frequencies.
+    ``total_error`` is the standard error of the sum of the frequencies, and ``buckets`` how many a row has in all.
     """
 
     marks: Buckets
@@ -57,10 +57,11 @@ class Fitted:
     left: Floats
     weight: Floats
     free: Floats
+    buckets: int
 
     def beside(self, marks: Buckets) -> Read:
         """Return what each of other strings, shape (rows, M), would be if it alone were fitted beside these."""
-        buckets = self.left.shape[1]
+        buckets = self.buckets
         trust = self.weight * self.free
         with np.errstate(divide="ignore"):
             alone, alone_error = self.left / self.free, 1 / np.sqrt(trust)
@@ -89,7 +90,7 @@ class Cells:
         places = marks.astype(np.intp) + np.arange(shape[0])[:, np.newaxis] * shape[1]
         frequency = np.zeros(marks.shape[1])
         for _ in range(_PASSES):
-            background = max(0.0, 1 - float(np.clip(frequency, 0, 1).sum())) / shape[1]
+            background = max(0.0, 1 - float(np.clip(frequency, 0, 1).sum())) / self.rows.buckets
             weight = self._weight(places, np.clip(frequency, 0, 1))
             target = self.rows.share.ravel() - background
             solved = _solved(places, target, weight)
@@ -101,7 +102,8 @@ class Cells:
         read = Read(frequency, solved.error, _robust(score, solved.error, rows))
         total_error = np.sqrt(max(0.0, solved.total - self._shared(frequency)))
         free = np.maximum(1 - solved.leverage, _APART)
-        return Fitted(marks, read, total_error, *(each.reshape(shape) for each in (left, weight, free)))
+        left, weight, free = (each.reshape(shape) for each in (left, weight, free))
+        return Fitted(marks, read, total_error, left, weight, free, self.rows.buckets)
 
     def _weight(self, places: Indices, held: Floats) -> Floats:
         """Return the inverse variance of each cell if these strings are held so often."""

@@ -28,6 +28,8 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
     rows, marks = Rows.of(mechanism, tally, whole_rows(mechanism)), marks_in(mechanism, labels)
     if not rows.total:
         return Fit.of_nothing(len(labels))
+    if len(labels) < rows.buckets // 2:
+        rows, marks = rows.only(marks)
     found = _together(rows, marks) if len(labels) <= _MOST_AT_ONCE else _selected(rows, marks)
     return Fit.of(
         found.read.frequency,

@@ -1,7 +1,7 @@
 """What the rows of a sketch say of its buckets: the share of people whose string is in each, without bias."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -12,6 +12,7 @@ from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..decoders.projective import hyperplane_sums
+from ..hashing import Buckets
 
 __all__ = ["Rows", "supports", "whole_rows"]
 
@@ -23,12 +24,15 @@ class Rows:
     ``share``, shape (rows, buckets), estimates the share of a row's people whose string is in each bucket; ``reports``,
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
     A row without reports says nothing: its shares are 0 and their variance is infinite.
+
+    ``whole`` are all buckets where these are only some of them (``only``).
     """
 
     share: Floats
     reports: Counts
     p: float
     q: float
+    whole: "Rows | None" = None
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
@@ -40,10 +44,21 @@ class Rows:
         share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (float(mechanism.p) - q)
         return cls(np.where(reports[:, np.newaxis] > 0, share, 0.0), reports, float(mechanism.p), q)
 
+    def only(self, marks: Buckets) -> tuple[Self, Buckets]:
+        """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
+
+        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up.
+        """
+        held, places = zip(*(np.unique(row, return_inverse=True) for row in marks), strict=True)
+        wide = max(map(len, held))
+        kept = np.stack([np.pad(buckets, (0, wide - len(buckets)), mode="edge") for buckets in held])
+        share = np.take_along_axis(self.share, kept.astype(np.intp), axis=1)
+        return replace(self, share=share, whole=self), np.stack(places).astype(marks.dtype)
+
     @property
     def buckets(self) -> int:
         """How many buckets a row has."""
-        return int(self.share.shape[1])
+        return int((self.whole or self).share.shape[1])
 
     @property
     def total(self) -> int:
@@ -67,6 +82,8 @@ class Rows:
         Let r_b be what a report adds to bucket b. Over pairs of reports of one row the mean of Σ_b r_b r'_b is the sum
         of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
         """
+        if self.whole is not None:
+            return self.whole.concentration
         reports, gap = self.reports.astype(np.float64), self.p - self.q
         pairs = float((reports * (reports - 1)).sum())
         if not pairs:

@@ -24,7 +24,7 @@ from ..tables.refusals import Refusal, add_refusals
 from ..tables.schema import FOLD_RUNS, FOLDS
 from .uploads import add_counts
 
-__all__ = ["Folds", "Run", "Sums", "Tallies"]
+__all__ = ["Folds", "Run", "Sums", "Tallies", "read_folded_up_to"]
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
 """The shard of all that is folded. Folds add to it one at a time."""
@@ -181,10 +181,8 @@ class Folds:
 
     def up_to(self) -> datetime | None:
         """Return when the last finished run began: all that stood in segments by then is counted. None without one."""
-        last = sa.select(sa.func.max(FOLD_RUNS.c.begun)).where(FOLD_RUNS.c.finished)
         with self._transaction() as connection:
-            begun: datetime | None = connection.scalar(last)
-        return None if begun is None else begun.replace(tzinfo=UTC)
+            return read_folded_up_to(connection)
 
     @contextmanager
     def _adding(self) -> Iterator[sa.Connection]:
@@ -193,6 +191,12 @@ class Folds:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADDING)))
             yield connection
+
+
+def read_folded_up_to(connection: sa.Connection) -> datetime | None:
+    """Return when the last finished run began, None if none has finished. See ``Folds.up_to``."""
+    begun: datetime | None = connection.scalar(sa.select(sa.func.max(FOLD_RUNS.c.begun)).where(FOLD_RUNS.c.finished))
+    return None if begun is None else begun.replace(tzinfo=UTC)
 
 
 def _require_held(connection: sa.Connection) -> None:

@@ -24,7 +24,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0013"
+HEAD = "0015"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -183,8 +183,14 @@ FOLDS = sa.Table(
     sa.Column("damaged", sa.BigInteger, nullable=False),
 )
 
-# One row, drawn when the table was made. Copies of the database have the same.
-IDENTITY = sa.Table("identity", SCHEMA, sa.Column("identity", sa.LargeBinary(16), primary_key=True))
+# One row: a random name, drawn when the table was made, which copies of the database have, too; and how many days were
+# purged, by which whoever remembers answers notices that reports were taken away.
+IDENTITY = sa.Table(
+    "identity",
+    SCHEMA,
+    sa.Column("identity", sa.LargeBinary(16), primary_key=True),
+    sa.Column("purges", sa.Integer, nullable=False, server_default="0"),
+)
 
 # Of a token there is only its digest: who reads the database cannot report or read with what stands here.
 TOKENS = sa.Table(

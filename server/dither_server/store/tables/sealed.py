@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from dither_shared import Metric
 
 from .schema import SEALED
-from .tallies import Places, chosen
+from .tallies import chosen
 
 __all__ = ["Sealed", "add_sealed", "read_sealed"]
 
@@ -49,11 +49,12 @@ def add_sealed(connection: sa.Connection, version: str, day: date, stratum: int,
 
 
 def read_sealed(
-    connection: sa.Connection, metric: Metric, since: date | None, until: date | None, places: Places
-) -> Sealed | None:
-    """Return what came sealed from ``since`` to ``until``, both included; None if nothing did."""
+    connection: sa.Connection, metric: Metric, since: date | None, until: date | None
+) -> dict[tuple[date, int], Sealed]:
+    """Return what came sealed on each day from ``since`` to ``until`` and of each stratum, by its place."""
+    key = (SEALED.c.day, SEALED.c.stratum)
     parts = (
         (sa.func.min if name == "least_total" else sa.func.sum)(SEALED.c[name]).label(name) for name in Sealed._fields
     )
-    found = connection.execute(sa.select(*parts).where(*chosen(SEALED, metric, since, until, places))).one()
-    return None if found.batches is None else Sealed(*map(int, found))
+    query = sa.select(*key, *parts).where(*chosen(SEALED, metric, since, until)).group_by(*key).order_by(*key)
+    return {(day, place): Sealed(*map(int, sums)) for day, place, *sums in connection.execute(query)}

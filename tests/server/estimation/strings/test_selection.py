@@ -71,3 +71,19 @@ def test_the_threshold_is_that_of_benjamini_and_hochberg() -> None:
     assert abs(threshold(1, 1_000_000) - 5.3267) < 1e-3
     assert abs(threshold(20, 20) - 1.6449) < 1e-3
     assert threshold(0, 5) == np.inf
+
+
+def test_the_buckets_of_the_listed_strings_alone_give_the_same_fit() -> None:
+    rng = np.random.default_rng(6)
+    for strings in (1, 2, 300, 1_500):
+        marks = rng.integers(0, BUCKETS, (2, strings)).astype(np.uint16)
+        marks[:, : strings // 3] = marks[:, :1]  # strings that share all buckets
+        rows = noisy(marks, 1 / np.arange(2.0, min(strings, 40) + 2) ** 2, rng)
+        some, theirs = rows.only(marks)
+        assert some.share.shape[1] <= min(strings, BUCKETS)
+        assert (some.buckets, some.concentration, some.total) == (rows.buckets, rows.concentration, rows.total)
+        whole, part = selected(rows, marks), selected(some, theirs)
+        assert part.found.tolist() == whole.found.tolist()
+        assert part.fit.total_error == whole.fit.total_error
+        for ours, its in zip(part.fit.beside(theirs), whole.fit.beside(marks), strict=True):
+            assert np.allclose(ours, its, rtol=1e-9, atol=1e-12, equal_nan=True)

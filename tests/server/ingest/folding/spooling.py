@@ -97,7 +97,7 @@ def tables(store: Store) -> dict[tuple[str, date, int], Tally]:
     return {
         (metric.name, day, place): tally
         for metric in ALL
-        for day in store.active_days(metric)
+        for day in store.reports_by_day(metric)
         for place in store.reports_by_stratum(metric)
         if (tally := store.tally(metric, day, day, (place,))).total
     }

@@ -158,10 +158,11 @@ def test_days_are_those_of_the_strata_that_are_asked_for(store: Store) -> None:
     days = [TODAY + timedelta(days=number) for number in range(3)]
     for place, day in enumerate(days):
         store.commit([upload(LAYOUT, stratum=place)], day, SHARD)
-    assert store.days(LAYOUT) == (days[0], days[2])
-    assert store.days(LAYOUT, (0, 1)) == (days[0], days[1])
-    assert store.days(LAYOUT, (5,)) is None
-    assert store.active_days(LAYOUT, (0, 2)) == [days[0], days[2]]
+    history = store.history(LAYOUT)
+    assert history.slice(None, None).days == (days[0], days[2])
+    assert history.slice(None, None, (0, 1)).days == (days[0], days[1])
+    assert history.slice(None, None, (5,)).days == (None, None)
+    assert list(store.reports_by_day(LAYOUT, (0, 2))) == [days[0], days[2]]
     assert store.reports_by_day(LAYOUT, (1,)) == {days[1]: 3}
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,10 +24,10 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 
 
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader, days = collector_of(app).reader, collector_of(app).store.active_days(THEME)
+    reader, days = collector_of(app).reader, list(collector_of(app).store.reports_by_day(THEME))
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    read = partial(reader.estimate, THEME, confidence=0.95)
+    read = reader.estimates(THEME, 0.95)
     drawn = finished(courses(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.over.starts == days

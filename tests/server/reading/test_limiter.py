@@ -10,14 +10,16 @@ from flask import Flask
 from dither_server.app import collector_of
 from dither_server.observability.prometheus import Prometheus
 from dither_server.protocol.problems import Problem
-from dither_server.reading.places import Analyses, PeerGoneError, Turns
+from dither_server.reading.limiter import AnalysisLimiter, PeerGoneError, Turns, Work
 from dither_server.store import Store, StoreError
 from server.collecting import problem
 from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, ended, filled, rows
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
+    """A collector for which even one estimate of 300 values is large."""
+    monkeypatch.setattr("dither_server.reading.limiter._SMALL", 100)
     app = filled(tmp_path, analyses=1, analysis_wait=0.01)
     yield app
     collector_of(app).close()
@@ -30,16 +32,14 @@ def test_a_table_by_day_is_made_while_it_is_read(app: Flask, read: list[str]) ->
     pieces = stream.iter_encoded()
     next(pieces)
     assert 0 < len(read) < 8  # a hundred kilobytes are some days
-    before = len(read)
     busy = client.get(ESTIMATE)
     assert problem(busy) == (503, "busy")
     assert int(busy.headers["Retry-After"]) > 0
     stream.close()
     assert len(rows(client, ESTIMATE)) == 300
-    assert len(read) == before + 1
     assert ended(app) == {"busy": 1, "abandoned": 1, "answered": 1}
     assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
-    assert len(read) == before + 1 + DAYS
+    assert len(read) == 1 + DAYS  # the days that the first had made are remembered
 
 
 def test_an_answer_that_nobody_reads_frees_its_place(app: Flask) -> None:
@@ -83,7 +83,7 @@ def test_a_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest
         list(pieces)
     stream.close()
     assert ended(app) == {"failed": 1}
-    assert problem(app.test_client().get(TABLE)) == (503, "unavailable")
+    assert problem(app.test_client().get(f"{TABLE}&confidence=0.9")) == (503, "unavailable")
     assert ended(app) == {"failed": 2}
 
 
@@ -109,9 +109,18 @@ def test_turns_are_taken_in_order() -> None:
     assert turns.acquire(0)
 
 
-def test_only_one_computes_and_a_slow_reader_holds_nobody_up() -> None:
-    analyses = Analyses(2, Prometheus())
-    one, other = analyses.begin(lambda: False), analyses.begin(lambda: False)
+def large(limiter: AnalysisLimiter) -> Work:
+    """A large analysis that has its slot."""
+    work = limiter.begin(lambda: False)
+    with work.step():
+        limiter.demand(10**6)
+    assert work.is_large
+    return work
+
+
+def test_only_one_large_computes_and_a_slow_reader_holds_nobody_up() -> None:
+    limiter = AnalysisLimiter(2, Prometheus())
+    one, other = large(limiter), large(limiter)
     inside: list[int] = []
 
     def steps(name: int) -> Iterator[bytes]:
@@ -130,12 +139,47 @@ def test_only_one_computes_and_a_slow_reader_holds_nobody_up() -> None:
     assert len(list(first)) == 49
 
 
-def test_a_place_is_given_back_once() -> None:
-    analyses = Analyses(1, Prometheus(), patience=0.01)
-    with pytest.raises(PeerGoneError), analyses.begin(lambda: True) as work, work.step():
-        raise AssertionError("a step for nobody")
-    with analyses.begin(lambda: False) as work:
+def test_small_analyses_pass_large_ones_in_whatever_number() -> None:
+    """Four that are large hold every slot, and one of them computes for ever."""
+    limiter = AnalysisLimiter(4, Prometheus(), patience=0.01)
+    greedy = [large(limiter) for _ in range(4)]
+    with greedy[0].step():
+        for _ in range(20):
+            with limiter.begin(lambda: False) as small, small.step():
+                limiter.demand(500)
+                assert not small.is_large
+        with (
+            pytest.raises(Problem, match="as many large analyses"),
+            limiter.begin(lambda: False) as fifth,
+            fifth.step(),
+        ):
+            limiter.demand(10**6)
+        with limiter.begin(lambda: False) as small, small.step():  # the refused one has left its turn
+            limiter.demand(500)
+    for work in greedy:
         work.end()
-        with analyses.begin(lambda: False), pytest.raises(Problem):
-            analyses.begin(lambda: False)
-    analyses.begin(lambda: False).end()
+    large(limiter).end()
+
+
+def test_what_adds_up_to_much_is_large() -> None:
+    limiter = AnalysisLimiter(1, Prometheus())
+    with limiter.begin(lambda: False) as work:
+        for turn in range(100):
+            with work.step():
+                limiter.demand(1_000)
+            assert work.is_large == (turn >= 10)
+    limiter.demand(10**9)  # outside of a step it is nobody's
+
+
+def test_a_slot_is_given_back_once() -> None:
+    limiter = AnalysisLimiter(1, Prometheus(), patience=0.01)
+    with pytest.raises(PeerGoneError), limiter.begin(lambda: True) as work, work.step():
+        raise AssertionError("a step for nobody")
+    work = large(limiter)
+    work.end()
+    work.end()
+    again = large(limiter)
+    with pytest.raises(Problem):
+        large(limiter)
+    again.end(PeerGoneError("gone"))
+    large(limiter).end()

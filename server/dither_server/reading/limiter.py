@@ -1,8 +1,9 @@
-"""Run analyses beside ingest: so many at a time, one of them computing, and none for a peer that is gone.
+"""Limit analyses beside ingest: a few large ones at a time, none that holds up a small one, none for a peer that left.
 
-Reports come first. All threads of a process share Python's interpreter, so an analysis computes in short steps, and
-takes a turn for each: analyses never compete with ingest by more than one thread, and a short one waits for a step of a
-long one, not for its end. An answer that is sent slowly keeps its place among the analyses, and no turn.
+Reports come first. All threads of a process share Python's interpreter, so an analysis computes in short steps and
+takes a turn for each: one large and one small analysis compute at a time, however many are asked for. An analysis is
+small until the answers that it has to compute cost more than ``_SMALL``; then it needs one of a few slots, which it
+keeps until its answer is sent. What is remembered costs nothing.
 """
 
 import threading
@@ -18,7 +19,7 @@ from dither_shared import DitherError, ParameterError
 from ..observability.prometheus import Prometheus
 from ..protocol.problems import Kind, Problem
 
-__all__ = ["PEER_GONE", "Analyses", "PeerGoneError", "Turns", "Work", "tells_gone"]
+__all__ = ["PEER_GONE", "AnalysisLimiter", "PeerGoneError", "Turns", "Work", "tells_gone"]
 
 T = TypeVar("T")
 
@@ -29,7 +30,10 @@ _OF_OTHERS = "waitress.client_disconnected"
 """The same of waitress, which tells where its ``channel_request_lookahead`` is above 0."""
 
 _SOON = 2
-"""Seconds after which to come again when all places are taken."""
+"""Seconds after which to come again when all slots are taken."""
+
+_SMALL = 10_000
+"""The cost up to which an analysis is small: about 0.15 seconds of computing."""
 
 _LONGEST = 120.0
 """Seconds to wait for a turn; a step of another that takes longer has failed."""
@@ -90,59 +94,106 @@ class Turns:
                 self._taken = False
 
 
-class Analyses:
-    """The analyses of one process: ``places`` at a time, and as many that wait ``patience`` seconds for a place."""
+class AnalysisLimiter:
+    """The analyses of one process: ``slots`` large ones, and as many that wait ``patience`` seconds for a slot."""
 
-    def __init__(self, places: int, prometheus: Prometheus, patience: float = 1.0) -> None:
-        self._places = threading.BoundedSemaphore(places)
-        self._lobby = threading.BoundedSemaphore(places)
+    def __init__(self, slots: int, prometheus: Prometheus, patience: float = 1.0) -> None:
+        self.small, self.large = Turns(), Turns()
+        self._slots = threading.BoundedSemaphore(slots)
+        self._lobby = threading.BoundedSemaphore(slots)
         self._patience = patience
         self._prometheus = prometheus
-        self._turns = Turns()
+        self._present = threading.local()
 
     def begin(self, gone: Callable[[], bool]) -> "Work":
-        """Take a place, until ``Work.end``; ``gone`` says whether the peer has hung up.
+        """Begin an analysis, which lasts until ``Work.end``; ``gone`` says whether the peer has hung up."""
+        return Work(self, gone)
 
-        Raises Problem if no place is free in time.
+    def demand(self, cost: int) -> None:
+        """Add a cost (``costs``) to the analysis whose step runs in this thread, before it computes.
+
+        One that becomes large by this waits for a slot. Raises Problem if none is free in time.
         """
-        if not self._places.acquire(blocking=False) and not self._waited():
-            self._prometheus.analysis("busy")
-            raise Problem(Kind.BUSY, "as many analyses run as may; come again soon", _SOON)
-        return Work(self._turns, gone, self._end)
+        work: Work | None = getattr(self._present, "work", None)
+        if work is not None:
+            work.demand(cost)
 
-    def _waited(self) -> bool:
-        """Return whether a place came free; too many who wait would take every thread."""
-        if not self._lobby.acquire(blocking=False):
-            return False
+    def acquire(self) -> None:
+        """Take a slot; raise Problem if none is free in time. Too many that wait would take every thread."""
+        if self._slots.acquire(blocking=False):
+            return
+        if self._lobby.acquire(blocking=False):
+            try:
+                if self._slots.acquire(timeout=self._patience):
+                    return
+            finally:
+                self._lobby.release()
+        raise Problem(Kind.BUSY, "as many large analyses run as may; come again soon", _SOON)
+
+    @contextmanager
+    def running(self, work: "Work") -> Iterator[None]:
+        """Make an analysis the one whose step runs in this thread."""
+        self._present.work = work
         try:
-            return self._places.acquire(timeout=self._patience)
+            yield
         finally:
-            self._lobby.release()
+            self._present.work = None
 
-    def _end(self, outcome: str) -> None:
+    def ended(self, outcome: str, *, was_large: bool) -> None:
+        """Count how an analysis ended, and free its slot if it had one."""
         self._prometheus.analysis(outcome)
-        self._places.release()
+        if was_large:
+            self._slots.release()
 
 
 class Work:
-    """One analysis that has its place."""
+    """One analysis."""
 
-    def __init__(self, turns: Turns, gone: Callable[[], bool], end: Callable[[str], None]) -> None:
-        self._turns = turns
+    def __init__(self, limiter: AnalysisLimiter, gone: Callable[[], bool]) -> None:
+        self._limiter = limiter
         self._gone = gone
-        self._end = end
+        self._cost = 0
+        self._turns: Turns = limiter.small
+        self._has_turn = False
         self._ended = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has a slot."""
+        return self._turns is self._limiter.large
+
+    def demand(self, cost: int) -> None:
+        """Add to the cost, within a step; the step goes on in a turn of the large ones if it becomes large."""
+        self._cost += cost
+        if self._cost <= _SMALL or self.is_large:
+            return
+        self._release_turn()
+        try:
+            self._limiter.acquire()
+            self._turns = self._limiter.large
+        finally:
+            self._take_turn()
 
     @contextmanager
     def step(self) -> Iterator[None]:
         """Compute for a short time, when it is our turn. Raises PeerGoneError if nobody waits for it any more."""
-        if not self._turns.acquire(_LONGEST):
-            raise Problem(Kind.BUSY, "another analysis takes too long; come again soon", _SOON)
+        self._take_turn()
         try:
             if self._gone():
                 raise PeerGoneError("the peer has hung up")
-            yield
+            with self._limiter.running(self):
+                yield
         finally:
+            self._release_turn()
+
+    def _take_turn(self) -> None:
+        self._has_turn = self._turns.acquire(_LONGEST)
+        if not self._has_turn:
+            raise Problem(Kind.BUSY, "another analysis takes too long; come again soon", _SOON)
+
+    def _release_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
             self._turns.release()
 
     def pieces(self, steps: Iterator[bytes]) -> Iterator[bytes]:
@@ -176,16 +227,22 @@ class Work:
             return compute()
 
     def end(self, error: BaseException | None = None) -> None:
-        """Give the place back and count how it went; at the second call do nothing."""
+        """Free the slot and count how it went; at the second call do nothing."""
         if self._ended:
             return
         self._ended = True
-        if isinstance(error, PeerGoneError | GeneratorExit):
-            self._end("abandoned")
-        elif isinstance(error, Problem | ParameterError):
-            self._end("refused")
-        else:
-            self._end("answered" if error is None else "failed")
+        match error:
+            case None:
+                outcome = "answered"
+            case PeerGoneError() | GeneratorExit():
+                outcome = "abandoned"
+            case Problem(kind=Kind.BUSY):
+                outcome = "busy"
+            case Problem() | ParameterError():
+                outcome = "refused"
+            case _:
+                outcome = "failed"
+        self._limiter.ended(outcome, was_large=self.is_large)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,63 @@
+"""Remember answers by what they were computed from, so that none is stale whatever was counted or removed."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ..analysis.columns import Table
+
+__all__ = ["AnswerCache"]
+
+T = TypeVar("T")
+
+_OVERHEAD, _CELL = 2_000, 16
+"""Bytes of a key with what an answer says beside its rows, and of a value in a list."""
+
+
+class AnswerCache:
+    """The answers used last, of at most ``limit`` bytes in all; labels do not count, for the metric holds them.
+
+    A key holds a ``Slice`` for each tally that the answer is computed from. Safe to use from many threads.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._known: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the answers that are remembered now."""
+        return self._bytes
+
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the answer of a key: from memory, or as ``compute`` returns it, which is remembered then."""
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return cast("T", self._known[key][0])
+        found = compute()
+        self._keep(key, found, _OVERHEAD + _size(found))
+        return found
+
+    def _keep(self, key: Hashable, found: object, size: int) -> None:
+        with self._lock:
+            if key not in self._known and size <= self._limit:
+                self._known[key] = (found, size)
+                self._bytes += size
+            while self._bytes > self._limit:
+                _, (_, oldest) = self._known.popitem(last=False)
+                self._bytes -= oldest
+
+
+def _size(found: Any) -> int:
+    """Return about how many bytes an answer takes: a table, what holds one, or an estimate, which says it itself."""
+    table = found if isinstance(found, Table) else getattr(found, "table", None)
+    if not isinstance(table, Table):
+        return int(found.size)
+    columns = [column for listed in table.lists.values() for column in listed.columns.values()]
+    return sum(one.nbytes if isinstance(one, np.ndarray) else _CELL * len(one) for one in columns)

@@ -1,0 +1,125 @@
+"""What was collected of a metric version, day by day, without its counts: read in one transaction, of one moment."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dither_shared import Metric
+
+from .counting.folds import read_folded_up_to
+from .tables.refusals import read_refused
+from .tables.schema import IDENTITY
+from .tables.sealed import Sealed, read_sealed
+from .tables.tallies import Places, read_reports, read_stored_rows
+
+__all__ = ["History", "Slice", "read_history"]
+
+
+class Slice(NamedTuple):
+    """What was collected of a metric version from ``since`` to ``until`` in the strata at ``places``.
+
+    ``reports`` are those of each day with any, ascending. Without ``since`` the slice begins with the first such day,
+    without ``until`` it ends with the last.
+
+    Equal slices have equal tallies: each report adds one to the reports of its day, and only a purge takes any away,
+    which ``purges`` counts. So whatever is computed from a slice and its tally may be remembered by the slice.
+    """
+
+    version: str
+    since: date | None
+    until: date | None
+    places: tuple[int, ...] | None
+    reports: tuple[tuple[date, int], ...]
+    refused: tuple[tuple[str, int], ...]
+    sealed: Sealed | None
+    purges: int
+
+    @property
+    def total(self) -> int:
+        """The number of its reports."""
+        return sum(number for _, number in self.reports)
+
+    @property
+    def days(self) -> tuple[date | None, date | None]:
+        """The first and the last day, as asked for or else with reports."""
+        first, last = (self.reports[0][0], self.reports[-1][0]) if self.reports else (None, None)
+        return self.since or first, self.until or last
+
+
+@dataclass(frozen=True)
+class History:
+    """What was collected of a metric version: reports and sealed ones by day and place of the stratum.
+
+    ``refused`` counts refused batches by day and kind of problem. ``blocks`` and ``chunks`` are the stored rows that
+    make up the tally, and ``folded_up_to`` is when the last finished fold of a spool began.
+    """
+
+    version: str
+    reports: Mapping[tuple[date, int], int]
+    refused: Mapping[tuple[date, str], int]
+    sealed: Mapping[tuple[date, int], Sealed]
+    purges: int
+    blocks: int
+    chunks: int
+    folded_up_to: datetime | None
+
+    def days(self, places: Places = None) -> dict[date, int]:
+        """Return the reports of each day with any in these strata, ascending."""
+        return _by_day(self.reports, None, None, places)
+
+    def strata(self, since: date | None, until: date | None) -> Counter[int]:
+        """Return the reports of each stratum on these days, by its place."""
+        found: Counter[int] = Counter()
+        for (day, place), number in self.reports.items():
+            if _lies_in(day, since, until):
+                found[place] += number
+        return found
+
+    def slice(self, since: date | None, until: date | None, places: Places = None) -> Slice:
+        """Return what was collected on these days, both included, in these strata."""
+        reports = tuple(_by_day(self.reports, since, until, places).items())
+        ours = None if places is None else tuple(places)
+        found = Slice(self.version, since, until, ours, reports, (), None, self.purges)
+        refused: Counter[str] = Counter()
+        for (day, kind), number in self.refused.items():
+            if _lies_in(day, *found.days):
+                refused[kind] += number
+        sealed = None
+        for (day, place), one in self.sealed.items():
+            if _lies_in(day, since, until) and (places is None or place in places):
+                sealed = one.plus(sealed)
+        return found._replace(refused=tuple(sorted(refused.items())), sealed=sealed)
+
+
+def read_history(connection: sa.Connection, metric: Metric, since: date | None, until: date | None) -> History:
+    """Return what was collected of a metric version from ``since`` to ``until``, both included."""
+    refused: Counter[tuple[date, str]] = Counter()
+    for refusal, number in read_refused(connection, metric.name, since, until).items():
+        refused[refusal.day, refusal.kind] += number
+    return History(
+        metric.version,
+        read_reports(connection, metric, since, until),
+        refused,
+        read_sealed(connection, metric, since, until),
+        int(connection.execute(sa.select(IDENTITY.c.purges)).scalar_one()),
+        *read_stored_rows(connection, metric, since, until),
+        read_folded_up_to(connection),
+    )
+
+
+def _by_day(
+    reports: Mapping[tuple[date, int], int], since: date | None, until: date | None, places: Places
+) -> dict[date, int]:
+    days: dict[date, int] = {}
+    for (day, place), number in reports.items():
+        if _lies_in(day, since, until) and (places is None or place in places):
+            days[day] = days.get(day, 0) + number
+    return days
+
+
+def _lies_in(day: date, since: date | None, until: date | None) -> bool:
+    return (since is None or day >= since) and (until is None or day <= until)

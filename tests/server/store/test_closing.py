@@ -1,0 +1,164 @@
+"""Days that are over are closed: stored so that a year is quick to read, without a change of any number."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dither_server.store import Store
+from dither_server.store.counting.uploads import add_counts
+from dither_server.store.removal import Housekeeper
+from dither_server.tally.blocks import to_blocks
+from dither_server.tally.fold import fold
+from dither_server.tally.retention import Retention
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, parse_metrics
+from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
+from server.database import execute, url_of
+
+SHARD, OTHER, FOLDS = b"s" * 16, b"t" * 16, b"f" * 16
+WIDE = parse_metrics(
+    """
+    [metrics.rappor]
+    type = "string"
+    mechanism = "rappor"
+    candidates = ["a", "b"]
+    epsilon = 2.0
+    permanent_epsilon = 4.0
+
+    [metrics.commands]
+    type = "string"
+    epsilon = 2.0
+    discover = {alphabet = "a-c", length = 2}
+    """
+)
+ALL = [THEME, VERSION, *WIDE.values()]
+
+
+def ago(days: int) -> date:
+    return TODAY - timedelta(days=days)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    url = f"sqlite:///{tmp_path}/dither.db" if request.param == "sqlite" else request.getfixturevalue("postgresql_url")
+    with closing(Store(url)) as store:
+        store.register([*METRICS.values(), *WIDE.values(), LAYOUT])
+        yield store
+
+
+def rows(metric: Metric, count: int, seed: int = 0) -> bytes:
+    return rows_of(metric, count, b"%d" % seed, None if metric.question.size else "a")
+
+
+@pytest.mark.parametrize("metric", ALL, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("count", [1, 40, 400])
+def test_closing_changes_no_number(any_store: Store, metric: Metric, count: int) -> None:
+    store = any_store
+    for number, (day, shard) in enumerate([(ago(9), SHARD), (ago(9), OTHER), (ago(8), SHARD), (TODAY, SHARD)]):
+        store.commit([upload(metric, rows(metric, count, number))], day, shard)
+    before = [store.tally(metric, day, day) for day in (ago(9), ago(8), TODAY)]
+    history = store.history(metric)
+    for day in (ago(9), ago(8), ago(9)):  # one of them twice
+        store.close_day(metric, day)
+    assert all(
+        same(store.tally(metric, day, day), one) for day, one in zip((ago(9), ago(8), TODAY), before, strict=True)
+    )
+    assert same(store.tally(metric), before[0] + before[1] + before[2])
+    assert store.history(metric).slice(None, None) == history.slice(None, None)
+    assert store.open_days(metric.version, TODAY) == []
+    assert store.open_days(metric.version, TODAY + timedelta(days=1)) == [TODAY]
+
+
+def test_each_stratum_is_closed_by_itself(any_store: Store) -> None:
+    for stratum, count in ((0, 5), (2, 7)):
+        any_store.commit([upload(LAYOUT, rows_of(LAYOUT, count), stratum=stratum)], ago(9), SHARD)
+    any_store.close_day(LAYOUT, ago(9))
+    assert any_store.reports_by_stratum(LAYOUT) == {0: 5, 2: 7}
+    assert [any_store.tally(LAYOUT, places=(place,)).total for place in (0, 1, 2)] == [5, 0, 7]
+
+
+def test_what_comes_later_for_a_closed_day_is_counted_and_closed_again(any_store: Store) -> None:
+    sent = [rows_of(VERSION, count, b"%d" % count) for count in (30, 7, 300)]
+    any_store.commit([upload(VERSION, sent[0])], ago(9), SHARD)
+    any_store.close_day(VERSION, ago(9))
+    for more in sent[1:]:  # as a fold adds
+        with any_store._transaction(write=True) as connection:  # noqa: SLF001
+            key = {"version": VERSION.version, "day": ago(9), "stratum": 0, "shard": FOLDS}
+            add_counts(connection, key, to_blocks(VERSION.mechanism, fold(VERSION.mechanism, more)))
+        assert any_store.open_days(VERSION.version, TODAY) == [ago(9)]
+        any_store.close_day(VERSION, ago(9))
+    assert same(any_store.tally(VERSION), Tally.fold(VERSION.mechanism, b"".join(sent)))
+    assert any_store.reports_by_day(VERSION) == {ago(9): 337}
+
+
+def test_any_order_of_counting_closing_and_purging_comes_to_the_same_as_plain_sums(any_store: Store) -> None:
+    chance, right = random.Random(5), {ago(day): Tally.zero(VERSION.mechanism) for day in range(3)}
+    for turn in range(60):
+        day = ago(chance.randrange(3))
+        match chance.choice(["count", "count", "close", "purge"]):
+            case "count":
+                sent = rows_of(VERSION, chance.choice([1, 3, 50]), b"%d" % turn)
+                any_store.commit([upload(VERSION, sent)], day, chance.choice([SHARD, OTHER]))
+                right[day] += Tally.fold(VERSION.mechanism, sent)
+            case "close":
+                any_store.close_day(VERSION, day)
+            case _ if chance.random() < 0.2:
+                any_store.purge_day(VERSION.version, day)
+                right[day] = Tally.zero(VERSION.mechanism)
+        assert same(any_store.tally(VERSION, day, day), right[day])
+    assert any_store.reports_by_day(VERSION) == {day: one.total for day, one in sorted(right.items()) if one.total}
+
+
+def test_counts_of_every_width_are_kept(store: Store) -> None:
+    """Blocks take 1 to 64 bits a count; a chunk takes those of its largest."""
+    for number, most in enumerate((1, 3, 15, 255, 65_535, 2**32 - 1, 2**40)):
+        day = ago(20 - number)
+        blocks = to_blocks(VERSION.mechanism, fold(VERSION.mechanism, rows_of(VERSION, 3)))
+        blocks.counts[blocks.counts > 0] = most
+        with store._transaction(write=True) as connection:  # noqa: SLF001
+            add_counts(connection, {"version": VERSION.version, "day": day, "stratum": 0, "shard": SHARD}, blocks)
+        before = store.tally(VERSION, day, day)
+        assert int(before.counts.max()) == most
+        store.close_day(VERSION, day)
+        assert same(store.tally(VERSION, day, day), before)
+
+
+def housekeeper(folder: Path, today: Callable[[], date]) -> Housekeeper:
+    return Housekeeper(Retention(), lambda: Store(f"sqlite:///{folder}/dither.db", create=False), today)
+
+
+def test_a_collector_closes_days_after_a_week(store: Store, tmp_path: Path) -> None:
+    for number in range(12):
+        store.commit([upload(THEME, rows_of(THEME, 3)), upload(VERSION, rows_of(VERSION, 3))], ago(number), SHARD)
+    housekeeper(tmp_path, lambda: TODAY).look()
+    for metric in (THEME, VERSION):
+        assert store.open_days(metric.version, TODAY + timedelta(days=1)) == [
+            ago(number) for number in range(7, -1, -1)
+        ]
+        assert store.tally(metric).total == 36
+
+
+def test_a_version_that_this_program_cannot_read_stays_open_and_holds_up_no_other(store: Store, tmp_path: Path) -> None:
+    for metric in (THEME, VERSION):
+        store.commit([upload(metric, rows_of(metric, 3))], ago(9), SHARD)
+    execute(url_of(tmp_path), "UPDATE metrics SET definition = 'unreadable' WHERE name = 'theme'")
+    housekeeper(tmp_path, lambda: TODAY).look()
+    assert (store.open_days(THEME.version, TODAY), store.open_days(VERSION.version, TODAY)) == ([ago(9)], [])
+
+
+def test_a_year_of_a_large_tally_is_few_rows(store: Store) -> None:
+    store.register([metric := WIDE["commands"]])
+    for number in range(20):
+        store.commit([upload(metric, rows(metric, 200, number))], ago(30 - number), SHARD)
+    history = store.history(metric)
+    for day in store.open_days(metric.version, TODAY):
+        store.close_day(metric, day)
+    closed = store.history(metric)
+    assert (closed.blocks, history.chunks) == (0, 0)
+    assert closed.chunks < history.blocks / 5
+    assert np.array_equal(store.tally(metric).reports.sum(), 20 * 200)
