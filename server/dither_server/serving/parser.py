@@ -1,9 +1,12 @@
-"""Parse bytes into requests, within bounds while they come in.
+"""Parse the bytes of a connection into requests, one at a time, within bounds while they arrive.
 
-The parser is llhttp, the one of Node.js, in its strict mode. Refused besides are a second Host, lengths and codings
-that could be read in two ways, and whatever takes more room than a request may.
+llhttp, the parser of Node.js, judges every request in its strict mode. It cannot be paused, so it is given a whole head
+or a part of one body at a time, and what follows the request stays here unparsed. Refused besides are a line of another
+protocol, a second Host, and lengths and codings that could be read in two ways. A chunked request is the last of its
+connection, because llhttp alone knows where it ends.
 """
 
+import re
 from http import HTTPStatus
 
 import httptools
@@ -11,118 +14,197 @@ import httptools
 from ..ingest.body import is_length
 from .request import Request, path_of
 
-__all__ = ["Parser", "Room"]
+__all__ = ["LARGEST_READ", "Parser"]
 
 _HEAD = 1 << 15
-"""Bytes of a request's line and headers."""
+"""Maximum bytes of a request's line and headers, the empty line included."""
 
-_VERSIONS = frozenset({"1.0", "1.1"})
+_HEADERS = 100
+"""Maximum headers: each takes several times its bytes as objects, and time to parse."""
+
+_READ = 1 << 14
+"""Maximum bytes of a read that may hold the beginning of another request."""
+
+LARGEST_READ = 1 << 18
+"""Maximum bytes of a read that a body fills."""
+
+_START = re.compile(rb"[A-Z-]{1,20}(?: |\Z)")
+_LINE = re.compile(rb"([A-Z-]{1,20}) (\S+) HTTP/(1\.[01])\r\n")
 _HOST, _LENGTH, _CODING, _EXPECT = b"host", b"content-length", b"transfer-encoding", b"expect"
 _ONCE = frozenset({_HOST, _LENGTH, _CODING})
 
 
-class Room:
-    """The bytes of bodies that all connections may hold at a time, and that one request may have."""
-
-    def __init__(self, limit: int, body: int) -> None:
-        self.limit = limit
-        self.body = body
-        self.taken = 0
+class _RefusedError(Exception):
+    """Stops llhttp inside a feed."""
 
 
 class Parser:
-    """The requests of one connection, and at their end perhaps the status with which all that follows is refused."""
+    """The unparsed bytes of one connection, and the request that they begin."""
 
-    def __init__(self, room: Room) -> None:
-        self.found: list[Request | HTTPStatus] = []
-        """What has come in and is not fetched yet."""
-        self.begun = 0
-        """How many requests have begun."""
-        self.is_partial = False
-        """Whether one has begun and not ended."""
+    def __init__(self, body_limit: int) -> None:
         self.is_ended = False
-        """Whether nothing more is read."""
-        self._expects = False
-        self._room = room
+        """Whether whatever else arrives is dropped."""
+        self._body_limit = body_limit
+        self._unparsed = bytearray()
         self._parser = httptools.HttpRequestParser(self)
+        self._begin()
 
-    def feed(self, data: bytes) -> None:
-        """Read on."""
-        if self.is_ended:
-            return
-        before = self.begun
+    def _begin(self) -> None:
+        """Forget the last request, and expect the line of another."""
+        self._method, self._target, self._version = "", b"", ""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body = bytearray()
+        self._searched = self._fed = self._length = 0
+        self._is_head_read = self._is_chunked = self._expects = False
+        self._request: Request | None = None
+        self._status: HTTPStatus | None = None
+
+    @property
+    def held(self) -> int:
+        """The bytes held: unparsed, and of a body that is not whole."""
+        return len(self._unparsed) + len(self._body)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a request has begun that was not returned yet."""
+        return self._is_head_read or bool(self._unparsed)
+
+    @property
+    def refused(self) -> tuple[str, bytes, str | None]:
+        """The method, target and Origin, as far as they are known, of the request that is refused."""
+        origins = [value.strip(b" \t").decode("latin-1") for name, value in self._headers if name.lower() == b"origin"]
+        return self._method, self._target, ", ".join(origins) or None
+
+    @property
+    def wanted(self) -> int:
+        """The bytes to read at most: as many as the body lacks, or few enough to be held beside a request in work."""
+        return max(_READ, min(self._length - len(self._body), LARGEST_READ))
+
+    def receive(self, data: bytes | memoryview) -> None:
+        """Hold bytes that have arrived; drop them after the end."""
+        if not self.is_ended:
+            self._unparsed += data
+
+    def next(self) -> Request | HTTPStatus | None:
+        """Return the next request when it is whole, or the status to refuse it with; None while bytes are missing."""
+        if self.is_ended or not self.is_partial:
+            return None
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self.is_ended = True  # what follows is of another protocol, which nobody speaks here
-        except httptools.HttpParserError:
-            self._refuse(HTTPStatus.BAD_REQUEST)
-        if self.is_partial and before == self.begun:  # what came together with its beginning is not much
-            self._size += len(data)
-            if self._size > self._most:
-                self._refuse(
-                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE if self._in_body else HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-                )
+            if not self._is_head_read:
+                self._read_head()
+            if self._is_head_read and self._request is None:
+                self._read_body()
+        except _RefusedError:
+            self.close()
+            return self._status
+        request = self._request
+        if request is not None:
+            self._begin()
+        return request
 
     def expects(self) -> bool:
-        """Return, once for each request, whether its peer sends the body only when it is told to go on."""
-        expects, self._expects = self.is_partial and self._expects, False
+        """Return, once for each request, whether its peer waits for 100 Continue before it sends the body."""
+        expects, self._expects = self._expects and not self._body, False
         return expects
 
     def close(self) -> None:
-        """Read no more, and let go of what was held."""
+        """Let go of what is held, and drop whatever else arrives."""
         self.is_ended = True
-        if self.is_partial:
-            self._room.taken -= self._length
-            self.is_partial = False
+        self._is_head_read = False
+        self._unparsed, self._body = bytearray(), bytearray()
 
     def _refuse(self, status: HTTPStatus) -> None:
-        if not self.is_ended:
-            self.close()
-            self.found.append(status)
+        self._status = status
+        raise _RefusedError
+
+    def _read_head(self) -> None:
+        """Parse the line and the headers once they are whole. Another protocol is refused by its first bytes."""
+        unparsed = self._unparsed
+        if not self._searched and unparsed[0] in b"\r\n":  # empty lines may stand between requests
+            unparsed = self._unparsed = unparsed.lstrip(b"\r\n")
+            if not unparsed:
+                return
+        if not self._method:
+            self._read_line()
+        end = unparsed.find(b"\r\n\r\n", max(0, self._searched - 3), _HEAD)
+        if end < 0:
+            self._searched = len(unparsed)
+            if self._searched >= _HEAD:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
+        head = unparsed[: end + 4]
+        del unparsed[: end + 4]
+        self._feed(head)
+        if not self._is_head_read:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+
+    def _read_line(self) -> None:
+        """Parse the line once it is whole; until then, refuse what does not begin as one."""
+        is_whole = self._unparsed.find(b"\n", self._searched) >= 0
+        line = (_LINE if is_whole else _START).match(self._unparsed)
+        if line is None:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        elif is_whole:
+            method, self._target, version = line.groups()
+            self._method, self._version = method.decode("ascii"), version.decode("ascii")
+
+    def _read_body(self) -> None:
+        """Parse no more than this request's body of what is there."""
+        unparsed = self._unparsed
+        if not unparsed:
+            return
+        missing = len(unparsed) if self._is_chunked else self._length - len(self._body)
+        part = unparsed[:missing]
+        del unparsed[:missing]
+        self._fed += len(part)
+        self._feed(part)
+        if self._request is None and self._fed > _HEAD + 2 * self._body_limit:  # chunks of a byte, or endless trailers
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
+    def _feed(self, data: bytearray) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # the request is whole, and the last: what follows is of a protocol that nobody speaks here
+        except httptools.HttpParserError:
+            if self._request is None or not self._is_chunked:  # else it is about what follows the last request
+                self._status = self._status or HTTPStatus.BAD_REQUEST
+                raise _RefusedError from None
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
-        self.begun += 1
-        self.is_partial = True
-        self._in_body = self._expects = False
-        self._size = self._length = 0
-        self._most = _HEAD
-        self._target = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._body: list[bytes] = []
-
-    def on_url(self, part: bytes) -> None:
-        """Take a part of the target."""
-        self._target += part
+        """Stop where another request begins: of a head, that is one that llhttp and this module read differently."""
+        if self._request is not None:
+            self._refuse(HTTPStatus.BAD_REQUEST)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what comes after the body is none."""
-        if not self._in_body:
-            self._headers.append((name, value))
+        """Take a header; trailers are dropped."""
+        if self._is_head_read:
+            return
+        if len(self._headers) == _HEADERS:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Judge the head before a body is read."""
-        self._in_body = True
-        self._most = _HEAD + 2 * self._room.body  # chunks may be small, but not all of a byte
-        given: dict[bytes, bytes] = {}
+        self._is_head_read = True
+        fields: dict[bytes, bytes] = {}
         for name, value in self._headers:
             lower = name.lower()
-            if lower in given and lower in _ONCE:
-                return self._refuse(HTTPStatus.BAD_REQUEST)
-            given[lower] = value
-        self._version = self._parser.get_http_version()
-        self._is_chunked = _CODING in given
-        self._expects = given.get(_EXPECT, b"").lower() == b"100-continue"
-        if not self._is_clear(given.get(_LENGTH), given.get(_CODING)):
-            return self._refuse(HTTPStatus.BAD_REQUEST)
-        if int(given.get(_LENGTH, 0)) > self._room.body:
-            return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        return None
+            if lower in fields and lower in _ONCE:
+                self._refuse(HTTPStatus.BAD_REQUEST)
+            fields[lower] = value
+        length, coding = fields.get(_LENGTH), fields.get(_CODING)
+        self._is_chunked = coding is not None
+        if not self._is_clear(length, coding):
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        self._length = int(length or 0)
+        if self._length > self._body_limit:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        self._expects = fields.get(_EXPECT, b"").lower() == b"100-continue" and self._version == "1.1"
 
     def _is_clear(self, length: bytes | None, coding: bytes | None) -> bool:
         """Return whether there is one way to read the request."""
-        if self._version not in _VERSIONS or path_of(self._target) is None:
+        if path_of(self._target) is None:
             return False
         if coding is not None and (length is not None or coding.strip().lower() != b"chunked"):
             return False
@@ -130,37 +212,14 @@ class Parser:
 
     def on_body(self, part: bytes) -> None:
         """Take a part of the body."""
-        if self.is_ended:
-            return
-        self._body.append(part)
-        self._length += len(part)
-        self._room.taken += len(part)
-        if self._length > self._room.body:
+        self._body += part
+        if len(self._body) > self._body_limit:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        elif self._room.taken > self._room.limit:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def on_message_complete(self) -> None:
         """Take the request."""
-        if self.is_ended:
-            return
-        self.is_partial = False
-        self.found.append(
-            Request(
-                self._parser.get_method().decode("ascii"),
-                self._target,
-                self._version,
-                self._headers,
-                b"".join(self._body),
-                self._is_chunked,
-                self._parser.should_keep_alive() and not self._parser.should_upgrade(),
-            )
+        keeps_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade() and not self._is_chunked
+        body, self._body = bytes(self._body), bytearray()
+        self._request = Request(
+            self._method, self._target, self._version, self._headers, body, self._is_chunked, keeps_alive
         )
-
-    @property
-    def refused(self) -> tuple[str, bytes, str | None]:
-        """The method, target and Origin, as far as they are known, of the request that is refused."""
-        if not self.begun:
-            return "", b"", None
-        origins = [value.strip(b" \t").decode("latin-1") for name, value in self._headers if name.lower() == b"origin"]
-        return (self._parser.get_method() or b"").decode("latin-1"), self._target, ", ".join(origins) or None

@@ -17,7 +17,7 @@ __all__ = ["Run"]
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 300.0
-"""Seconds to wait for a piece to be taken: the crowd's own limit comes long before."""
+"""Seconds to wait for a piece to be read: the limit of a connection's wait comes long before."""
 
 Headers = list[tuple[str, str]]
 
@@ -44,7 +44,7 @@ class Run:
         self._is_begun = False
         self._is_chunked = False
         self._keeps_alive = request.keeps_alive
-        environ[PEER_GONE] = lambda: connection.is_lost  # a long answer is for nobody then
+        environ[PEER_GONE] = lambda: connection.is_gone  # then nobody waits for a long answer
 
     def __call__(self, then: Callable[[], object]) -> None:
         """Answer, and have ``then`` called in the loop's thread."""
@@ -59,8 +59,8 @@ class Run:
             self._loop.call_soon_threadsafe(self._end, last, then)
 
     def _end(self, last: bytes | None, then: Callable[[], object]) -> None:
-        if last is None and not self._connection.is_lost:
-            self._connection.abort()  # so that nobody takes a part for the whole
+        if last is None:
+            self._connection.abort()  # so that no peer takes a part for the whole
         self._connection.end(last or b"", keeps_alive=self._keeps_alive and last is not None)
         then()
 

@@ -20,11 +20,10 @@ import pytest
 from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
 from dither_server.reading.places import PEER_GONE
-from dither_server.serving.acceptor import accept
-from dither_server.serving.connection import Connection
-from dither_server.serving.crowd import Crowd
+from dither_server.serving.connection import Connection, read_buffer
 from dither_server.serving.gateway import Gateway
-from dither_server.serving.parser import Room
+from dither_server.serving.limiter import ConnectionLimiter
+from dither_server.serving.server import accept
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
 from torture.slow import slow_clients
@@ -32,9 +31,13 @@ from torture.slow import slow_clients
 HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
+MEMORY = 1 << 20
+
+
 class Waiter:
     def __init__(self) -> None:
         self.ends: list[str] = []
+        self.held = 0
 
     def expire(self) -> None:
         self.ends.append("late")
@@ -46,55 +49,55 @@ class Waiter:
         self.ends.append("cut")
 
 
-def crowd_at(now: list[float], limit: int = 2, for_each: int = 2) -> tuple[Crowd, Prometheus]:
+def limiter_at(now: list[float], limit: int = 2, per_address: int = 2) -> tuple[ConnectionLimiter, Prometheus]:
     prometheus = Prometheus()
-    return Crowd(limit, for_each, 30.0, prometheus, lambda: now[0]), prometheus
+    return ConnectionLimiter(limit, per_address, 30.0, MEMORY, prometheus, lambda: now[0]), prometheus
 
 
 def test_who_has_waited_longest_gives_way_but_not_who_is_served_or_has_just_come() -> None:
     now = [0.0]
-    crowd, prometheus = crowd_at(now)
+    limiter, prometheus = limiter_at(now)
     idle, served, fresh = Waiter(), Waiter(), Waiter()
     for one in (idle, served):
-        crowd.enter()
-        crowd.wait(one)
-    crowd.serve(served)
-    assert not crowd.make_room()
+        limiter.add()
+        limiter.start_waiting(one)
+    limiter.stop_waiting(served)
+    assert not limiter.evict()
     now[0] = 1.0
-    crowd.wait(fresh)
-    assert crowd.make_room()
+    limiter.start_waiting(fresh)
+    assert limiter.evict()
     assert (idle.ends, served.ends, fresh.ends) == (["cut"], [], [])
-    assert not crowd.make_room()
+    assert not limiter.evict()
     assert b'dither_connections_closed_total{reason="gave way"} 1.0' in prometheus.text()
 
 
 def test_waiting_has_an_end_and_begins_anew_with_each_request() -> None:
     now = [0.0]
-    crowd, _ = crowd_at(now)
+    limiter, _ = limiter_at(now)
     slow, busy = Waiter(), Waiter()
     for one in (slow, busy):
-        crowd.wait(one)
+        limiter.start_waiting(one)
     now[0] = 29.0
-    crowd.wait(busy)
-    crowd.expire()
+    limiter.start_waiting(busy)
+    limiter.expire()
     assert slow.ends == []
     now[0] = 30.0
-    crowd.expire()
-    crowd.expire()
+    limiter.expire()
+    limiter.expire()
     assert (slow.ends, busy.ends) == (["late"], [])
 
 
 def test_an_address_has_so_many_connections_and_loopback_any_number() -> None:
-    crowd, prometheus = crowd_at([0.0])
-    assert [crowd.count("192.0.2.7") for _ in range(3)] == ["192.0.2.7", "192.0.2.7", None]
-    assert crowd.count("::ffff:192.0.2.7") is None
-    assert crowd.count("192.0.2.8") == "192.0.2.8"
-    of_one_network = [crowd.count(f"2001:db8::{host}") for host in ("1", "2", "ffff")]
+    limiter, prometheus = limiter_at([0.0])
+    assert [limiter.acquire("192.0.2.7") for _ in range(3)] == ["192.0.2.7", "192.0.2.7", None]
+    assert limiter.acquire("::ffff:192.0.2.7") is None
+    assert limiter.acquire("192.0.2.8") == "192.0.2.8"
+    of_one_network = [limiter.acquire(f"2001:db8::{host}") for host in ("1", "2", "ffff")]
     assert of_one_network == ["2001:db8::/64", "2001:db8::/64", None]
-    assert crowd.count("2001:db8:0:1::1") == "2001:db8:0:1::/64"
-    assert {crowd.count(address) for address in ["127.0.0.1", "::1", "127.8.8.8"] * 5} == {""}
-    crowd.discount("192.0.2.7")
-    assert crowd.count("192.0.2.7") == "192.0.2.7"
+    assert limiter.acquire("2001:db8:0:1::1") == "2001:db8:0:1::/64"
+    assert {limiter.acquire(address) for address in ["127.0.0.1", "::1", "127.8.8.8"] * 5} == {""}
+    limiter.release("192.0.2.7")
+    assert limiter.acquire("192.0.2.7") == "192.0.2.7"
     assert b'dither_connections_closed_total{reason="address"} 3.0' in prometheus.text()
 
 
@@ -104,11 +107,11 @@ GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
 class Served:
     """A WSGI app behind the gateway, in a loop of its own thread."""
 
-    def __init__(self, seconds: float = PATIENCE) -> None:
+    def __init__(self, seconds: float = PATIENCE, memory: int = MEMORY) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
         self.seen: list[Any] = []
-        self.seconds = seconds
+        self.seconds, self.memory = seconds, memory
         self.ahead = 0.0
         self.ready = threading.Event()
         self.gone = threading.Event()
@@ -118,23 +121,29 @@ class Served:
     async def run(self) -> None:
         self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
         self.prometheus = Prometheus()
-        self.crowd = Crowd(100, 100, self.seconds, self.prometheus, lambda: time.monotonic() + self.ahead)
-        proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
+        clock = lambda: time.monotonic() + self.ahead  # noqa: E731
+        self.limiter = ConnectionLimiter(100, 100, self.seconds, self.memory, self.prometheus, clock)
+        proxies, buffer = Proxies(""), read_buffer()
         reception: Any = SimpleNamespace(
             paths=["/v1/reports"], numbers=self.prometheus, refuse=self.seen.append, headers=lambda _: []
         )
-        gateway = Gateway(self.app, reception, 4, self.crowd, proxies)
-        accepting = accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
-        tasks = [asyncio.create_task(accepting), asyncio.create_task(self.crowd.watch())]
+        gateway = Gateway(self.app, reception, 4, self.limiter, proxies)
+        accepting = accept(
+            self.listener,
+            self.limiter,
+            proxies,
+            lambda group: Connection(self.limiter, gateway, buffer, 1 << 16, group),
+        )
+        tasks = [asyncio.create_task(accepting), asyncio.create_task(self.limiter.watch())]
         self.ready.set()
         await self.stop.wait()
         for task in tasks:
             task.cancel()
-        self.crowd.close()
+        self.limiter.close()
         await gateway.drain(5)
-        await self.crowd.end(5)
+        await self.limiter.drain(5)
         gateway.close()
-        self.left = room.taken
+        self.left = self.limiter.held
 
     def __enter__(self) -> "Served":
         self.thread.start()
@@ -190,7 +199,7 @@ class Served:
     def expire(self) -> None:
         """Let as many seconds pass as a connection may wait."""
         self.ahead += self.seconds
-        self.loop.call_soon_threadsafe(self.crowd.expire)
+        self.loop.call_soon_threadsafe(self.limiter.expire)
 
     def ask(self, data: bytes, *, waits: bool = False) -> bytes:
         """What is answered to these bytes; if it ``waits``, then when they have been read and nothing more has come."""
@@ -243,7 +252,7 @@ def test_answers_of_the_app() -> None:
         assert b'dither_unread_requests_total{status="413"} 1.0' in served.prometheus.text()
         told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
         assert told.endswith(b"/a")
-    assert len(served.crowd) == 0
+    assert len(served.limiter) == 0
 
 
 def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:

@@ -8,27 +8,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dither_server.serving.parser import Parser, Room
+from dither_server.serving.parser import Parser
 from dither_server.serving.request import Request, environ_of, path_of
 
 HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def read(data: Iterable[bytes], body: int = 1000, room: int = 10_000) -> list[Request | HTTPStatus]:
-    parser = Parser(Room(room, body))
+def read(data: Iterable[bytes], body: int = 1000) -> list[Request | HTTPStatus]:
+    """The requests of a connection, and the status that ends it, as a connection takes them off its parser."""
+    parser, read = Parser(body), []
     for part in data:
-        parser.feed(part)
-    return parser.found
+        parser.receive(part)
+        while (item := parser.next()) is not None:
+            read.append(item)
+            if isinstance(item, Request) and not item.keeps_alive:
+                parser.close()
+    assert parser.held == 0 or parser.is_partial
+    return read
 
 
 GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
+LONGEST_HEAD = 1 << 15
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n"
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(0, len(GOOD + CHUNKED + GOOD)), max_size=12))
+@given(st.lists(st.integers(0, len(GOOD + GOOD + CHUNKED)), max_size=12))
 def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) -> None:
-    whole = GOOD + CHUNKED + GOOD
+    whole = GOOD + GOOD + CHUNKED
     places = [0, *sorted(cuts), len(whole)]
     found = read(whole[start:end] for start, end in pairwise(places))
     assert found == read([whole])
@@ -57,6 +64,22 @@ def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) ->
         b"GET ftp://x/ HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\n\n",
+        b"GET / HTTP/1.1\r\nHost: a\n\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n\nGET /b HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: a\r\nY\r: b\r\n\r\n",
+        b"GET /a b HTTP/1.1\r\n\r\n",
+        b"GET  / HTTP/1.1\r\n\r\n",
+        b" GET / HTTP/1.1\r\n\r\n",
+        b"OPTIONS * RTSP/1.0\r\n\r\n",
+        b"GET / RTSP/1.0\r\n\r\n",
+        b"SOURCE / ICE/1.0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 5, 5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\n12345\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
     ],
 )
 def test_what_could_be_read_in_two_ways_is_not_read(wrong: bytes) -> None:
@@ -65,7 +88,7 @@ def test_what_could_be_read_in_two_ways_is_not_read(wrong: bytes) -> None:
     assert read(bytes([byte]) for byte in wrong + GOOD) == found
 
 
-def test_what_a_request_may_take_is_bounded_while_it_comes() -> None:
+def test_what_a_request_may_take_is_bounded_while_it_arrives() -> None:
     def drip(part: bytes) -> Iterator[bytes]:
         yield HEAD
         yield from (part for _ in range(100_000))
@@ -76,18 +99,68 @@ def test_what_a_request_may_take_is_bounded_while_it_comes() -> None:
     assert read(chunks) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
     trailers = [HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", *[b"X: " + b"a" * 500] * 1000]
     assert read(trailers) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
-    parts = [HEAD + b"Content-Length: 900\r\n\r\n", b"x" * 600]
-    assert read(parts, room=500) == [HTTPStatus.SERVICE_UNAVAILABLE]
 
 
-def test_bodies_that_are_let_go_leave_their_room() -> None:
-    room = Room(10_000, 1000)
+@pytest.mark.parametrize("step", [1, 1000, 1 << 20])
+def test_the_limit_of_a_head_does_not_depend_on_reads(step: int) -> None:
+    def in_steps(data: bytes) -> Iterator[bytes]:
+        return (data[start : start + step] for start in range(0, len(data), step))
+
+    longest = b"GET / HTTP/1.1\r\nX: " + b"a" * (LONGEST_HEAD - 23) + b"\r\n\r\n"
+    assert len(longest) == LONGEST_HEAD
+    assert [type(item) for item in read(in_steps(longest + GOOD))] == [Request, Request]
+    longer = longest.replace(b"X: a", b"X: aa")
+    assert read(in_steps(longer + GOOD)) == [HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE]
+    headers = b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: \r\n" % number for number in range(100))
+    assert [type(item) for item in read(in_steps(headers + b"\r\n"))] == [Request]
+    assert read(in_steps(headers + b"Y: \r\n\r\n" + GOOD)) == [HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE]
+
+
+def test_bytes_held_return_to_none() -> None:
     for end in (b"", b"\0" * 2000):
-        parser = Parser(room)
-        parser.feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        parser.feed(b"5\r\n12345\r\n" + end)
+        parser = Parser(1000)
+        parser.receive(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n")
+        assert parser.next() is None
+        assert parser.held == 5
+        parser.receive(end)
+        parser.next()
         parser.close()
-        assert room.taken == 0
+        assert parser.held == 0
+    parser.receive(GOOD)
+    assert parser.held == 0
+
+
+def test_one_request_is_taken_at_a_time_and_what_follows_stays_unparsed() -> None:
+    parser = Parser(1000)
+    parser.receive(GOOD + b"\0 garbage")
+    assert isinstance(parser.next(), Request)
+    assert parser.held == len(b"\0 garbage")
+    assert parser.next() is HTTPStatus.BAD_REQUEST
+    assert parser.held == 0
+
+
+@pytest.mark.parametrize("after", [GOOD, b"\0 garbage", b"GET / HTTP/1.1\r\n\r\n" * 100, b""])
+def test_a_chunked_request_is_the_last(after: bytes) -> None:
+    for version in (b"1.0", b"1.1"):
+        whole = CHUNKED.replace(b"HTTP/1.1", b"HTTP/" + version)
+        for parts in ([whole + after], [bytes([byte]) for byte in whole + after]):
+            (request,) = read(parts)
+            assert isinstance(request, Request)
+            assert (request.body, request.keeps_alive) == (b"12345", False)
+
+
+def test_a_read_takes_what_the_body_lacks_and_little_beside_it() -> None:
+    parser = Parser(1 << 20)
+    assert parser.wanted == 1 << 14
+    parser.receive(HEAD + b"Content-Length: 300000\r\n\r\n")
+    assert parser.next() is None
+    assert parser.wanted == 1 << 18
+    parser.receive(b"x" * 200_000)
+    assert parser.next() is None
+    assert parser.wanted == 100_000
+    parser.receive(b"x" * 99_999)
+    assert parser.next() is None
+    assert parser.wanted == 1 << 14
 
 
 @pytest.mark.parametrize(
@@ -124,12 +197,17 @@ def test_of_what_is_refused_the_origin_is_known_as_far_as_it_was_read() -> None:
         (b"Origin:\r\n", None),
         (b"X-Origin: https://a\r\n", None),
     ):
-        parser = Parser(Room(10_000, 10))
-        parser.feed(GOOD + HEAD + head + b"Content-Length: 11\r\n\r\n")
+        parser = Parser(10)
+        parser.receive(GOOD + HEAD + head + b"Content-Length: 11\r\n\r\n")
+        assert isinstance(parser.next(), Request)
+        assert parser.next() is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         assert parser.refused == ("POST", b"/v1/reports", origin)
-    parser = Parser(Room(10_000, 10))
+    parser = Parser(10)
     assert parser.refused == ("", b"", None)
-    parser.feed(HEAD + b"Origin: https://a\r\nContent-Length: 5\r\n\r\n12345" + HEAD + b"Content-Length: 11\r\n\r\n")
+    first = HEAD + b"Origin: https://a\r\nContent-Length: 5\r\n\r\n12345"
+    parser.receive(first + HEAD + b"Content-Length: 11\r\n\r\n")
+    assert isinstance(parser.next(), Request)
+    assert parser.next() is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert parser.refused == ("POST", b"/v1/reports", None)  # that was another request's
 
 
