@@ -139,7 +139,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Cut the connection."""
+        """Cut the connection, and let go of what is held at once: many may give way in one iteration of the loop."""
+        self._parser.close()
         self._transport.abort()
 
     def expire(self) -> None:
@@ -164,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._limiter.hold(self, self._parser.held + body + self._unsent):
             return
         if self._unsent:
-            self._transport.abort()
+            self.abort()
         elif self._served is None and self._parser.is_partial:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
