@@ -76,15 +76,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes that were read, and begin a request if they complete it."""
-        parser = self._parser
-        is_new = not parser.is_partial
-        parser.receive(self._buffer[:nbytes])
+        is_new = not self._parser.is_partial
+        self._parser.receive(self._buffer[:nbytes])
         if self._served is not None or not self._flows.is_set():
             self._transport.pause_reading()
             self._account()
             return
         self._proceed()
-        if is_new and parser.is_partial and self._served is None:
+        if is_new and self._served is None and self._parser.is_partial:
             self._limiter.start_waiting(self)
 
     def eof_received(self) -> bool:
@@ -162,7 +161,8 @@ class Connection(asyncio.BufferedProtocol):
     def _account(self) -> None:
         """Count what is held; give way if the others do not, with an answer if the peer is still to get one."""
         body = 0 if self._served is None else len(self._served.body)
-        if self._limiter.hold(self, self._parser.held + body + self._unsent):
+        held = self._parser.held + body + self._unsent
+        if held == self.held or self._limiter.hold(self, held):
             return
         if self._unsent:
             self.abort()

@@ -29,7 +29,7 @@ LARGEST_READ = 1 << 18
 """Maximum bytes of a read that a body fills."""
 
 _START = re.compile(rb"[A-Z-]{1,20}(?: |\Z)")
-_LINE = re.compile(rb"([A-Z-]{1,20}) (\S+) HTTP/(1\.[01])\r\n")
+_VERSIONS = {b"HTTP/1.1": "1.1", b"HTTP/1.0": "1.0"}
 _HOST, _LENGTH, _CODING, _EXPECT = b"host", b"content-length", b"transfer-encoding", b"expect"
 _ONCE = frozenset({_HOST, _LENGTH, _CODING})
 
@@ -45,7 +45,7 @@ class Parser:
         self.is_ended = False
         """Whether whatever else arrives is dropped."""
         self._body_limit = body_limit
-        self._unparsed = bytearray()
+        self._unparsed = b""
         self._parser = httptools.HttpRequestParser(self)
         self._begin()
 
@@ -53,7 +53,7 @@ class Parser:
         """Forget the last request, and expect the line of another."""
         self._method, self._target, self._version = "", b"", ""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._body = bytearray()
+        self._body: bytes | bytearray = b""
         self._searched = self._fed = self._length = 0
         self._is_head_read = self._is_chunked = self._expects = False
         self._request: Request | None = None
@@ -67,7 +67,7 @@ class Parser:
     @property
     def is_partial(self) -> bool:
         """Whether a request has begun that was not returned yet."""
-        return self._is_head_read or bool(self._unparsed)
+        return self._is_head_read or self._unparsed != b""
 
     @property
     def refused(self) -> tuple[str, bytes, str | None]:
@@ -78,21 +78,23 @@ class Parser:
     @property
     def wanted(self) -> int:
         """The bytes to read at most: as many as the body lacks, or few enough to be held beside a request in work."""
+        if self._length <= _READ:
+            return _READ
         return max(_READ, min(self._length - len(self._body), LARGEST_READ))
 
     def receive(self, data: bytes | memoryview) -> None:
         """Hold bytes that have arrived; drop them after the end."""
         if not self.is_ended:
-            self._unparsed += data
+            self._unparsed = self._unparsed + data if self._unparsed else bytes(data)
 
     def next(self) -> Request | HTTPStatus | None:
         """Return the next request when it is whole, or the status to refuse it with; None while bytes are missing."""
-        if self.is_ended or not self.is_partial:
+        if not self._unparsed:
             return None
         try:
             if not self._is_head_read:
                 self._read_head()
-            if self._is_head_read and self._request is None:
+            if self._unparsed and self._is_head_read and self._request is None:
                 self._read_body()
         except _RefusedError:
             self.close()
@@ -111,7 +113,7 @@ class Parser:
         """Let go of what is held, and drop whatever else arrives."""
         self.is_ended = True
         self._is_head_read = False
-        self._unparsed, self._body = bytearray(), bytearray()
+        self._unparsed = self._body = b""
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._status = status
@@ -132,36 +134,34 @@ class Parser:
             if self._searched >= _HEAD:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
-        head = unparsed[: end + 4]
-        del unparsed[: end + 4]
-        self._feed(head)
+        self._unparsed = unparsed[end + 4 :]
+        self._feed(unparsed[: end + 4])
         if not self._is_head_read:
             self._refuse(HTTPStatus.BAD_REQUEST)
 
     def _read_line(self) -> None:
-        """Parse the line once it is whole; until then, refuse what does not begin as one."""
-        is_whole = self._unparsed.find(b"\n", self._searched) >= 0
-        line = (_LINE if is_whole else _START).match(self._unparsed)
-        if line is None:
+        """Read the line once it is whole; until then, refuse what does not begin as one."""
+        end = self._unparsed.find(b"\n", self._searched)
+        if end < 0:
+            if not _START.match(self._unparsed):
+                self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        method, _, rest = self._unparsed[: end - 1].partition(b" ")
+        target, _, protocol = rest.partition(b" ")
+        if protocol not in _VERSIONS:  # llhttp would take RTSP and ICE; it judges the rest of the line
             self._refuse(HTTPStatus.BAD_REQUEST)
-        elif is_whole:
-            method, self._target, version = line.groups()
-            self._method, self._version = method.decode("ascii"), version.decode("ascii")
+        self._method, self._target, self._version = method.decode("latin-1"), target, _VERSIONS[protocol]
 
     def _read_body(self) -> None:
         """Parse no more than this request's body of what is there."""
-        unparsed = self._unparsed
-        if not unparsed:
-            return
-        missing = len(unparsed) if self._is_chunked else self._length - len(self._body)
-        part = unparsed[:missing]
-        del unparsed[:missing]
+        missing = len(self._unparsed) if self._is_chunked else self._length - len(self._body)
+        part, self._unparsed = self._unparsed[:missing], self._unparsed[missing:]
         self._fed += len(part)
         self._feed(part)
         if self._request is None and self._fed > _HEAD + 2 * self._body_limit:  # chunks of a byte, or endless trailers
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
-    def _feed(self, data: bytearray) -> None:
+    def _feed(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -212,14 +212,17 @@ class Parser:
 
     def on_body(self, part: bytes) -> None:
         """Take a part of the body."""
-        self._body += part
+        if not self._body:
+            self._body = part if len(part) == self._length else bytearray(part)
+        else:
+            self._body += part
         if len(self._body) > self._body_limit:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
     def on_message_complete(self) -> None:
         """Take the request."""
         keeps_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade() and not self._is_chunked
-        body, self._body = bytes(self._body), bytearray()
+        body, self._body = bytes(self._body), b""
         self._request = Request(
             self._method, self._target, self._version, self._headers, body, self._is_chunked, keeps_alive
         )
