@@ -9,19 +9,21 @@ import multiprocessing
 import selectors
 import socket
 import struct
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import relay.relaying
 import server.collecting
 from dither_shared.sealed import SealedReport
 from relay.fake_collector import collecting
+
+if TYPE_CHECKING:
+    import subprocess
 
 JSON = {"Content-Type": "application/json"}
 PATIENCE = 25.0
@@ -234,3 +236,41 @@ def memory(pid: int, kind: str) -> float:
     """Return a process's memory of a kind, such as VmRSS, in MiB."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:")) / 1024
+
+
+_SMUGGLED = b"GET /smuggled HTTP/1.1\r\n\r\n"
+
+_FRAMES: Mapping[str, tuple[bytes, bytes]] = {
+    "HTTP/1.0 with chunks": (
+        b"POST /nowhere HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + _SMUGGLED,
+        b"404",
+    ),
+    "chunks": (b"POST /nowhere HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + _SMUGGLED, b"404"),
+    "a head of 33 KiB": (b"GET / HTTP/1.1\r\nX: " + b"a" * 33_792 + b"\r\n\r\n" + _SMUGGLED, b"431"),
+    "101 headers": (b"GET / HTTP/1.1\r\n" + b"X: \r\n" * 101 + b"\r\n" + _SMUGGLED, b"431"),
+    "RTSP": (b"OPTIONS * RTSP/1.0\r\n\r\n" + _SMUGGLED, b"400"),
+    "ICE": (b"SOURCE / ICE/1.0\r\n\r\n" + _SMUGGLED, b"400"),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"400"),
+    "both lengths": (
+        b"POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + _SMUGGLED,
+        b"400",
+    ),
+    "a length twice": (b"POST / HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n" + _SMUGGLED, b"400"),
+    "LF alone": (b"GET / HTTP/1.1\nHost: x\n\n" + _SMUGGLED, b"400"),
+    "a folded header": (b"GET / HTTP/1.1\r\nX: a\r\n b\r\n\r\n" + _SMUGGLED, b"400"),
+}
+
+
+def misread(target: Target) -> list[str]:
+    """Return which frames get another answer than the one they must have, or any answer beside it."""
+    wrong = []
+    for name, (data, status) in _FRAMES.items():
+        with socket.create_connection(target.address, 5) as peer:
+            answers = b""
+            with suppress(OSError):
+                peer.sendall(data)
+                while part := peer.recv(1 << 16):
+                    answers += part
+        if answers.count(b"HTTP/1.1 ") != 1 or not answers.startswith(b"HTTP/1.1 " + status):
+            wrong.append(name)
+    return wrong
