@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -45,7 +46,8 @@ class Target(NamedTuple):
         return b"POST %b HTTP/1.1\r\n\r\n" % self.path.encode()
 
 
-class Peers(NamedTuple):
+@dataclass(frozen=True)
+class Peers:
     """Equal hostile connections: what each sends first, what it repeats, and whether it reads the answers.
 
     One that ``resets`` sends that many bytes, and then cuts its connection and opens another.
@@ -188,7 +190,8 @@ def waits(target: Target, attackers: int, reports: int = 200, seconds: float = 2
     """Return, sorted, the seconds of honest reports beside connections that pipeline refused requests."""
     peers = Peers(attackers, then=target.refused * 2000, reads=True)
     with attacking(target, peers):
-        stop, measured = time.monotonic() + seconds, []
+        measured: list[float] = []
+        stop = time.monotonic() + seconds
         while len(measured) < reports and time.monotonic() < stop:
             measured.append(report_seconds(target))
     return sorted(measured)

@@ -76,9 +76,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes that were read, and begin a request if they complete it."""
+        is_busy = self._served is not None or not self._flows.is_set()
         is_new = not self._parser.is_partial
         self._parser.receive(self._buffer[:nbytes])
-        if self._served is not None or not self._flows.is_set():
+        if is_busy:
             self._transport.pause_reading()
             self._account()
             return

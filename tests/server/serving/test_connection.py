@@ -388,7 +388,7 @@ def test_a_connection_gets_one_answer_per_iteration_of_the_loop_though_each_is_r
         peers = [desk.connect() for _ in range(2)]
         for connection, _ in peers:
             bring(connection, GOOD * 50)
-        counts = []
+        counts: list[int] = []
         while sum(counts) < 100:
             before = sum(wire.sent.count(b"|") for _, wire in peers)
             await asyncio.sleep(0)
@@ -483,9 +483,9 @@ def test_a_connection_holds_one_read_beside_a_request_in_work() -> None:
     desk = Desk()
     connection, wire = desk.connect()
     bring(connection, GOOD)
-    assert wire.is_reading  # to notice that the peer hangs up
+    reading = [wire.is_reading]  # to notice that the peer hangs up
     bring(connection, b"x" * len(connection.get_buffer(-1)))
-    assert not wire.is_reading
+    assert [*reading, wire.is_reading] == [True, False]
     assert desk.limiter.held == 5 + (1 << 14)
 
 

@@ -1,8 +1,12 @@
 """What is read of a connection: requests, in whatever parts they come, and nothing that could be two."""
 
+import random
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,15 +20,16 @@ HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: applicati
 
 def read(data: Iterable[bytes], body: int = 1000) -> list[Request | HTTPStatus]:
     """The requests of a connection, and the status that ends it, as a connection takes them off its parser."""
-    parser, read = Parser(body), []
+    parser = Parser(body)
+    items: list[Request | HTTPStatus] = []
     for part in data:
         parser.receive(part)
         while (item := parser.next()) is not None:
-            read.append(item)
+            items.append(item)
             if isinstance(item, Request) and not item.keeps_alive:
                 parser.close()
     assert parser.held == 0 or parser.is_partial
-    return read
+    return items
 
 
 GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
@@ -216,3 +221,54 @@ def test_only_spaces_and_tabs_stand_around_a_value() -> None:
     assert isinstance(one, Request)
     environ = environ_of(one, "", ("", 0))
     assert (environ["HTTP_ORIGIN"], environ["HTTP_HOST"], environ["HTTP_X"]) == ("https://a", "b\xa0", "\x85c")
+
+
+def by_the_standard_library(data: bytes) -> list[tuple[str, str, list[tuple[str, str]], bytes]]:
+    """The requests that http.server reads of these bytes: method, target, headers and body."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            self.rfile, self.wfile = BytesIO(data), BytesIO()
+
+        def finish(self) -> None:
+            pass
+
+        def _take(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            requests.append((self.command, self.path, self.headers.items(), body))
+
+        do_GET = do_POST = do_DELETE = _take  # noqa: N815  # names of the standard library
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            raise AssertionError(format % args)
+
+    Handler(Any, ("", 0), Any)  # type: ignore[arg-type]  # it reads and writes what setup gives it
+    return requests
+
+
+def random_request(chance: random.Random) -> bytes:
+    body = chance.randbytes(chance.choice([0, 1, 5, 300, 20_000]))
+    fields = [b"X-%d: %b" % (n, b"v" * chance.randrange(0, 40)) for n in range(chance.randrange(6))]
+    if body or chance.random() < 0.5:
+        fields.insert(chance.randrange(len(fields) + 1), b"Content-Length: %d" % len(body))
+    line = b"%b /%d?a=b HTTP/1.1" % (chance.choice([b"GET", b"POST", b"DELETE"]), chance.randrange(10**6))
+    return b"\r\n".join([line, *fields, b"", b""]) + body
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pipelines_are_framed_as_the_standard_library_frames_them(seed: int) -> None:
+    """Random requests, cut into reads at random."""
+    chance = random.Random(seed)
+    data = b"".join(random_request(chance) for _ in range(20))
+    cuts = sorted(chance.randrange(len(data)) for _ in range(chance.choice([0, 3, 50, 1000])))
+    parts = [data[start:end] for start, end in pairwise([0, *cuts, len(data)])]
+    framed = []
+    for request in read(parts, body=1 << 20):
+        assert isinstance(request, Request)
+        headers = [(name.decode(), value.decode()) for name, value in request.headers]
+        framed.append((request.method, request.target.decode(), headers, request.body))
+    assert framed == by_the_standard_library(data)
+    assert len(framed) == 20
