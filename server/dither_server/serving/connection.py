@@ -51,6 +51,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parser = Parser(body_limit)
         self._served: Request | None = None
         self._unsent = 0
+        self._is_paused = False
         self._flows = asyncio.Event()
         self._flows.set()
 
@@ -76,15 +77,15 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes that were read, and begin a request if they complete it."""
-        is_busy = self._served is not None or not self._flows.is_set()
-        is_new = not self._parser.is_partial
-        self._parser.receive(self._buffer[:nbytes])
+        parser = self._parser
+        is_busy, is_new = self._served is not None or not self._flows.is_set(), not parser.is_partial
+        parser.receive(self._buffer[:nbytes])
         if is_busy:
-            self._transport.pause_reading()
+            self._pause()
             self._account()
             return
         self._proceed()
-        if is_new and self._served is None and self._parser.is_partial:
+        if is_new and self._served is None and parser.is_partial:
             self._limiter.start_waiting(self)
 
     def eof_received(self) -> bool:
@@ -96,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         """Wait for the peer to read what is sent, and read nothing from it until then."""
         self._flows.clear()
         self._limiter.start_waiting(self)
-        self._transport.pause_reading()
+        self._pause()
 
     def resume_writing(self) -> None:
         """Go on after the peer has read what was sent."""
@@ -184,6 +185,10 @@ class Connection(asyncio.BufferedProtocol):
             self._served = found
             self._limiter.stop_waiting(self)
             self._account()
+            if self._parser.is_partial:
+                self._pause()
+            else:
+                self._read_on()
             self._handler.handle(found, self)
         elif found is not None:
             self._refuse(found)
@@ -193,13 +198,16 @@ class Connection(asyncio.BufferedProtocol):
             if self._parser.expects():
                 self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._account()
-        if self._served is not None and self._parser.is_partial:
-            self._transport.pause_reading()
-        else:
             self._read_on()
 
+    def _pause(self) -> None:
+        self._is_paused = True
+        self._transport.pause_reading()
+
     def _read_on(self) -> None:
-        if self._flows.is_set() and not self.is_gone:
+        """Read again, unless the peer has answers to read first or has ended its side."""
+        if self._is_paused and self._flows.is_set() and not self.is_gone:
+            self._is_paused = False
             self._transport.resume_reading()
 
     def _refuse(self, status: HTTPStatus) -> None:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 import httptools
 
-from ..ingest.body import is_length
+from ..ingest.body import LONGEST_LENGTH
 from .request import Request, path_of
 
 __all__ = ["LARGEST_READ", "Parser"]
@@ -28,10 +28,12 @@ _READ = 1 << 14
 LARGEST_READ = 1 << 18
 """Maximum bytes of a read that a body fills."""
 
+_SPACE = b" "[0]
 _START = re.compile(rb"[A-Z-]{1,20}(?: |\Z)")
 _VERSIONS = {b"HTTP/1.1": "1.1", b"HTTP/1.0": "1.0"}
 _HOST, _LENGTH, _CODING, _EXPECT = b"host", b"content-length", b"transfer-encoding", b"expect"
-_ONCE = frozenset({_HOST, _LENGTH, _CODING})
+_JUDGED = frozenset({_HOST, _LENGTH, _CODING, _EXPECT})
+"""Headers that may be given once."""
 
 
 class _RefusedError(Exception):
@@ -122,13 +124,13 @@ class Parser:
     def _read_head(self) -> None:
         """Parse the line and the headers once they are whole. Another protocol is refused by its first bytes."""
         unparsed = self._unparsed
-        if not self._searched and unparsed[0] in b"\r\n":  # empty lines may stand between requests
+        if unparsed[0] < _SPACE and not self._searched:  # empty lines may stand between requests
             unparsed = self._unparsed = unparsed.lstrip(b"\r\n")
             if not unparsed:
                 return
         if not self._method:
             self._read_line()
-        end = unparsed.find(b"\r\n\r\n", max(0, self._searched - 3), _HEAD)
+        end = unparsed.find(b"\r\n\r\n", self._searched - 3 if self._searched > 3 else 0, _HEAD)
         if end < 0:
             self._searched = len(unparsed)
             if self._searched >= _HEAD:
@@ -189,26 +191,26 @@ class Parser:
         self._is_head_read = True
         fields: dict[bytes, bytes] = {}
         for name, value in self._headers:
-            lower = name.lower()
-            if lower in fields and lower in _ONCE:
+            key = name.lower()
+            if key not in _JUDGED:
+                continue
+            if key in fields:
                 self._refuse(HTTPStatus.BAD_REQUEST)
-            fields[lower] = value
+            fields[key] = value
         length, coding = fields.get(_LENGTH), fields.get(_CODING)
         self._is_chunked = coding is not None
-        if not self._is_clear(length, coding):
+        if not self._target.startswith(b"/") and path_of(self._target) is None:
             self._refuse(HTTPStatus.BAD_REQUEST)
-        self._length = int(length or 0)
-        if self._length > self._body_limit:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        self._expects = fields.get(_EXPECT, b"").lower() == b"100-continue" and self._version == "1.1"
-
-    def _is_clear(self, length: bytes | None, coding: bytes | None) -> bool:
-        """Return whether there is one way to read the request."""
-        if path_of(self._target) is None:
-            return False
         if coding is not None and (length is not None or coding.strip().lower() != b"chunked"):
-            return False
-        return length is None or is_length(length.decode("latin-1"))
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        if length is not None:
+            if not length.isdigit() or len(length) > LONGEST_LENGTH:
+                self._refuse(HTTPStatus.BAD_REQUEST)
+            self._length = int(length)
+            if self._length > self._body_limit:
+                self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        if _EXPECT in fields:
+            self._expects = fields[_EXPECT].lower() == b"100-continue" and self._version == "1.1"
 
     def on_body(self, part: bytes) -> None:
         """Take a part of the body."""
