@@ -211,6 +211,7 @@ def hoards(target: Target, connections: int) -> Mapping[str, Peers]:
     """Return attacks on a server's memory, by name."""
     head = b"POST %b HTTP/1.1\r\nContent-Type: application/json\r\n" % target.path.encode()
     fields = b"".join(b"a%d:\r\n" % number for number in range(20_000))
+    large = b"".join(b"b%d: %b\r\n" % (number, b"x" * 310) for number in range(95))
     limit = 1 << 20 if target.path == "/v1/reports" else 1 << 16
     page = b"GET /openapi.json HTTP/1.1\r\n\r\n" if target.path == "/v1/reports" else b"GET /nowhere HTTP/1.1\r\n\r\n"
     return {
@@ -218,6 +219,8 @@ def hoards(target: Target, connections: int) -> Mapping[str, Peers]:
         "partial heads": Peers(connections, head + fields[: (1 << 15) - 200]),
         "partial bodies": Peers(connections, head + b"Content-Length: %d\r\n\r\n" % limit + b"x" * (limit - 1)),
         "partial chunks": Peers(connections, head + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100_000),
+        "large heads": Peers(connections, head + large + b"Content-Length: 9\r\n\r\n"),
+        "requests in work": Peers(connections, then=(page[:-2] + large + b"\r\n") * 20),
         "unread answers": Peers(connections, then=page * 1000),
     }
 

@@ -124,6 +124,7 @@ class Connection(asyncio.BufferedProtocol):
     def end(self, data: bytes, *, keeps_alive: bool) -> None:
         """Send the last part of an answer, and go on to the next request or close."""
         self._served = None
+        self._parser.begin()
         self._write(data)
         if self._transport.is_closing():
             return
@@ -162,13 +163,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _account(self) -> None:
         """Count what is held; give way if the others do not, with an answer if the peer is still to get one."""
-        body = 0 if self._served is None else len(self._served.body)
-        held = self._parser.held + body + self._unsent
+        held = self._parser.held + self._unsent
         if held == self.held or self._limiter.hold(self, held):
             return
         if self._unsent:
             self.abort()
-        elif self._served is None and self._parser.is_partial:
+        elif self._served is None and not self._parser.is_ended:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _continue(self) -> None:
@@ -182,9 +182,11 @@ class Connection(asyncio.BufferedProtocol):
         """Begin the next request if it is whole; refuse it if it never can be; otherwise read on."""
         found = self._parser.next()
         if isinstance(found, Request):
+            self._account()
+            if self._parser.is_ended:  # it was refused: there is no room for it
+                return
             self._served = found
             self._limiter.stop_waiting(self)
-            self._account()
             if self._parser.is_partial:
                 self._pause()
             else:

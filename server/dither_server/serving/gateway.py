@@ -34,6 +34,9 @@ _SMALL = 1 << 16
 _SOON = 1
 """Seconds after which an address with too many requests in work may send another."""
 
+_SLICE = 0.002
+"""Seconds after which the answers that are left wait for the next iteration of the loop."""
+
 _UNREAD = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: Kind.TOO_LARGE,
     HTTPStatus.SERVICE_UNAVAILABLE: Kind.OVERLOADED,
@@ -145,8 +148,9 @@ class Gateway:
         """Write the answers that are ready, and not those that become ready by this.
 
         A connection whose next request is answered at once waits for the next iteration of the loop like any other, so
-        that all connections take turns.
+        that all connections take turns. When many are ready, the loop looks at its sockets in between.
         """
+        until = time.monotonic() + _SLICE
         self._is_woken = False  # before the first is taken: an answer that is added after the last wakes the loop again
         for _ in range(len(self._answered)):
             connection, request, group, (code, headers, body) = self._answered.popleft()
@@ -156,6 +160,11 @@ class Gateway:
                 headers = [*headers, ("Connection", "keep-alive")]
             connection.end(self._head(code, headers) + body, keeps_alive=request.keeps_alive)
             self._end(group)
+            if time.monotonic() > until:
+                break
+        if self._answered and not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon(self._write)
 
     def _end(self, group: str | None) -> None:
         self._limiter.release(group)

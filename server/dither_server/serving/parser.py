@@ -49,27 +49,30 @@ class Parser:
         self._body_limit = body_limit
         self._unparsed = b""
         self._parser = httptools.HttpRequestParser(self)
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
-        """Forget the last request, and expect the line of another."""
+    def begin(self) -> None:
+        """Forget the request that was answered, and expect the line of another."""
         self._method, self._target, self._version = "", b"", ""
         self._headers: list[tuple[bytes, bytes]] = []
         self._body: bytes | bytearray = b""
-        self._searched = self._fed = self._length = 0
+        self._searched = self._head = self._fed = self._length = 0
         self._is_head_read = self._is_chunked = self._expects = False
         self._request: Request | None = None
         self._status: HTTPStatus | None = None
 
     @property
     def held(self) -> int:
-        """The bytes held: unparsed, and of a body that is not whole."""
-        return len(self._unparsed) + len(self._body)
+        """The bytes held: unparsed, and of the request that is being read or in work.
+
+        A head counts twice, because its headers are held once more in the environment of the app.
+        """
+        return len(self._unparsed) + 2 * self._head + len(self._body)
 
     @property
     def is_partial(self) -> bool:
         """Whether a request has begun that was not returned yet."""
-        return self._is_head_read or self._unparsed != b""
+        return self._unparsed != b"" or (self._is_head_read and self._request is None)
 
     @property
     def refused(self) -> tuple[str, bytes, str | None]:
@@ -90,7 +93,10 @@ class Parser:
             self._unparsed = self._unparsed + data if self._unparsed else bytes(data)
 
     def next(self) -> Request | HTTPStatus | None:
-        """Return the next request when it is whole, or the status to refuse it with; None while bytes are missing."""
+        """Return the next request when it is whole, or the status to refuse it with; None while bytes are missing.
+
+        ``begin`` is called before the one after it.
+        """
         if not self._unparsed:
             return None
         try:
@@ -99,12 +105,9 @@ class Parser:
             if self._unparsed and self._is_head_read and self._request is None:
                 self._read_body()
         except _RefusedError:
-            self.close()
+            self.is_ended, self._unparsed, self._body = True, b"", b""
             return self._status
-        request = self._request
-        if request is not None:
-            self._begin()
-        return request
+        return self._request
 
     def expects(self) -> bool:
         """Return, once for each request, whether its peer waits for 100 Continue before it sends the body."""
@@ -114,8 +117,8 @@ class Parser:
     def close(self) -> None:
         """Let go of what is held, and drop whatever else arrives."""
         self.is_ended = True
-        self._is_head_read = False
-        self._unparsed = self._body = b""
+        self.begin()
+        self._unparsed = b""
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._status = status
@@ -136,6 +139,7 @@ class Parser:
             if self._searched >= _HEAD:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
+        self._head = end + 4
         self._unparsed = unparsed[end + 4 :]
         self._feed(unparsed[: end + 4])
         if not self._is_head_read:
@@ -224,7 +228,7 @@ class Parser:
     def on_message_complete(self) -> None:
         """Take the request."""
         keeps_alive = self._parser.should_keep_alive() and not self._parser.should_upgrade() and not self._is_chunked
-        body, self._body = bytes(self._body), b""
+        self._body = body = bytes(self._body)
         self._request = Request(
             self._method, self._target, self._version, self._headers, body, self._is_chunked, keeps_alive
         )
