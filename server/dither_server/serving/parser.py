@@ -65,9 +65,9 @@ class Parser:
     def held(self) -> int:
         """The bytes held: unparsed, and of the request that is being read or in work.
 
-        A head counts twice, because its headers are held once more in the environment of the app.
+        A head counts three times: its headers are held again in the environment of the app, and all of them as objects.
         """
-        return len(self._unparsed) + 2 * self._head + len(self._body)
+        return len(self._unparsed) + 3 * self._head + len(self._body)
 
     @property
     def is_partial(self) -> bool:

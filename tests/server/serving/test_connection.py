@@ -486,7 +486,7 @@ def test_a_connection_holds_one_read_beside_a_request_in_work() -> None:
     reading = [wire.is_reading]  # to notice that the peer hangs up
     bring(connection, b"x" * len(connection.get_buffer(-1)))
     assert [*reading, wire.is_reading] == [True, False]
-    assert desk.limiter.held == 2 * (len(GOOD) - 5) + 5 + (1 << 14)
+    assert desk.limiter.held == 3 * (len(GOOD) - 5) + 5 + (1 << 14)
 
 
 def test_a_body_that_all_memory_has_no_room_for_is_refused() -> None:

@@ -127,7 +127,7 @@ def test_bytes_held_return_to_none() -> None:
         parser = Parser(1000)
         parser.receive(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n")
         assert parser.next() is None
-        assert parser.held == 2 * len(HEAD + b"Transfer-Encoding: chunked\r\n\r\n") + 5
+        assert parser.held == 3 * len(HEAD + b"Transfer-Encoding: chunked\r\n\r\n") + 5
         parser.receive(end)
         parser.next()
         parser.close()
@@ -140,7 +140,7 @@ def test_one_request_is_taken_at_a_time_and_what_follows_stays_unparsed() -> Non
     parser = Parser(1000)
     parser.receive(GOOD + b"\0 garbage")
     assert isinstance(parser.next(), Request)
-    assert parser.held == 2 * (len(GOOD) - 5) + 5 + len(b"\0 garbage")
+    assert parser.held == 3 * (len(GOOD) - 5) + 5 + len(b"\0 garbage")
     parser.begin()
     assert parser.held == len(b"\0 garbage")
     assert parser.next() is HTTPStatus.BAD_REQUEST
