@@ -53,7 +53,9 @@ class RelayConfig:
     collector_seconds: float = _setting(300.0, "Seconds to wait for the collector, which opens each report of a body.")
     body_limit: int = _setting(1 << 16, "Most bytes of a request's body.")
     queue_limit: int = _setting(1024, "Most reports that wait for their commit.")
-    queue_bytes: int = _setting(1 << 26, "Most bytes of requests that wait for their commit.")
+    queue_bytes: int = _setting(
+        1 << 26, "Most bytes of requests that wait for their commit; half as many are held for those in transfer."
+    )
     group_limit: int = _setting(512, "Most reports in one transaction.")
     lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
     log_level: str = _setting("info", "Lowest level that is logged: debug, info, warning, error.")

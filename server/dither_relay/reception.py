@@ -11,7 +11,7 @@ from dither_server.access.proxies import Proxies
 from dither_server.ingest.body import read_body
 from dither_server.ingest.committer import ClosedError, Committer, QueueFullError
 from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem
-from dither_server.serving.crowd import group_of
+from dither_server.serving.limiter import group_of
 from dither_server.store import Outcome, StoreError
 from dither_shared import WireError
 from dither_shared.sealed import SealedReport

@@ -8,7 +8,7 @@ from typing import Self
 
 from dither_server.access.proxies import Proxies
 from dither_server.ingest.committer import Committer, Limits
-from dither_server.serving.crowd import forget_addresses
+from dither_server.serving.limiter import forget_addresses
 from dither_server.store import StoreError
 
 from .collector import Collector

@@ -4,7 +4,7 @@ import tracemalloc
 from dither_relay.rates import Rates
 from dither_server.access.locality import is_loopback
 from dither_server.access.proxies import Proxies
-from dither_server.serving.crowd import forget_addresses, group_of
+from dither_server.serving.limiter import forget_addresses, group_of
 
 
 def test_each_address_has_its_own_limit() -> None:

@@ -19,6 +19,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.tally.tally import Tally
 from server.collecting import THEME, batch, config, problem, rows_of, running, same
 from server.test_process import PATIENCE, connect
+from torture import hostile_peers
 from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
 from torture.deliveries import Deliveries
 from torture.fold import fold_rounds
@@ -85,6 +86,25 @@ def test_bodies_that_nobody_should_send(app: Flask) -> None:
 
 def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
     assert len(slow_clients(tmp_path, 200, 16, 4)) == 64
+
+
+@pytest.mark.parametrize("name", hostile_peers.SERVERS)
+def test_frames_that_could_be_misread(name: str, tmp_path: Path) -> None:
+    with hostile_peers.running(name, tmp_path) as target:
+        assert hostile_peers.misread(target) == []
+
+
+@pytest.mark.parametrize("name", hostile_peers.SERVERS)
+def test_reports_are_accepted_beside_peers_that_pipeline(name: str, tmp_path: Path) -> None:
+    with hostile_peers.running(name, tmp_path) as target:
+        seconds = hostile_peers.waits(target, 20, 5, hostile_peers.PATIENCE)
+    assert len(seconds) == 5
+    assert max(seconds) < float("inf")
+
+
+@pytest.mark.parametrize("name", hostile_peers.SERVERS)
+def test_peers_that_reset_do_not_fill_the_log(name: str, tmp_path: Path) -> None:
+    assert hostile_peers.lines_of_resets(name, tmp_path, 1.0) < 20
 
 
 def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:

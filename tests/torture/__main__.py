@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold, sealed, relay, reads.
+costs, fuzz, spool, fold, sealed, relay, reads, pipelines, resets, hoards, frames.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from torture.costs import TABLE, TREND, Size, costly, late
 from torture.deliveries import deliveries
 from torture.fold import fold_rounds
 from torture.fuzz import fuzz
+from torture.hostile_peers import SERVERS, grown, hoards, lines_of_resets, misread, running, waits
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
 from torture.reads import DISCOVERY, greedy_readers
@@ -181,6 +182,49 @@ def reads(folder: Path, share: float) -> str:
     return f"{days} days, first and again: {took}; {beside}, median {1000 * small[len(small) // 2]:.0f} ms"
 
 
+def pipeline(folder: Path, share: float) -> str:
+    figures, late = [], False
+    for name in SERVERS:
+        for peers in (60, 99):
+            with running(name, folder) as target:
+                seconds = waits(target, peers, max(20, int(200 * share)))
+            p99, longest = seconds[int(0.99 * len(seconds))], seconds[-1]
+            late = late or p99 > 0.2 or longest > 1.0
+            figures.append(f"{name}, {peers} peers: p99 {1000 * p99:.0f} ms, longest {1000 * longest:.0f} ms")
+    text = f"honest reports beside pipelines of refused requests: {'; '.join(figures)}"
+    assert not late, text
+    return text
+
+
+def reset(folder: Path, share: float) -> str:
+    lines = {name: lines_of_resets(name, folder, max(1.0, 8 * share)) for name in SERVERS}
+    assert max(lines.values()) < 20, lines
+    return f"lines logged of peers that pipeline 4 MB and reset: {lines}"
+
+
+def hoard(folder: Path, share: float) -> str:
+    connections, figures = max(50, int(1000 * share)), {}
+    raise_files(connections + 1000)
+    for name in SERVERS:
+        with running(name, folder) as target:
+            attacks = hoards(target, connections)
+        for kind, peers in attacks.items():
+            with running(name, folder) as target:
+                figures[f"{name}, {kind}"] = round(grown(target, peers))
+    text = f"MiB beyond rest with {connections:,} hostile connections: {figures}"
+    assert max(figures.values()) <= 64, text
+    return text
+
+
+def frame(folder: Path, share: float) -> str:
+    wrong = {}
+    for name in SERVERS:
+        with running(name, folder) as target:
+            wrong[name] = misread(target)
+    assert not any(wrong.values()), wrong
+    return "frames that could be misread: each has the one answer that it must have"
+
+
 PARTS: dict[str, Callable[[Path, float], str]] = {
     "kill": kill,
     "power": power,
@@ -195,6 +239,10 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "sealed": seal,
     "relay": relay,
     "reads": reads,
+    "pipelines": pipeline,
+    "resets": reset,
+    "hoards": hoard,
+    "frames": frame,
 }
 
 

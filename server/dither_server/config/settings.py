@@ -71,7 +71,10 @@ class Config:
     body_limit: int = _setting(1 << 20, "Most bytes of a request's body.")
     rows_limit: int = _setting(100_000, "Most report rows in a batch.")
     queue_limit: int = _setting(1024, "Most batches that wait for their commit.")
-    queue_bytes: int = _setting(1 << 26, "Most bytes of rows that wait for their commit.")
+    queue_bytes: int = _setting(
+        1 << 26,
+        "Most bytes of rows that wait for their commit; half as many are held for requests and answers in transfer.",
+    )
     group_limit: int = _setting(512, "Most batches in one transaction.")
     estimates_limit: int = _setting(
         500_000, "Most values in an answer, times its days or weeks; a larger one is refused."

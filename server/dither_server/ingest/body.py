@@ -5,14 +5,14 @@ from wsgiref.types import WSGIEnvironment
 
 from ..protocol.problems import Kind, Problem
 
-__all__ = ["JSON", "OF_PAGES", "is_length", "read_body"]
+__all__ = ["JSON", "LONGEST_LENGTH", "OF_PAGES", "read_body"]
 
 JSON = ("application/json",)
 OF_PAGES = ("text/plain", *JSON)
 """The media types of bodies. text/plain is what a page sends without asking first: so only with a listed Origin."""
 
-_LONGEST = 20
-"""The number of digits of the largest 64-bit integer."""
+LONGEST_LENGTH = 20
+"""The number of digits of the largest 64-bit integer. Python refuses to read numbers of thousands of digits."""
 
 
 def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSON) -> bytes:
@@ -37,14 +37,6 @@ def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSO
     return body
 
 
-def is_length(text: str) -> bool:
-    """Return whether a Content-Length can be one: digits, and no more than a number of 64 bits has.
-
-    Python refuses to read numbers of thousands of digits, so nobody may try.
-    """
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST
-
-
 def _length(environ: WSGIEnvironment) -> int:
     """Return the body's length, or -1 if the server knows where it ends without being told."""
     text = environ.get("CONTENT_LENGTH", "")
@@ -52,6 +44,6 @@ def _length(environ: WSGIEnvironment) -> int:
         if environ.get("wsgi.input_terminated"):
             return -1
         raise Problem(Kind.LENGTH_REQUIRED, "Content-Length: missing")
-    if not is_length(text):
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_LENGTH):
         raise Problem(Kind.MALFORMED, "Content-Length: not a number of bytes")
     return int(text)

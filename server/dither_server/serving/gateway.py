@@ -20,7 +20,7 @@ from ..access.proxies import Proxies
 from ..observability.prometheus import ServerNumbers
 from ..protocol.problems import Answer, Kind, Problem, http_answer, reason
 from .connection import Connection
-from .crowd import Crowd
+from .limiter import ConnectionLimiter
 from .request import Request, environ_of
 from .wsgi_call import Run
 
@@ -29,16 +29,19 @@ __all__ = ["Gateway", "Reception"]
 _log = logging.getLogger(__name__)
 
 _SMALL = 1 << 16
-"""Bytes of a body that are read at once; a larger one would hold up the other connections."""
+"""Maximum bytes of a body that is read in the loop; a larger one would hold up the other connections."""
 
 _SOON = 1
-"""Seconds after which an address that asks for too much at a time may come again."""
+"""Seconds after which an address with too many requests in work may send another."""
+
+_SLICE = 0.002
+"""Seconds after which the answers that are left wait for the next iteration of the loop."""
 
 _UNREAD = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: Kind.TOO_LARGE,
     HTTPStatus.SERVICE_UNAVAILABLE: Kind.OVERLOADED,
 }
-"""What reports are refused for that are not read to their end; all else is malformed."""
+"""The problem of a refused report that was not read to its end; with any other status it is malformed."""
 
 
 class Reception(Protocol):
@@ -69,12 +72,12 @@ class Gateway:
     """Hands requests to ingest or to the app. Its methods are called in the loop's thread."""
 
     def __init__(
-        self, app: WSGIApplication, reception: Reception, threads: int, crowd: Crowd, proxies: Proxies
+        self, app: WSGIApplication, reception: Reception, threads: int, limiter: ConnectionLimiter, proxies: Proxies
     ) -> None:
         self._app = app
         self._reception = reception
         self._path, *_ = self._paths = [path.encode("ascii") for path in reception.paths]
-        self._crowd = crowd
+        self._limiter = limiter
         self._proxies = proxies
         self._loop = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(threads, "dither-web")
@@ -90,23 +93,23 @@ class Gateway:
         self._serving += 1
         self._idle.clear()
         environ = environ_of(request, connection.peer, connection.here)
-        name: str | None = ""
+        group: str | None = ""
         if connection.peer in self._proxies:
-            name = self._crowd.count(self._proxies.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")))
+            group = self._limiter.acquire(self._proxies.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")))
 
         def answered(answer: Answer) -> None:
-            self._answered.append((connection, request, name, answer))
+            self._answered.append((connection, request, group, answer))
             if not self._is_woken:
                 self._is_woken = True
                 self._loop.call_soon_threadsafe(self._write)
 
-        if name is None:
+        if group is None:
             answered(self._crowded(request, environ.get("HTTP_ORIGIN")))
         elif self._is_quick(request, environ):
             self._reception.begin(environ, answered)
         else:
             run = Run(self._app, environ, request, connection, self._loop, self._head)
-            self._pool.submit(run, lambda: self._end(name))
+            self._pool.submit(run, lambda: self._end(group))
 
     def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
@@ -142,19 +145,29 @@ class Gateway:
         return status, headers, body
 
     def _write(self) -> None:
-        """Write the answers that are there. They are small, and wait for nobody."""
-        self._is_woken = False  # before the first is taken: who adds one after the last wakes again
-        while self._answered:
-            connection, request, name, (code, headers, body) = self._answered.popleft()
+        """Write the answers that are ready, and not those that become ready by this.
+
+        A connection whose next request is answered at once waits for the next iteration of the loop like any other, so
+        that all connections take turns. When many are ready, the loop looks at its sockets in between.
+        """
+        until = time.monotonic() + _SLICE
+        self._is_woken = False  # before the first is taken: an answer that is added after the last wakes the loop again
+        for _ in range(len(self._answered)):
+            connection, request, group, (code, headers, body) = self._answered.popleft()
             if not request.keeps_alive:
                 headers = [*headers, ("Connection", "close")]
             elif request.version == "1.0":
                 headers = [*headers, ("Connection", "keep-alive")]
             connection.end(self._head(code, headers) + body, keeps_alive=request.keeps_alive)
-            self._end(name)
+            self._end(group)
+            if time.monotonic() > until:
+                break
+        if self._answered and not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon(self._write)
 
-    def _end(self, name: str | None) -> None:
-        self._crowd.discount(name)
+    def _end(self, group: str | None) -> None:
+        self._limiter.release(group)
         self._serving -= 1
         if not self._serving:
             self._idle.set()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -17,7 +18,10 @@ __all__ = ["Run"]
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 300.0
-"""Seconds to wait for a piece to be taken: the crowd's own limit comes long before."""
+"""Seconds to wait for a piece to be read: the limit of a connection's wait comes long before."""
+
+_LOOK = 1.0
+"""Seconds after which a thread whose answer is not taken looks whether the loop has ended."""
 
 Headers = list[tuple[str, str]]
 
@@ -44,7 +48,7 @@ class Run:
         self._is_begun = False
         self._is_chunked = False
         self._keeps_alive = request.keeps_alive
-        environ[PEER_GONE] = lambda: connection.is_lost  # a long answer is for nobody then
+        environ[PEER_GONE] = lambda: connection.is_gone  # then nobody waits for a long answer
 
     def __call__(self, then: Callable[[], object]) -> None:
         """Answer, and have ``then`` called in the loop's thread."""
@@ -55,12 +59,16 @@ class Run:
         except Exception:
             _log.exception("a request could not be answered")
             last = None if self._is_begun else self._failure()
+        taken = threading.Event()
         with suppress(RuntimeError):  # the loop has ended before us
-            self._loop.call_soon_threadsafe(self._end, last, then)
+            self._loop.call_soon_threadsafe(self._end, last, then, taken)
+            while not taken.wait(_LOOK) and not self._loop.is_closed():
+                pass  # else threads that answer faster than the loop writes would pile up answers that nothing counts
 
-    def _end(self, last: bytes | None, then: Callable[[], object]) -> None:
-        if last is None and not self._connection.is_lost:
-            self._connection.abort()  # so that nobody takes a part for the whole
+    def _end(self, last: bytes | None, then: Callable[[], object], taken: threading.Event) -> None:
+        taken.set()
+        if last is None:
+            self._connection.abort()  # so that no peer takes a part for the whole
         self._connection.end(last or b"", keeps_alive=self._keeps_alive and last is not None)
         then()
 

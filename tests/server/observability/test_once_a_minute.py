@@ -1,7 +1,11 @@
-from dither_server.observability.once_a_minute import OnceAMinute
+import logging
+
+import pytest
+
+from dither_server.observability.once_a_minute import OnceAMinute, limited_lines
 
 
-def test_the_first_is_told_at_once_and_others_together_a_minute_later() -> None:
+def test_the_first_event_may_be_logged_at_once_and_others_together_a_minute_later() -> None:
     now = [0.0]
     lines = OnceAMinute(lambda: now[-1])
     assert [lines.add(), lines.add(), lines.add(3)] == [1, 0, 0]
@@ -11,3 +15,18 @@ def test_the_first_is_told_at_once_and_others_together_a_minute_later() -> None:
     assert [lines.add(), lines.add()] == [6, 0]
     now.append(1e9)
     assert lines.add(2) == 3
+    lines.add(4)
+    assert [lines.rest(), lines.rest()] == [4, 0]
+
+
+def test_a_logger_writes_some_lines_a_minute_and_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    now, logger = [0.0], logging.getLogger("of.a.library")
+    with limited_lines(logger, 2, lambda: now[0]):
+        for minute in (0.0, 60.0):
+            now[0] = minute
+            for number in range(5):
+                logger.warning("%d", number)
+    logger.warning("after")
+    left_out = "lines left out of the log of of.a.library: %d"
+    first, later = ["0", "1", left_out % 1], ["0", "1", left_out % 3]
+    assert [record.getMessage() for record in caplog.records] == [*first, *later, left_out % 2, "after"]

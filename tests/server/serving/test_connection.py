@@ -1,13 +1,15 @@
-"""Connections: who may have one and for how long, and how the app's answers leave."""
+"""Connections: one request in work at a time, how a peer ends, and how the app's answers leave."""
 
 import asyncio
 import http.client
 import socket
 import sqlite3
+import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
+from http import HTTPStatus
 from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,12 +21,13 @@ import pytest
 
 from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
+from dither_server.protocol.problems import Answer
 from dither_server.reading.limiter import PEER_GONE
-from dither_server.serving.acceptor import accept
-from dither_server.serving.connection import Connection
-from dither_server.serving.crowd import Crowd
+from dither_server.serving.connection import Connection, read_buffer
 from dither_server.serving.gateway import Gateway
-from dither_server.serving.parser import Room
+from dither_server.serving.limiter import ConnectionLimiter
+from dither_server.serving.request import Request
+from dither_server.serving.server import accept
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
 from torture.slow import slow_clients
@@ -32,83 +35,18 @@ from torture.slow import slow_clients
 HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-class Waiter:
-    def __init__(self) -> None:
-        self.ends: list[str] = []
-
-    def expire(self) -> None:
-        self.ends.append("late")
-
-    def close(self) -> None:
-        self.ends.append("closed")
-
-    def abort(self) -> None:
-        self.ends.append("cut")
-
-
-def crowd_at(now: list[float], limit: int = 2, for_each: int = 2) -> tuple[Crowd, Prometheus]:
-    prometheus = Prometheus()
-    return Crowd(limit, for_each, 30.0, prometheus, lambda: now[0]), prometheus
-
-
-def test_who_has_waited_longest_gives_way_but_not_who_is_served_or_has_just_come() -> None:
-    now = [0.0]
-    crowd, prometheus = crowd_at(now)
-    idle, served, fresh = Waiter(), Waiter(), Waiter()
-    for one in (idle, served):
-        crowd.enter()
-        crowd.wait(one)
-    crowd.serve(served)
-    assert not crowd.make_room()
-    now[0] = 1.0
-    crowd.wait(fresh)
-    assert crowd.make_room()
-    assert (idle.ends, served.ends, fresh.ends) == (["cut"], [], [])
-    assert not crowd.make_room()
-    assert b'dither_connections_closed_total{reason="gave way"} 1.0' in prometheus.text()
-
-
-def test_waiting_has_an_end_and_begins_anew_with_each_request() -> None:
-    now = [0.0]
-    crowd, _ = crowd_at(now)
-    slow, busy = Waiter(), Waiter()
-    for one in (slow, busy):
-        crowd.wait(one)
-    now[0] = 29.0
-    crowd.wait(busy)
-    crowd.expire()
-    assert slow.ends == []
-    now[0] = 30.0
-    crowd.expire()
-    crowd.expire()
-    assert (slow.ends, busy.ends) == (["late"], [])
-
-
-def test_an_address_has_so_many_connections_and_loopback_any_number() -> None:
-    crowd, prometheus = crowd_at([0.0])
-    assert [crowd.count("192.0.2.7") for _ in range(3)] == ["192.0.2.7", "192.0.2.7", None]
-    assert crowd.count("::ffff:192.0.2.7") is None
-    assert crowd.count("192.0.2.8") == "192.0.2.8"
-    of_one_network = [crowd.count(f"2001:db8::{host}") for host in ("1", "2", "ffff")]
-    assert of_one_network == ["2001:db8::/64", "2001:db8::/64", None]
-    assert crowd.count("2001:db8:0:1::1") == "2001:db8:0:1::/64"
-    assert {crowd.count(address) for address in ["127.0.0.1", "::1", "127.8.8.8"] * 5} == {""}
-    crowd.discount("192.0.2.7")
-    assert crowd.count("192.0.2.7") == "192.0.2.7"
-    assert b'dither_connections_closed_total{reason="address"} 3.0' in prometheus.text()
-
-
+MEMORY = 1 << 20
 GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
 
 
 class Served:
     """A WSGI app behind the gateway, in a loop of its own thread."""
 
-    def __init__(self, seconds: float = PATIENCE) -> None:
+    def __init__(self, seconds: float = PATIENCE, memory: int = MEMORY) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
         self.seen: list[Any] = []
-        self.seconds = seconds
+        self.seconds, self.memory = seconds, memory
         self.ahead = 0.0
         self.ready = threading.Event()
         self.gone = threading.Event()
@@ -118,23 +56,29 @@ class Served:
     async def run(self) -> None:
         self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
         self.prometheus = Prometheus()
-        self.crowd = Crowd(100, 100, self.seconds, self.prometheus, lambda: time.monotonic() + self.ahead)
-        proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
+        clock = lambda: time.monotonic() + self.ahead  # noqa: E731
+        self.limiter = ConnectionLimiter(100, 100, self.seconds, self.memory, self.prometheus, clock)
+        proxies, buffer = Proxies(""), read_buffer()
         reception: Any = SimpleNamespace(
             paths=["/v1/reports"], numbers=self.prometheus, refuse=self.seen.append, headers=lambda _: []
         )
-        gateway = Gateway(self.app, reception, 4, self.crowd, proxies)
-        accepting = accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
-        tasks = [asyncio.create_task(accepting), asyncio.create_task(self.crowd.watch())]
+        gateway = Gateway(self.app, reception, 4, self.limiter, proxies)
+        accepting = accept(
+            self.listener,
+            self.limiter,
+            proxies,
+            lambda group: Connection(self.limiter, gateway, buffer, 1 << 16, group),
+        )
+        tasks = [asyncio.create_task(accepting), asyncio.create_task(self.limiter.watch())]
         self.ready.set()
         await self.stop.wait()
         for task in tasks:
             task.cancel()
-        self.crowd.close()
+        self.limiter.close()
         await gateway.drain(5)
-        await self.crowd.end(5)
+        await self.limiter.drain(5)
         gateway.close()
-        self.left = room.taken
+        self.left = self.limiter.held
 
     def __enter__(self) -> "Served":
         self.thread.start()
@@ -190,7 +134,7 @@ class Served:
     def expire(self) -> None:
         """Let as many seconds pass as a connection may wait."""
         self.ahead += self.seconds
-        self.loop.call_soon_threadsafe(self.crowd.expire)
+        self.loop.call_soon_threadsafe(self.limiter.expire)
 
     def ask(self, data: bytes, *, waits: bool = False) -> bytes:
         """What is answered to these bytes; if it ``waits``, then when they have been read and nothing more has come."""
@@ -243,7 +187,7 @@ def test_answers_of_the_app() -> None:
         assert b'dither_unread_requests_total{status="413"} 1.0' in served.prometheus.text()
         told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
         assert told.endswith(b"/a")
-    assert len(served.crowd) == 0
+    assert len(served.limiter) == 0
 
 
 def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
@@ -300,3 +244,272 @@ def test_a_proxy_is_counted_by_what_it_forwards(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         assert (one.getresponse().status, another.getresponse().status) == (202, 202)
     assert urlsplit(url).port
+
+
+class Wire:
+    """A transport that writes at once, or not at all while its peer does not read."""
+
+    def __init__(self) -> None:
+        self.sent = b""
+        self.late = 0
+        self.is_reading = self.reads = True
+        self.is_closed = self.is_cut = False
+        self.connection: Connection
+
+    def get_extra_info(self, name: str) -> tuple[str, int]:
+        return ("192.0.2.7", 1)
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high == 0
+
+    def write(self, data: bytes) -> None:
+        self.late += self.is_closed
+        self.sent += data
+        if not self.reads:
+            self.connection.pause_writing()
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def abort(self) -> None:
+        self.is_closed = self.is_cut = True
+
+
+class Desk:
+    """Answers requests when the test says so."""
+
+    def __init__(self) -> None:
+        self.work: list[tuple[Connection, Request]] = []
+        self.limiter = ConnectionLimiter(100, 100, 30.0, MEMORY, Prometheus())
+        self.buffer = read_buffer()
+
+    def handle(self, request: Request, connection: Connection) -> None:
+        self.work.append((connection, request))
+
+    def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
+        return b"<%d %b>" % (status, target)
+
+    def connect(self) -> tuple[Connection, Wire]:
+        wire: Any = Wire()
+        wire.connection = connection = Connection(self.limiter, self, self.buffer, 1 << 16, "")
+        self.limiter.add()
+        connection.connection_made(wire)
+        return connection, wire
+
+    def answer(self) -> None:
+        """Answer the oldest request by its target and its body."""
+        connection, request = self.work.pop(0)
+        connection.end(b"<%b %b>" % (request.target, request.body), keeps_alive=request.keeps_alive)
+
+
+def bring(connection: Connection, data: bytes) -> None:
+    """Have a connection read these bytes, in as many reads as it takes."""
+    while data:
+        view = connection.get_buffer(-1)
+        view[: len(data)] = data[: len(view)]
+        connection.buffer_updated(min(len(view), len(data)))
+        data = data[len(view) :]
+
+
+def bring_slowly(connection: Connection, data: bytes) -> None:
+    """The same, a byte at a time."""
+    for byte in data:
+        bring(connection, bytes([byte]))
+
+
+PIPELINE = GOOD + b"\r\n" + GOOD.replace(b"/v1/reports", b"/second") + b"GET /third HTTP/1.1\r\n\r\n"
+ANSWERS = b"</v1/reports 12345></second 12345></third >"
+
+
+def test_pipelined_requests_are_answered_one_at_a_time_and_in_order() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    bring(connection, PIPELINE)
+    for number in range(3):
+        assert len(desk.work) == 1
+        assert wire.is_reading is (number == 2)  # it stops reading while another request is here
+        assert wire.sent.count(b">") == number
+        desk.answer()
+    assert (wire.sent, desk.work, desk.limiter.held) == (ANSWERS, [], 0)
+
+
+def test_connections_that_pipeline_take_turns() -> None:
+    desk = Desk()
+    peers = [desk.connect() for _ in range(3)]
+    for connection, _ in peers:
+        bring(connection, PIPELINE)
+    turns = []
+    while desk.work:
+        turns.append([connection for connection, _ in peers].index(desk.work[0][0]))
+        desk.answer()
+    assert turns == [0, 1, 2] * 3
+    assert [wire.sent for _, wire in peers] == [ANSWERS] * 3
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_bytes_split_at_every_position_get_the_same_answers(late: bool) -> None:
+    """Whether the rest comes while the first part is in work (late answers), or after it was answered."""
+    for place in range(len(PIPELINE) + 1):
+        desk = Desk()
+        connection, wire = desk.connect()
+        bring(connection, PIPELINE[:place])
+        while desk.work and not late:
+            desk.answer()
+        bring(connection, PIPELINE[place:])
+        while desk.work:
+            desk.answer()
+        assert (wire.sent, wire.is_reading, desk.limiter.held) == (ANSWERS, True, 0), place
+
+
+def test_a_connection_gets_one_answer_per_iteration_of_the_loop_though_each_is_ready_at_once() -> None:
+    async def answers_by_iteration() -> list[int]:
+        def begin(_environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
+            then((200, [], b"|"))
+
+        reception: Any = SimpleNamespace(paths=["/v1/reports"], begin=begin, settled=lambda _: True)
+        desk = Desk()
+        gateway = Gateway(lambda _environ, _start: [], reception, 1, desk.limiter, Proxies(""))
+        desk.handle = gateway.handle  # type: ignore[method-assign]
+        peers = [desk.connect() for _ in range(2)]
+        for connection, _ in peers:
+            bring(connection, GOOD * 50)
+        counts: list[int] = []
+        while sum(counts) < 100:
+            before = sum(wire.sent.count(b"|") for _, wire in peers)
+            await asyncio.sleep(0)
+            counts.append(sum(wire.sent.count(b"|") for _, wire in peers) - before)
+        return counts
+
+    counts = asyncio.run(answers_by_iteration())
+    assert max(counts) == 2
+
+
+def test_peers_that_reset_with_requests_unparsed_write_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    with Served() as served:
+        for _ in range(20):
+            with socket.create_connection(served.address, PATIENCE) as peer:
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                peer.settimeout(0)
+                with suppress(OSError):
+                    for _ in range(100):
+                        peer.send(b"POST / HTTP/1.1\r\n\r\n" * 200)
+        while len(served.limiter):
+            served.ask(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert caplog.records == []
+
+
+def test_nothing_is_read_or_begun_while_the_peer_does_not_read_its_answers() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    wire.reads = False
+    bring(connection, PIPELINE)
+    desk.answer()
+    assert (desk.work, wire.is_reading) == ([], False)
+    assert desk.limiter.held == len(PIPELINE) - len(GOOD) + len(wire.sent)
+    connection.resume_writing()
+    assert [request.target for _, request in desk.work] == [b"/second"]
+    desk.answer()
+    connection.expire()
+    assert wire.is_cut
+
+
+def test_nothing_is_written_to_a_peer_that_is_gone() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    bring(connection, PIPELINE)
+    wire.close()  # as asyncio does when a write fails; it reports the loss later
+    desk.answer()
+    assert (desk.work, wire.late) == ([], 0)
+    connection.connection_lost(None)
+    assert (desk.limiter.held, len(desk.limiter)) == (0, 0)
+
+
+def test_a_peer_that_ends_its_side_gets_the_answers_to_whole_requests() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    bring(connection, PIPELINE + b"GET /part")
+    desk.answer()
+    desk.answer()
+    assert connection.eof_received()
+    assert connection.is_gone
+    desk.answer()
+    assert (wire.sent, wire.is_closed, wire.is_cut) == (ANSWERS, True, False)
+    idle, _ = desk.connect()
+    bring(idle, GOOD[:-1])
+    assert not idle.eof_received()
+
+
+def test_a_request_waits_for_100_continue_until_the_one_before_is_answered() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    expecting = GOOD.replace(b"X-A: 1", b"Expect: 100-continue")
+    bring(connection, GOOD + expecting[:-5])
+    assert wire.sent == b""
+    desk.answer()
+    assert wire.sent.endswith(b"12345>HTTP/1.1 100 Continue\r\n\r\n")
+    bring_slowly(connection, b"12345")
+    desk.answer()
+    assert wire.sent.count(b"100 Continue") == 1
+    bring(connection, expecting[:-5].replace(b"HTTP/1.1", b"HTTP/1.0"))
+    assert wire.sent.count(b"100 Continue") == 1
+
+
+def test_a_refused_peer_gets_one_answer_and_what_it_still_sends_is_dropped() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    bring(connection, b"POST /big HTTP/1.1\r\nContent-Length: 70000\r\n\r\n" + b"x" * 70_000 + GOOD)
+    assert (wire.sent, wire.is_reading, wire.is_closed, desk.work) == (b"<413 /big>", True, False, [])
+    assert desk.limiter.held == 0
+    connection.expire()
+    assert wire.is_closed
+
+
+def test_a_connection_holds_one_read_beside_a_request_in_work() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    bring(connection, GOOD)
+    reading = [wire.is_reading]  # to notice that the peer hangs up
+    bring(connection, b"x" * len(connection.get_buffer(-1)))
+    assert [*reading, wire.is_reading] == [True, False]
+    assert desk.limiter.held == 3 * (len(GOOD) - 5) + 5 + (1 << 14)
+
+
+def test_a_body_that_all_memory_has_no_room_for_is_refused() -> None:
+    desk = Desk()
+    body = b"POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + b"x" * 50_000
+    wires = []
+    for _ in range(MEMORY // 50_000 + 1):
+        connection, wire = desk.connect()
+        bring(connection, body)
+        wires.append(wire)
+    assert [wire.sent for wire in wires] == [b""] * (len(wires) - 1) + [b"<503 />"]
+    assert desk.limiter.held <= MEMORY
+
+
+def test_the_end_waits_for_a_request_in_work_and_begins_no_other() -> None:
+    desk = Desk()
+    connection, wire = desk.connect()
+    idle, other = desk.connect()
+    bring(connection, PIPELINE)
+    desk.limiter.close()
+    assert (wire.is_closed, other.is_closed) == (False, True)
+    connection.close()
+    assert not wire.is_closed
+    desk.answer()
+    assert (wire.is_closed, wire.sent, desk.work) == (True, b"</v1/reports 12345>", [])
+    assert not idle.held

@@ -1,34 +1,47 @@
 """What is read of a connection: requests, in whatever parts they come, and nothing that could be two."""
 
+import random
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dither_server.serving.parser import Parser, Room
+from dither_server.serving.parser import Parser
 from dither_server.serving.request import Request, environ_of, path_of
 
 HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def read(data: Iterable[bytes], body: int = 1000, room: int = 10_000) -> list[Request | HTTPStatus]:
-    parser = Parser(Room(room, body))
+def read(data: Iterable[bytes], body: int = 1000) -> list[Request | HTTPStatus]:
+    """The requests of a connection, and the status that ends it, as a connection takes them off its parser."""
+    parser = Parser(body)
+    items: list[Request | HTTPStatus] = []
     for part in data:
-        parser.feed(part)
-    return parser.found
+        parser.receive(part)
+        while (item := parser.next()) is not None:
+            items.append(item)
+            parser.begin()
+            if isinstance(item, Request) and not item.keeps_alive:
+                parser.close()
+    assert parser.held == 0 or parser.is_partial
+    return items
 
 
 GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
+LONGEST_HEAD = 1 << 15
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n"
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(0, len(GOOD + CHUNKED + GOOD)), max_size=12))
+@given(st.lists(st.integers(0, len(GOOD + GOOD + CHUNKED)), max_size=12))
 def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) -> None:
-    whole = GOOD + CHUNKED + GOOD
+    whole = GOOD + GOOD + CHUNKED
     places = [0, *sorted(cuts), len(whole)]
     found = read(whole[start:end] for start, end in pairwise(places))
     assert found == read([whole])
@@ -57,6 +70,22 @@ def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) ->
         b"GET ftp://x/ HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\n\n",
+        b"GET / HTTP/1.1\r\nHost: a\n\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n\nGET /b HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: a\r\nY\r: b\r\n\r\n",
+        b"GET /a b HTTP/1.1\r\n\r\n",
+        b"GET  / HTTP/1.1\r\n\r\n",
+        b" GET / HTTP/1.1\r\n\r\n",
+        b"OPTIONS * RTSP/1.0\r\n\r\n",
+        b"GET / RTSP/1.0\r\n\r\n",
+        b"SOURCE / ICE/1.0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 5, 5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\n12345\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
     ],
 )
 def test_what_could_be_read_in_two_ways_is_not_read(wrong: bytes) -> None:
@@ -65,7 +94,7 @@ def test_what_could_be_read_in_two_ways_is_not_read(wrong: bytes) -> None:
     assert read(bytes([byte]) for byte in wrong + GOOD) == found
 
 
-def test_what_a_request_may_take_is_bounded_while_it_comes() -> None:
+def test_what_a_request_may_take_is_bounded_while_it_arrives() -> None:
     def drip(part: bytes) -> Iterator[bytes]:
         yield HEAD
         yield from (part for _ in range(100_000))
@@ -76,18 +105,70 @@ def test_what_a_request_may_take_is_bounded_while_it_comes() -> None:
     assert read(chunks) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
     trailers = [HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", *[b"X: " + b"a" * 500] * 1000]
     assert read(trailers) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
-    parts = [HEAD + b"Content-Length: 900\r\n\r\n", b"x" * 600]
-    assert read(parts, room=500) == [HTTPStatus.SERVICE_UNAVAILABLE]
 
 
-def test_bodies_that_are_let_go_leave_their_room() -> None:
-    room = Room(10_000, 1000)
+@pytest.mark.parametrize("step", [1, 1000, 1 << 20])
+def test_the_limit_of_a_head_does_not_depend_on_reads(step: int) -> None:
+    def in_steps(data: bytes) -> Iterator[bytes]:
+        return (data[start : start + step] for start in range(0, len(data), step))
+
+    longest = b"GET / HTTP/1.1\r\nX: " + b"a" * (LONGEST_HEAD - 23) + b"\r\n\r\n"
+    assert len(longest) == LONGEST_HEAD
+    assert [type(item) for item in read(in_steps(longest + GOOD))] == [Request, Request]
+    longer = longest.replace(b"X: a", b"X: aa")
+    assert read(in_steps(longer + GOOD)) == [HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE]
+    headers = b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: \r\n" % number for number in range(100))
+    assert [type(item) for item in read(in_steps(headers + b"\r\n"))] == [Request]
+    assert read(in_steps(headers + b"Y: \r\n\r\n" + GOOD)) == [HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE]
+
+
+def test_bytes_held_return_to_none() -> None:
     for end in (b"", b"\0" * 2000):
-        parser = Parser(room)
-        parser.feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        parser.feed(b"5\r\n12345\r\n" + end)
+        parser = Parser(1000)
+        parser.receive(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n")
+        assert parser.next() is None
+        assert parser.held == 3 * len(HEAD + b"Transfer-Encoding: chunked\r\n\r\n") + 5
+        parser.receive(end)
+        parser.next()
         parser.close()
-        assert room.taken == 0
+        assert parser.held == 0
+    parser.receive(GOOD)
+    assert parser.held == 0
+
+
+def test_one_request_is_taken_at_a_time_and_what_follows_stays_unparsed() -> None:
+    parser = Parser(1000)
+    parser.receive(GOOD + b"\0 garbage")
+    assert isinstance(parser.next(), Request)
+    assert parser.held == 3 * (len(GOOD) - 5) + 5 + len(b"\0 garbage")
+    parser.begin()
+    assert parser.held == len(b"\0 garbage")
+    assert parser.next() is HTTPStatus.BAD_REQUEST
+    assert parser.held == 0
+
+
+@pytest.mark.parametrize("after", [GOOD, b"\0 garbage", b"GET / HTTP/1.1\r\n\r\n" * 100, b""])
+def test_a_chunked_request_is_the_last(after: bytes) -> None:
+    for version in (b"1.0", b"1.1"):
+        whole = CHUNKED.replace(b"HTTP/1.1", b"HTTP/" + version)
+        for parts in ([whole + after], [bytes([byte]) for byte in whole + after]):
+            (request,) = read(parts)
+            assert isinstance(request, Request)
+            assert (request.body, request.keeps_alive) == (b"12345", False)
+
+
+def test_a_read_takes_what_the_body_lacks_and_little_beside_it() -> None:
+    parser = Parser(1 << 20)
+    assert parser.wanted == 1 << 14
+    parser.receive(HEAD + b"Content-Length: 300000\r\n\r\n")
+    assert parser.next() is None
+    assert parser.wanted == 1 << 18
+    parser.receive(b"x" * 200_000)
+    assert parser.next() is None
+    assert parser.wanted == 100_000
+    parser.receive(b"x" * 99_999)
+    assert parser.next() is None
+    assert parser.wanted == 1 << 14
 
 
 @pytest.mark.parametrize(
@@ -124,12 +205,19 @@ def test_of_what_is_refused_the_origin_is_known_as_far_as_it_was_read() -> None:
         (b"Origin:\r\n", None),
         (b"X-Origin: https://a\r\n", None),
     ):
-        parser = Parser(Room(10_000, 10))
-        parser.feed(GOOD + HEAD + head + b"Content-Length: 11\r\n\r\n")
+        parser = Parser(10)
+        parser.receive(GOOD + HEAD + head + b"Content-Length: 11\r\n\r\n")
+        assert isinstance(parser.next(), Request)
+        parser.begin()
+        assert parser.next() is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         assert parser.refused == ("POST", b"/v1/reports", origin)
-    parser = Parser(Room(10_000, 10))
+    parser = Parser(10)
     assert parser.refused == ("", b"", None)
-    parser.feed(HEAD + b"Origin: https://a\r\nContent-Length: 5\r\n\r\n12345" + HEAD + b"Content-Length: 11\r\n\r\n")
+    first = HEAD + b"Origin: https://a\r\nContent-Length: 5\r\n\r\n12345"
+    parser.receive(first + HEAD + b"Content-Length: 11\r\n\r\n")
+    assert isinstance(parser.next(), Request)
+    parser.begin()
+    assert parser.next() is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert parser.refused == ("POST", b"/v1/reports", None)  # that was another request's
 
 
@@ -138,3 +226,54 @@ def test_only_spaces_and_tabs_stand_around_a_value() -> None:
     assert isinstance(one, Request)
     environ = environ_of(one, "", ("", 0))
     assert (environ["HTTP_ORIGIN"], environ["HTTP_HOST"], environ["HTTP_X"]) == ("https://a", "b\xa0", "\x85c")
+
+
+def by_the_standard_library(data: bytes) -> list[tuple[str, str, list[tuple[str, str]], bytes]]:
+    """The requests that http.server reads of these bytes: method, target, headers and body."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            self.rfile, self.wfile = BytesIO(data), BytesIO()
+
+        def finish(self) -> None:
+            pass
+
+        def _take(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            requests.append((self.command, self.path, self.headers.items(), body))
+
+        do_GET = do_POST = do_DELETE = _take  # noqa: N815  # names of the standard library
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            raise AssertionError(format % args)
+
+    Handler(Any, ("", 0), Any)  # type: ignore[arg-type]  # it reads and writes what setup gives it
+    return requests
+
+
+def random_request(chance: random.Random) -> bytes:
+    body = chance.randbytes(chance.choice([0, 1, 5, 300, 20_000]))
+    fields = [b"X-%d: %b" % (n, b"v" * chance.randrange(0, 40)) for n in range(chance.randrange(6))]
+    if body or chance.random() < 0.5:
+        fields.insert(chance.randrange(len(fields) + 1), b"Content-Length: %d" % len(body))
+    line = b"%b /%d?a=b HTTP/1.1" % (chance.choice([b"GET", b"POST", b"DELETE"]), chance.randrange(10**6))
+    return b"\r\n".join([line, *fields, b"", b""]) + body
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pipelines_are_framed_as_the_standard_library_frames_them(seed: int) -> None:
+    """Random requests, cut into reads at random."""
+    chance = random.Random(seed)
+    data = b"".join(random_request(chance) for _ in range(20))
+    cuts = sorted(chance.randrange(len(data)) for _ in range(chance.choice([0, 3, 50, 1000])))
+    parts = [data[start:end] for start, end in pairwise([0, *cuts, len(data)])]
+    framed = []
+    for request in read(parts, body=1 << 20):
+        assert isinstance(request, Request)
+        headers = [(name.decode(), value.decode()) for name, value in request.headers]
+        framed.append((request.method, request.target.decode(), headers, request.body))
+    assert framed == by_the_standard_library(data)
+    assert len(framed) == 20

@@ -1,0 +1,102 @@
+"""Limits of connections: how many, how many per address, how long each waits, and how many bytes are held."""
+
+from dither_server.observability.prometheus import Prometheus
+from dither_server.serving.limiter import ConnectionLimiter
+
+MEMORY = 1000
+
+
+class Waiter:
+    def __init__(self) -> None:
+        self.ends: list[str] = []
+        self.held = 0
+
+    def expire(self) -> None:
+        self.ends.append("late")
+
+    def close(self) -> None:
+        self.ends.append("closed")
+
+    def abort(self) -> None:
+        self.ends.append("cut")
+
+
+def limiter_at(now: list[float], limit: int = 2, per_address: int = 2) -> tuple[ConnectionLimiter, Prometheus]:
+    prometheus = Prometheus()
+    return ConnectionLimiter(limit, per_address, 30.0, MEMORY, prometheus, lambda: now[0]), prometheus
+
+
+def test_the_connection_that_has_waited_longest_gives_way_but_not_one_in_work_or_just_come() -> None:
+    now = [0.0]
+    limiter, prometheus = limiter_at(now)
+    idle, served, fresh = Waiter(), Waiter(), Waiter()
+    for one in (idle, served):
+        limiter.add()
+        limiter.start_waiting(one)
+    limiter.stop_waiting(served)
+    assert not limiter.evict()
+    now[0] = 1.0
+    limiter.start_waiting(fresh)
+    assert limiter.evict()
+    assert (idle.ends, served.ends, fresh.ends) == (["cut"], [], [])
+    assert not limiter.evict()
+    assert b'dither_connections_closed_total{reason="gave way"} 1.0' in prometheus.text()
+
+
+def test_a_wait_has_a_limit_and_starts_again_with_each_request() -> None:
+    now = [0.0]
+    limiter, _ = limiter_at(now)
+    slow, busy = Waiter(), Waiter()
+    for one in (slow, busy):
+        limiter.start_waiting(one)
+    now[0] = 29.0
+    limiter.start_waiting(busy)
+    limiter.expire()
+    assert slow.ends == []
+    now[0] = 30.0
+    limiter.expire()
+    limiter.expire()
+    assert (slow.ends, busy.ends) == (["late"], [])
+
+
+def test_connections_per_address_are_limited_except_for_loopback() -> None:
+    limiter, prometheus = limiter_at([0.0])
+    assert [limiter.acquire("192.0.2.7") for _ in range(3)] == ["192.0.2.7", "192.0.2.7", None]
+    assert limiter.acquire("::ffff:192.0.2.7") is None
+    assert limiter.acquire("192.0.2.8") == "192.0.2.8"
+    of_one_network = [limiter.acquire(f"2001:db8::{host}") for host in ("1", "2", "ffff")]
+    assert of_one_network == ["2001:db8::/64", "2001:db8::/64", None]
+    assert limiter.acquire("2001:db8:0:1::1") == "2001:db8:0:1::/64"
+    assert {limiter.acquire(address) for address in ["127.0.0.1", "::1", "127.8.8.8"] * 5} == {""}
+    limiter.release("192.0.2.7")
+    assert limiter.acquire("192.0.2.7") == "192.0.2.7"
+    assert b'dither_connections_closed_total{reason="address"} 3.0' in prometheus.text()
+
+
+def test_the_oldest_connection_that_holds_bytes_gives_way_when_all_hold_too_many() -> None:
+    now = [0.0]
+    limiter, prometheus = limiter_at(now)
+    _, first, second, served, last = peers = [Waiter() for _ in range(5)]
+    for peer in peers:
+        limiter.add()
+        limiter.start_waiting(peer)
+        now[0] += 0.01
+    assert limiter.hold(served, 300)
+    limiter.stop_waiting(served)
+    assert limiter.hold(first, 300)
+    assert limiter.hold(second, 300)
+    assert not limiter.hold(last, 300)  # the others have just come
+    now[0] = 1.0
+    limiter.hold(last, 0)
+    assert limiter.hold(last, 100)
+    assert limiter.held == MEMORY
+    assert [peer.ends for peer in peers] == [[], [], [], [], []]
+    assert limiter.hold(last, 401)
+    assert [peer.ends for peer in peers] == [[], ["cut"], ["cut"], [], []]
+    assert limiter.held == 300 + 401
+    assert not limiter.hold(last, 701)  # the one that is served does not give way, nor the one that asks
+    assert limiter.hold(last, 700)
+    for peer in peers:
+        limiter.remove(peer)
+    assert (limiter.held, len(limiter)) == (0, 0)
+    assert b'dither_connections_closed_total{reason="gave way"} 2.0' in prometheus.text()
