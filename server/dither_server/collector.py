@@ -59,14 +59,14 @@ class Collector:
         if self.spool is not None:
             self._gauges.append(SpoolGauges(self.spool, self.store.folds))
         self.committer = self._committer(self.spool or self.store, self.prometheus)
-        # What comes sealed is in few large batches, and counted at once: a spool keeps no digest by which a batch is
-        # known again that opens to fewer rows, because a key was retired meanwhile.
+        # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        self._seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus)
+        seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
+        self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
     def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer[Upload]:
@@ -75,7 +75,7 @@ class Collector:
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer[Upload]
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer[Upload]
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)

@@ -6,15 +6,14 @@ whoever has waited longest gives way to the next, so that no number of slow or s
 """
 
 import asyncio
-import ipaddress
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Protocol
 
 from ..access.locality import is_loopback
+from ..access.proxies import group_of
 from ..observability.prometheus import ServerNumbers
 
 __all__ = ["Crowd", "forget_addresses", "group_of"]
@@ -161,20 +160,6 @@ class Crowd:
         if (now := self._clock()) >= self._quiet_until:
             self._quiet_until = now + _QUIET
             _log.warning("a connection was closed: %s (%d are open); more are told after a minute", why, self._open)
-
-
-@lru_cache(maxsize=4096)
-def group_of(address: str) -> str:
-    """Return the group that counts as one address: for IPv6 the network of 64 bits, which one customer has."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
-    return str(found)
 
 
 def forget_addresses() -> None:
