@@ -31,7 +31,10 @@ _COUNTING = 0x636F756E74
 _PAGE = 4_096
 """Ids of a day that are read at a time while it is closed."""
 
-_REMEMBER = Hot(sa.insert(BATCHES))
+_REMEMBER = """
+INSERT INTO batches (day, batch, digest)
+SELECT %s, batch, digest FROM unnest(%s::bytea[], %s::bytea[]) AS fresh(batch, digest)
+"""
 _SHARE = Hot(sa.select(sa.func.pg_advisory_xact_lock_shared(_COUNTING)))
 
 
@@ -155,7 +158,8 @@ class _Partitioned(BatchIds):
         day = self._days.fitting(today)
         if day is None:
             raise NewDayError("database: the day is not opened yet")
-        _REMEMBER.each(connection, [{"day": day, "batch": one, "digest": digest} for one, digest in fresh])
+        ids, digests = zip(*fresh, strict=True)
+        connection.exec_driver_sql(_REMEMBER, (day, list(ids), list(digests)))
 
     def open(self, connection: sa.Connection, today: date) -> None:
         super().open(connection, today)
