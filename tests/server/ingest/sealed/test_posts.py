@@ -4,8 +4,9 @@ import json
 import logging
 import random
 import secrets
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.ingest import IngestLayer
@@ -95,6 +98,47 @@ def test_it_counts_once_also_when_keys_were_retired_meanwhile(tmp_path: Path, do
     assert [(one["accepted"], one["refused"]) for one in answers if one] == [(7, 0), (4, 3), (0, 7), (0, 7)]
     assert collector_of(app).store.tally(THEME).total == 7
     assert collector_of(app).store.sealed(THEME) == Sealed(1, 7, 7, 0)
+
+
+_BODIES = st.lists(
+    st.tuples(
+        st.sets(st.integers(0, 11), min_size=1), st.integers(0, 1), st.booleans(), st.sampled_from(["ab", "b", "a"])
+    ),
+    max_size=12,
+)
+"""Bodies: which of 12 rows, to which collector, whether that is restarted before, and the keys that are valid then."""
+
+
+@given(bodies=_BODIES)
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[int], int, bool, str]]) -> None:
+    """Rows 0 to 4 are sealed for key a, 5 to 9 for key b, 10 is no report of a device, and 11 opens for nobody."""
+    keys = {"a": drawn(), "b": drawn()}
+    plain = split(THEME, rows_of(THEME, 10))
+    sealed = [seal(row, keys["ab"[place // 5]].public, pool(THEME)) for place, row in enumerate(plain)]
+    sealed += [seal(b"\xff", keys["b"].public, pool(THEME)), NEVER]
+    opens = {"a": set(range(5)), "b": set(range(5, 10)), "ab": set(range(10))}
+    counted: set[int] = set()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as closed:
+        path = Path(folder)
+        apps = [create_app(config(path)) for _ in range(2)]
+        closed.callback(lambda: [collector_of(one).close() for one in apps])
+        for rows, number, restarted, valid in bodies:
+            keep(path / "seal-keys.json", *(keys[name] for name in valid))
+            if restarted:
+                collector_of(apps[number]).close()
+                apps[number] = create_app(config(path))
+            answer = post(apps[number].test_client(), batch_of(THEME, [sealed[row] for row in rows]).encode())
+            fresh = rows & opens[valid]
+            if fresh or rows & counted:
+                assert answer.json == {"accepted": len(fresh), "refused": len(rows - fresh)}
+            else:
+                assert problem(answer) == (400, "sealed")
+            counted |= fresh
+            tally = collector_of(apps[0]).store.tally(THEME)
+            assert same(tally, Tally.fold(THEME.mechanism, b"".join(plain[row] for row in sorted(counted))))
+            told = collector_of(apps[1]).store.sealed(THEME)
+            assert (0 if told is None else told.reports) == len(counted)
 
 
 def test_keys_are_rotated_while_batches_arrive(tmp_path: Path, door: FlaskClient, app: Flask) -> None:
