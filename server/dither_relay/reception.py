@@ -58,7 +58,8 @@ class Reception:
         try:
             self._limit(environ)
             report = SealedReport.decode(read_body(environ, self.body_limit))
-            arrival = Arrival(self.pools.number(str(report.pool), len(report.sealed)), report.sealed)
+            number = self.pools.number(report.pool, len(report.sealed))
+            arrival = Arrival(number, str(report.pool), report.sealed)
             self.committer.submit(arrival, lambda outcome: then(self._committed(outcome)))
         except Exception as error:
             then(self._refused(error))

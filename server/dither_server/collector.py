@@ -106,7 +106,7 @@ class Collector:
             yield from one.families()
 
     def pools(self) -> dict[str, object]:
-        """Return what a relay is told: the pools, by metric version and stratum, and what it may send at a time.
+        """Return what a relay asks for: a digest of each pool, and how much it may send at a time.
 
         They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
         if the keys or the database cannot be read.
@@ -123,7 +123,8 @@ class Collector:
             _log.error("sealed reports cannot be opened: %s", error)
             raise StoreError("the seal keys cannot be read") from None
         limits = {"batch_limit": self._seals.limit, "body_limit": self.config.body_limit}
-        return {"pools": list(pools(sealed, suites)), **limits}
+        listed = sorted(pools(sealed, suites), key=lambda one: (one["pool"], one["suite"]))
+        return {"pools": listed, **limits}
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""

@@ -27,6 +27,7 @@ from .wire import LONGEST_STRATUM
 __all__ = ["SUITES", "Pool", "SealKey", "SealedBatch", "SealedReport", "Suite"]
 
 _INFO = b"dither sealed 1\0"
+_POOL = b"dither pool 1\0"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _VERSION = re.compile(r"[0-9a-f]{16}")
 _BATCH = re.compile(r"[0-9a-f]{32}")
@@ -130,6 +131,11 @@ class Pool(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join([self.metric, self.version, *([] if self.stratum is None else [self.stratum])])
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits that tell the name of the pool to those alone who know it: a collector lists pools by these."""
+        return sha256(_POOL + str(self).encode()).hexdigest()[:32]
 
     @property
     def info(self) -> bytes:

@@ -152,7 +152,7 @@ def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
         collector.row_bytes = width
         with tempfile.TemporaryDirectory() as folder, closing(RelayStore(url_of(Path(folder)))) as store:
             limits = {"batch_limit": collector.batch_limit, "body_limit": collector.body_limit}
-            store.list_pools([ListedPool(pool, KEY.suite, length)], limits)
+            store.list_pools([ListedPool(pool.digest, KEY.suite, length)], limits)
             hold(store, arrived)
             one = rounds(store, collector.url)
             one.freeze()
