@@ -38,7 +38,8 @@ def flooded(
 ) -> list[Wait]:
     """Post so many bodies of ``rows`` rows beside an attack; return how each fared.
 
-    The attack comes over ``connections`` from so many addresses; from the relay's own if they are 0. Raises AssertionError if a body is not counted whole.
+    The attack comes over ``connections`` from so many addresses; from the relay's own if they are 0.
+    Raises AssertionError if a body is not counted whole.
     """
     key = drawn()
     keep(folder / "seal-keys.json", key)
