@@ -122,8 +122,12 @@ def test_each_row_that_opens_counts_once_in_any_bodies(bodies: list[tuple[set[in
     with tempfile.TemporaryDirectory() as folder, ExitStack() as closed:
         path = Path(folder)
         apps = [create_app(config(path)) for _ in range(2)]
-        for number in range(2):
-            closed.callback(lambda number=number: collector_of(apps[number]).close())  # of the last one that ran
+
+        def close() -> None:
+            for one in apps:
+                collector_of(one).close()
+
+        closed.callback(close)
         for rows, number, restarted, valid in bodies:
             keep(path / "seal-keys.json", *(keys[name] for name in valid))
             if restarted:
