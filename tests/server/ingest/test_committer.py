@@ -229,7 +229,7 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
         def tend(self) -> bool:
             steps.append("tend")
             if steps == ["commit", "tend", "tend"]:
-                committer.submit(upload(), lambda _: None)
+                made.submit(upload(), lambda _: None)
             return steps.count("tend") < 5
 
         def forget(self, before: date) -> bool:
@@ -238,10 +238,10 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
                 last.set()
             return steps.count("forget") < 4
 
-    committer = Committer(Busy(), lambda: TODAY, Limits())
-    committer.submit(upload(), lambda _: None)
+    made = Committer(Busy(), lambda: TODAY, Limits())
+    made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
-    committer.close()
+    made.close()
     assert steps == ["commit", "tend", "tend", "forget", "commit", *["tend"] * 3, *["forget"] * 3]
 
 
