@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from threading import Event, Timer
 from typing import Any, NamedTuple
 
 from dither_shared import DitherError, WireError
-from dither_shared.sealed import SUITES, Pool
+from dither_shared.sealed import SUITES
 
 from .collector_url import CollectorUrl
 from .store import ListedPool
@@ -23,6 +24,8 @@ _LONGEST_ANSWER = 1 << 16
 _LONGEST_LIST = 1 << 24
 _LONGEST_ROW = 1 << 15
 _LONGEST_TOLD = 300
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 class TroubleError(DitherError):
@@ -121,7 +124,9 @@ def _listing(told: Mapping[str, Any]) -> Listing:
             continue
         if not suite.overhead < length <= _LONGEST_ROW:
             raise WireError("length: no sealed row has it")
-        pools.append(ListedPool(Pool.parse(one["pool"]), suite, length))
+        if not _DIGEST.fullmatch(one["pool"]):
+            raise WireError("pool: not a digest of 32 lower-case hexadecimal digits")
+        pools.append(ListedPool(one["pool"], suite, length))
     return Listing(pools, _number(told["batch_limit"]), _number(told["body_limit"]))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dither_server.protocol.problems import Kind, Problem
 from dither_server.store import StoreError
-from dither_shared.sealed import SUITES
+from dither_shared.sealed import SUITES, Pool
 
 from .collector import Collector, RejectedError, TroubleError
 from .store import RelayStore
@@ -30,7 +30,7 @@ _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permuta
 
 
 class Pools:
-    """The pools, by name and length of a sealed row. Nobody but the collector adds one."""
+    """The pools, by digest and length of a sealed row. Nobody but the collector adds one."""
 
     def __init__(self, store: RelayStore, collector: Collector) -> None:
         self._store = store
@@ -56,9 +56,9 @@ class Pools:
         """Whether any pool is known."""
         return bool(self._known)
 
-    def number(self, pool: str, length: int) -> int:
+    def number(self, pool: Pool, length: int) -> int:
         """Return the number of a pool for whose reports this is the length; raise Problem if there is none."""
-        lengths = self._known.get(pool)
+        lengths = self._known.get(pool.digest)
         if lengths is not None and length in lengths:
             return lengths[length]
         self._wanted.set()
@@ -87,7 +87,7 @@ class Pools:
     def _read(self) -> None:
         known: dict[str, dict[int, int]] = {}
         for one in self._store.pools():
-            known.setdefault(one.pool, {})[one.length] = one.number
+            known.setdefault(one.digest, {})[one.length] = one.number
         self._known = known
 
     def _run(self) -> None:

@@ -7,11 +7,10 @@ from queue import Empty, SimpleQueue
 from wsgiref.types import WSGIEnvironment
 
 from dither_server.access.locality import is_loopback
-from dither_server.access.proxies import Proxies
+from dither_server.access.proxies import Proxies, group_of
 from dither_server.ingest.body import read_body
 from dither_server.ingest.committer import ClosedError, Committer, QueueFullError
 from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem
-from dither_server.serving.limiter import group_of
 from dither_server.store import Outcome, StoreError
 from dither_shared import WireError
 from dither_shared.sealed import SealedReport
@@ -58,7 +57,8 @@ class Reception:
         try:
             self._limit(environ)
             report = SealedReport.decode(read_body(environ, self.body_limit))
-            arrival = Arrival(self.pools.number(str(report.pool), len(report.sealed)), report.sealed)
+            number = self.pools.number(report.pool, len(report.sealed))
+            arrival = Arrival(number, str(report.pool), report.sealed)
             self.committer.submit(arrival, lambda outcome: then(self._committed(outcome)))
         except Exception as error:
             then(self._refused(error))

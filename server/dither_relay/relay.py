@@ -8,7 +8,6 @@ from typing import Self
 
 from dither_server.access.proxies import Proxies
 from dither_server.ingest.committer import Committer, Limits
-from dither_server.serving.limiter import forget_addresses
 from dither_server.store import StoreError
 
 from .collector import Collector
@@ -55,7 +54,7 @@ class Relay:
             Limits(config.queue_limit, config.group_limit, config.queue_bytes),
             prometheus=self.numbers,
         )
-        self.rates = Rates(config.rate, self._forget_addresses)
+        self.rates = Rates(config.rate, self.proxies.forget_addresses)
         self.reception = Reception(
             self.pools, self.committer, self.rates, self.proxies, self.numbers, config.body_limit
         )
@@ -98,10 +97,6 @@ class Relay:
 
     def _today(self) -> date:
         return self.store.day or self.limits.now().date()
-
-    def _forget_addresses(self) -> None:
-        forget_addresses()
-        self.proxies.forget_addresses()
 
     def __enter__(self) -> Self:
         return self

@@ -21,7 +21,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
     """Return pools, counts, the next hour and the last trouble."""
     last, state = store.last_hour(), store.state()
     return {
-        "pools": [one._asdict() for one in store.held()],
+        "pools": [one._asdict() | {"named": one.is_named} for one in store.held()],
         "batch": batch,
         "last": last and last.isoformat(),
         "next": following(now, at, last).isoformat(timespec="minutes"),
@@ -48,10 +48,13 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
     if not pools:
         return ["no pools: the collector has listed none yet, or has no key to seal for"]
     rows = [["pool", "suite", *_COUNTS, ""]]
-    for one in pools:
+    named = [one for one in pools if one["named"]]
+    for one in named:
         numbers = [f"{one[name]:,}" for name in _COUNTS]
         rows.append([printable(one["pool"]), one["suite"], *numbers, "" if one["listed"] else "listed no more"])
-    return aligned(rows)
+    unnamed = counted(len(pools) - len(named), "pool is", "pools are")
+    more = [f"{unnamed} listed of which no report has come; the first will tell the name"] if pools != named else []
+    return [*(aligned(rows) if named else []), *more]
 
 
 def _hours(status: Mapping[str, Any]) -> list[str]:

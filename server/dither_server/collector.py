@@ -60,14 +60,14 @@ class Collector:
         if self.spool is not None:
             self._gauges.append(SpoolGauges(self.spool, self.store.folds))
         self.committer = self._committer(self.spool or self.store, self.prometheus)
-        # What comes sealed is in few large batches, and counted at once: a spool keeps no digest by which a batch is
-        # known again that opens to fewer rows, because a key was retired meanwhile.
+        # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        self._seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus)
+        seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
+        self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
     def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer[Upload]:
@@ -76,7 +76,7 @@ class Collector:
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer[Upload]
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer[Upload]
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
@@ -107,7 +107,7 @@ class Collector:
             yield from one.families()
 
     def pools(self) -> dict[str, object]:
-        """Return what a relay is told: the pools, by metric version and stratum, and what it may send at a time.
+        """Return what a relay asks for: a digest of each pool, and how much it may send at a time.
 
         They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
         if the keys or the database cannot be read.
@@ -124,7 +124,8 @@ class Collector:
             _log.error("sealed reports cannot be opened: %s", error)
             raise StoreError("the seal keys cannot be read") from None
         limits = {"batch_limit": self._seals.limit, "body_limit": self.config.body_limit}
-        return {"pools": list(pools(sealed, suites)), **limits}
+        listed = sorted(pools(sealed, suites), key=lambda one: (one["pool"], one["suite"]))
+        return {"pools": listed, **limits}
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""

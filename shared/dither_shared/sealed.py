@@ -27,9 +27,13 @@ from .wire import LONGEST_STRATUM
 __all__ = ["SUITES", "Pool", "SealKey", "SealedBatch", "SealedReport", "Suite"]
 
 _INFO = b"dither sealed 1\0"
+_POOL = b"dither pool 1\0"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _VERSION = re.compile(r"[0-9a-f]{16}")
 _BATCH = re.compile(r"[0-9a-f]{32}")
+_TAG = 16
+"""Bytes of the tag of ChaCha20-Poly1305."""
+
 _TOTAL = re.compile(r"[1-9][0-9]{0,11}")
 
 _OF_ONE = ("pool", "sealed")
@@ -42,6 +46,11 @@ class Suite(NamedTuple):
     name: str
     key_bytes: int
     overhead: int
+
+    @property
+    def encapsulated_bytes(self) -> int:
+        """The bytes of the encapsulated key, with which a sealed row begins; behind it stand the row and its tag."""
+        return self.overhead - _TAG
 
 
 SUITES = {
@@ -122,6 +131,11 @@ class Pool(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join([self.metric, self.version, *([] if self.stratum is None else [self.stratum])])
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits that tell the name of the pool to those alone who know it: a collector lists pools by these."""
+        return sha256(_POOL + str(self).encode()).hexdigest()[:32]
 
     @property
     def info(self) -> bytes:

@@ -26,7 +26,7 @@ import numpy as np
 from client.seals import KEY, opened, sealing
 from dither.reporting.bodies.report import build
 from dither.reporting.draws.keys import Keys
-from dither_relay.store import ListedPool, RelayStore
+from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_shared import (
     Batch,
     ChoiceQuestion,
@@ -40,7 +40,7 @@ from dither_shared import (
 )
 from dither_shared.sealed import Pool, SealedBatch, SealedReport
 from relay.fake_collector import collecting
-from relay.relaying import hold, rounds, url_of
+from relay.relaying import TODAY, rounds, url_of
 
 __all__ = ["QUESTIONS", "Linked", "top_one", "top_one_relayed"]
 
@@ -152,8 +152,10 @@ def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
         collector.row_bytes = width
         with tempfile.TemporaryDirectory() as folder, closing(RelayStore(url_of(Path(folder)))) as store:
             limits = {"batch_limit": collector.batch_limit, "body_limit": collector.body_limit}
-            store.list_pools([ListedPool(pool, KEY.suite, length)], limits)
-            hold(store, arrived)
+            store.list_pools([ListedPool(pool.digest, KEY.suite, length)], limits)
+            for start in range(0, len(arrived), 500):
+                some = [Arrival(1, str(pool), row) for row in arrived[start : start + 500]]
+                store.commit(some, TODAY, b"")
             one = rounds(store, collector.url)
             one.freeze()
             assert one.post({}).reports == len(arrived)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from dither_relay.collector import Collector
 from dither_relay.config import RelayConfig
 from dither_relay.forwarding.rounds import Rounds, Rules
-from dither_relay.store import Arrival, ListedPool, RelayStore
+from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
 from dither_shared.sealed import SUITES, Pool, SealedReport
 from serving import serving
 
@@ -26,7 +26,8 @@ THEME = Pool("theme", "0123456789abcdef")
 LAYOUT = Pool("layout", "fedcba9876543210", "linux")
 LENGTH = 51
 POOLS = [(str(THEME), "x25519", LENGTH), (str(LAYOUT), "x25519", LENGTH), (str(THEME), "xwing", 1139)]
-LISTED = [ListedPool(Pool.parse(pool), SUITES[suite], length) for pool, suite, length in POOLS]
+SEALED = [SealedPool(Pool.parse(pool), SUITES[suite], length) for pool, suite, length in POOLS]
+LISTED = [ListedPool(one.pool.digest, one.suite, one.length) for one in SEALED]
 LIMITS = {"batch_limit": 100_000, "body_limit": 1 << 20}
 TODAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -47,7 +48,7 @@ def rows(count: int, seed: int = 0, length: int = LENGTH) -> list[bytes]:
 
 def arrivals(sealed: Sequence[bytes], pool: int = 1) -> list[Arrival]:
     """Sealed rows as the store takes them."""
-    return [Arrival(pool, row) for row in sealed]
+    return [Arrival(pool, POOLS[pool - 1][0], row) for row in sealed]
 
 
 def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = TODAY) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from dither_relay.cli import cli
 from dither_relay.store import RelayStore
 from relay.fake_collector import collecting
-from relay.relaying import POOLS, hold, rows, running, stored, url_of
+from relay.relaying import LAYOUT, POOLS, THEME, hold, rows, running, stored, url_of
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
@@ -40,6 +40,19 @@ def test_forward_and_status(tmp_path: Path) -> None:
         ]
         assert "forwards at 04:30 UTC each pool with 500 reports waiting or more, next on " in text
         assert "; no hour has come yet" in text
+
+
+def test_status_counts_the_pools_whose_names_no_report_has_told(tmp_path: Path) -> None:
+    db = ("--db", url_of(tmp_path))
+    with stored(tmp_path) as store:
+        listed = "are listed of which no report has come; the first will tell the name"
+        assert invoke("status", *db)[1].splitlines()[0] == f"3 pools {listed}"
+        hold(store, rows(3), pool=2)
+        lines = invoke("status", *db)[1].splitlines()
+        assert lines[1].split()[:3] == [str(LAYOUT), "x25519", "3"]
+        assert lines[2] == f"2 pools {listed}"
+        told = json.loads(invoke("status", *db, "--json")[1])["pools"]
+        assert {one["pool"]: one["named"] for one in told} == {str(LAYOUT): True, THEME.digest: False}
 
 
 def test_what_the_collector_does_not_take(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dither_relay.collector import Collector, RejectedError, TroubleError
 from dither_relay.pools import Pools
 from dither_relay.store import RelayStore
 from dither_server.protocol.problems import Kind, Problem
+from dither_shared.sealed import Pool
 from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import LAYOUT, POOLS, THEME, url_of
 
@@ -25,9 +26,9 @@ def store(tmp_path: Path) -> Iterator[RelayStore]:
     store.close()
 
 
-def kind(pools: Pools, pool: object, length: int) -> Kind:
+def kind(pools: Pools, pool: Pool, length: int) -> Kind:
     with pytest.raises(Problem) as caught:
-        pools.number(str(pool), length)
+        pools.number(pool, length)
     return caught.value.kind
 
 
@@ -35,13 +36,13 @@ def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCo
     pools = Pools(store, Collector(collector.url, "", 5))
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE  # none was ever seen
     pools.refresh()
-    assert pools.number(str(THEME), 51) == 1
+    assert pools.number(THEME, 51) == 1
     assert kind(pools, THEME, 50) is Kind.MALFORMED
     assert kind(pools, LAYOUT, 51) is Kind.UNKNOWN_POOL
     collector.pools = POOLS
     pools.refresh()
-    assert pools.number(str(LAYOUT), 51) == 2
-    assert pools.number(str(THEME), 1139) == 3
+    assert pools.number(LAYOUT, 51) == 2
+    assert pools.number(THEME, 1139) == 3
     collector.pools = POOLS[1:2]
     pools.refresh()
     assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
@@ -56,7 +57,7 @@ def test_a_collector_that_lists_none_is_told_of(store: RelayStore, collector: Fa
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE
     collector.pools = POOLS
     pools.refresh()
-    assert pools.number(str(LAYOUT), 51)
+    assert pools.number(LAYOUT, 51)
 
 
 def test_they_are_known_to_the_next_process_though_the_collector_is_gone(
@@ -66,7 +67,7 @@ def test_they_are_known_to_the_next_process_though_the_collector_is_gone(
     pools = Pools(store, Collector("http://127.0.0.1:1", "", 5))
     with pytest.raises(TroubleError):
         pools.refresh()
-    assert pools.number(str(THEME), 51) == 1
+    assert pools.number(THEME, 51) == 1
     pools.trouble = "it is gone"
     assert kind(pools, LAYOUT, 51) is Kind.UNAVAILABLE  # nobody can tell
 
@@ -89,7 +90,7 @@ def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: F
     while not pools.is_known:
         pass
     for number in range(1000):
-        assert kind(pools, f"theme/{number:016x}", 51) is Kind.UNKNOWN_POOL
+        assert kind(pools, Pool("theme", f"{number:016x}"), 51) is Kind.UNKNOWN_POOL
     pools.close()
     assert collector.asked == 1
     assert len(store.held()) == 1
@@ -104,10 +105,10 @@ def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: F
         {"pools": [], "batch_limit": True, "body_limit": 1},
         {"pools": [], "batch_limit": "1", "body_limit": 1},
         {"pools": [{"pool": "theme", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": str(THEME), "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": str(THEME), "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": str(THEME), "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": f"{THEME}/\ud800", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": THEME.digest, "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": THEME.digest.upper(), "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
         {"pools": ["theme"], "batch_limit": 1, "body_limit": 1},
         "<html>",
     ],

@@ -3,8 +3,7 @@ import tracemalloc
 
 from dither_relay.rates import Rates
 from dither_server.access.locality import is_loopback
-from dither_server.access.proxies import Proxies
-from dither_server.serving.limiter import forget_addresses, group_of
+from dither_server.access.proxies import Proxies, group_of
 
 
 def test_each_address_has_its_own_limit() -> None:
@@ -61,7 +60,6 @@ def test_nothing_keeps_an_address_beyond_a_window() -> None:
     assert group_of.cache_info().currsize
     rates.turn()
     assert len(told) == 3
-    forget_addresses()
     proxies.forget_addresses()
     assert group_of.cache_info().currsize == is_loopback.cache_info().currsize == 0
     for held in (vars(rates).values(), vars(proxies).values()):

@@ -107,9 +107,10 @@ def upload(metric: Metric = THEME, rows: bytes | None = None, name: bytes | None
 def sealed_upload(
     metric: Metric = THEME, total: int = 500, refused: int = 0, rows: bytes | None = None, stratum: int = 0
 ) -> Upload:
-    """The same of a batch that came sealed; the digest of what was sealed is a random one."""
+    """The same of a batch that came sealed; the ids of its rows are random ones."""
     content = rows_of(metric, 3) if rows is None else rows
-    sealing = Sealing(secrets.token_bytes(32), total, refused)
+    ids = tuple(secrets.token_bytes(16) for _ in range(len(content) // metric.mechanism.row_bytes))
+    sealing = Sealing(ids, total, refused)
     return Upload(secrets.token_bytes(16), metric, content, stratum, sealing)
 
 

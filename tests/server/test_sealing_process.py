@@ -13,6 +13,7 @@ from dither_server.store import Sealed, Store
 from server.collecting import THEME, batch, running
 from server.database import url_of
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
+from torture.replay import replayed
 
 
 def posted(url: str, body: bytes, path: str = "/v1/sealed") -> tuple[int, dict[str, object]]:
@@ -60,3 +61,15 @@ def test_a_body_that_ends_early_counts_nothing_and_comes_again(tmp_path: Path) -
         assert process.wait() == 0
     with closing(Store(url_of(tmp_path), create=False)) as store:
         assert store.tally(THEME).total == 303
+
+
+@pytest.mark.parametrize("way", ["sqlite", "spool", "postgresql"])
+def test_a_row_that_relays_replay_in_40_bodies_is_counted_once(
+    tmp_path: Path, way: str, request: pytest.FixtureRequest
+) -> None:
+    """Each body has a row of the relay's own beside it, so that no two are alike, and the answers tell nothing."""
+    url = request.getfixturevalue("postgresql_url") if way == "postgresql" else None
+    options = ["--spool", f"{tmp_path}/spool"] if way == "spool" else []
+    counted, sealed = replayed(tmp_path, 10, url, *options)
+    assert counted == 1 + 40
+    assert sealed == Sealed(40, 41, 2, refused=39)  # all but the first hide nobody

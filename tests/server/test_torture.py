@@ -29,6 +29,7 @@ from torture.power import can_record, power_cuts
 from torture.proxy import Cut
 from torture.relay_power import relay_power_cuts
 from torture.sealed import sealed_rounds
+from torture.several import several
 from torture.slow import slow_clients
 from torture.trouble import can_fill, full_disk, locked
 
@@ -58,6 +59,14 @@ def test_sealed_reports_through_kill_9_of_relay_and_collector(tmp_path: Path) ->
     assert seen.deliveries > seen.reports > 5 * 90
     assert sum(seen.kills.values()) >= 4
     assert seen.kills["relay amid arrivals"] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
+    """Of the 60 reports whose key is retired, each shows at a relay: unread, or kept."""
+    lost = several(tmp_path, 1)
+    assert lost.counted == 60 + 60 + 60 + 120
+    assert lost.unread + lost.kept >= 60
 
 
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")

@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold, sealed, relay, reads, pipelines, resets, hoards, frames.
+costs, fuzz, spool, fold, sealed, replay, several, opening, relay, reads, pipelines, resets, hoards, frames.
 """
 
 import argparse
@@ -25,10 +25,13 @@ from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.hostile_peers import SERVERS, grown, hoards, lines_of_resets, misread, running, waits
 from torture.kill import kill_cycles
+from torture.opening import ATTACKS, flooded
 from torture.power import can_record, power_cuts
 from torture.reads import DISCOVERY, greedy_readers
 from torture.relay_power import relay_power_cuts
+from torture.replay import replayed
 from torture.sealed import sealed_rounds
+from torture.several import several
 from torture.slow import raise_files, slow_clients
 from torture.spool_power import spool_power_cuts
 from torture.trouble import can_fill, full_disk, full_relay, locked
@@ -153,6 +156,29 @@ def _sealed(database: str, rounds: int, folder: Path, urls: tuple[str | None, st
     )
 
 
+def replay(folder: Path, share: float) -> str:
+    bodies = max(10, int(100 * share))
+    counted, _ = replayed(folder, bodies)
+    return f"one row in {4 * bodies} bodies of two relays: {counted - 1} others, and it, each counted once"
+
+
+def several_relays(folder: Path, share: float) -> str:
+    lost = several(folder, max(2, int(40 * share)))
+    told = f"two relays, two collectors, keys rotated, kill -9: {lost.counted:,} reports, each counted once"
+    return f"{told}; of a key retired too early {lost.unread} unread, {lost.kept} kept"
+
+
+def opening(folder: Path, share: float) -> str:
+    told = []
+    for number, attack in enumerate(ATTACKS):
+        (folder / str(number)).mkdir()
+        waits = flooded(folder / str(number), attack, max(2, int(20 * share)))
+        last = max(one.seconds for one in waits)
+        assert last < 5, waits
+        told.append(f"{attack}: {last:.1f} s")
+    return f"12,000 rows of a relay beside six connections with as many ({'; '.join(told)} at most)"
+
+
 def relay(folder: Path, share: float) -> str:
     if why_not := can_record():
         return f"power cuts on a relay: not tried, {why_not}"
@@ -237,6 +263,9 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "spool": spool,
     "fold": fold,
     "sealed": seal,
+    "replay": replay,
+    "several": several_relays,
+    "opening": opening,
     "relay": relay,
     "reads": reads,
     "pipelines": pipeline,

@@ -24,8 +24,8 @@ from server.collecting import TODAY
 
 folder, commits, synchronous = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 store = RelayStore(f"sqlite:///{folder}/relay.db")
-pool = ListedPool(Pool("theme", "0" * 16), SUITES["x25519"], 49)
-store.list_pools([pool], {"batch_limit": 5, "body_limit": 1 << 20})
+pool = Pool("theme", "0" * 16)
+store.list_pools([ListedPool(pool.digest, SUITES["x25519"], 49)], {"batch_limit": 5, "body_limit": 1 << 20})
 store.close()
 
 @sqlalchemy.event.listens_for(store._engine, "connect")
@@ -36,7 +36,7 @@ def connected(connection, _):
 (known,) = store.pools()
 with open(f"{folder}/acknowledged", "wb", buffering=0) as acknowledged:
     for number in range(commits):
-        one = Arrival(known.number, number.to_bytes(49, "big"))
+        one = Arrival(known.number, str(pool), number.to_bytes(49, "big"))
         store.commit([one], TODAY, b"")
         acknowledged.write(one.digest)
         if number % 20 == 19:

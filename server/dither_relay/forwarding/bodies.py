@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dither_shared.sealed import SealedBatch
 
-from ..store import Frozen, ListedPool
+from ..store import Frozen, SealedPool
 
 __all__ = ["body_of", "share_of"]
 
@@ -16,7 +16,7 @@ _MOST = 1 << 24
 """Bytes of a body, whatever the collector would take: it is held in memory."""
 
 
-def share_of(pool: ListedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
+def share_of(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
     """Return of how many reports each body is, so that all are about equal; None if not even one report fits."""
     bare = SealedBatch("0" * 32, pool.pool, pool.suite, total, b"").encode()
     most = min(batch_limit, (min(body_limit, _MOST) - len(bare)) // 4 * 3 // pool.length)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dither_shared.counted import counted
 
 from ..collector import Collector, Receipt, RejectedError, TroubleError
-from ..store import Frozen, ListedPool, RelayStore
+from ..store import Frozen, RelayStore, SealedPool
 from .bodies import body_of, share_of
 
 __all__ = ["Posted", "Rounds", "Rules"]
@@ -70,7 +70,7 @@ class Rounds:
         """
         limits = self._store.state()
 
-        def cut(pool: ListedPool, total: int) -> int | None:
+        def cut(pool: SealedPool, total: int) -> int | None:
             if total < self._rules.batch or "batch_limit" not in limits:
                 return None
             share = share_of(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))

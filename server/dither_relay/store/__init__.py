@@ -4,9 +4,9 @@ Nothing here tells one person from another: no address, no user, no time finer t
 order of their digests.
 """
 
-from .batches import Cut, Frozen
+from .batches import Cut, Frozen, SealedPool
 from .holding import Arrival
 from .pools import Held, KnownPool, ListedPool
 from .store import RelayStore
 
-__all__ = ["Arrival", "Cut", "Frozen", "Held", "KnownPool", "ListedPool", "RelayStore"]
+__all__ = ["Arrival", "Cut", "Frozen", "Held", "KnownPool", "ListedPool", "RelayStore", "SealedPool"]

@@ -8,12 +8,20 @@ import sqlalchemy as sa
 
 from dither_shared.sealed import SUITES, Pool, Suite
 
-from .pools import ListedPool
 from .schema import BATCHES, FORWARDED, POOLS, SEALED
 
-__all__ = ["Cut", "Frozen", "Sealed", "drop", "forget", "freeze", "leave", "read_frozen", "read_rows"]
+__all__ = ["Cut", "Frozen", "Sealed", "SealedPool", "drop", "forget", "freeze", "leave", "read_frozen", "read_rows"]
 
-Cut = Callable[[ListedPool, int], int | None]
+
+class SealedPool(NamedTuple):
+    """A pool whose name is known: how its rows are sealed, and the bytes of a sealed row."""
+
+    pool: Pool
+    suite: Suite
+    length: int
+
+
+Cut = Callable[[SealedPool, int], int | None]
 """Says of how many reports each body of a batch is, given its pool and its reports; None leaves the batch open."""
 
 
@@ -48,7 +56,7 @@ def freeze(connection: sa.Connection, day: date, cut: Cut) -> None:
     )
     for number, pool, suite, length in connection.execute(opened).all():
         total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
-        share = cut(ListedPool(Pool.parse(pool), SUITES[suite], length), total)
+        share = cut(SealedPool(Pool.parse(pool), SUITES[suite], length), total)
         if total and share is not None:
             fixed = {"frozen": day, "total": total, "share": share}
             connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))

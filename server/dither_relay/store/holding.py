@@ -1,7 +1,7 @@
 """Take sealed reports in, each once: the statements of one commit."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from hashlib import blake2b
 from typing import NamedTuple
@@ -9,7 +9,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from dither_server.store.hot import Hot
+from dither_shared.sealed import Pool
 
+from .pools import name_pools
 from .schema import BATCHES, FORWARDED, SEALED
 
 __all__ = ["Arrival", "hold"]
@@ -30,9 +32,10 @@ _ADD = Hot(sa.insert(SEALED))
 
 
 class Arrival(NamedTuple):
-    """A sealed report, as one row, and the number of its pool."""
+    """A sealed report, as one row, with the number and the name of its pool."""
 
     pool: int
+    name: str
     rows: bytes
 
     @property
@@ -60,7 +63,11 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
     new: dict[_Alike, list[bytes]] = defaultdict(list)
     for digest in sorted(fresh.keys() - known):
         new[_Alike(fresh[digest].pool, len(fresh[digest].rows))].append(digest)
-    opened = _opened(connection, new, {_Alike(*alike): number for number, *alike, frozen in live if frozen is None})
+    opened = {_Alike(*alike): number for number, *alike, frozen in live if frozen is None}
+    if missing := [alike for alike in new if alike not in opened]:
+        names = {arrival.pool: arrival.name for arrival in arrivals}
+        name_pools(connection, {Pool.parse(name).digest: name for name in {names[one.pool] for one in missing}})
+        opened |= _open(connection, missing)
     rows = [
         {"batch": opened[alike], "digest": digest, "day": day, "sealed": fresh[digest].rows}
         for alike, digests in new.items()
@@ -70,14 +77,9 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
         _ADD.each(connection, rows)
 
 
-def _opened(
-    connection: sa.Connection, wanted: Collection[_Alike], opened: Mapping[_Alike, int]
-) -> Mapping[_Alike, int]:
-    """Return the open batch of each pool and length, having opened those that are missing."""
-    missing = [alike for alike in wanted if alike not in opened]
-    if not missing:
-        return opened
+def _open(connection: sa.Connection, missing: Sequence[_Alike]) -> dict[_Alike, int]:
+    """Open a batch for each pool and length; return their numbers."""
     last = connection.scalar(sa.select(sa.func.max(BATCHES.c.number))) or 0
     made = {alike: last + place for place, alike in enumerate(missing, 1)}
     connection.execute(sa.insert(BATCHES), [{"number": number, **alike._asdict()} for alike, number in made.items()])
-    return {**opened, **made}
+    return made

@@ -1,6 +1,9 @@
-"""The pools that the collector lists, and how many reports wait for each."""
+"""The pools that the collector lists, and how many reports wait for each.
 
-from collections.abc import Collection
+The collector lists digests. The name of a pool is written in the place of its digest when the first report comes.
+"""
+
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -9,27 +12,30 @@ from dither_shared.sealed import Pool, Suite
 
 from .schema import BATCHES, POOLS, SEALED
 
-__all__ = ["Held", "KnownPool", "ListedPool", "list_pools", "read_held", "read_pools"]
+__all__ = ["Held", "KnownPool", "ListedPool", "list_pools", "name_pools", "read_held", "read_pools"]
 
 
 class ListedPool(NamedTuple):
-    """What the collector says of a pool: how its rows are sealed, and how many bytes one has then."""
+    """What the collector says of a pool: its digest, how its rows are sealed, and the bytes of a sealed row."""
 
-    pool: Pool
+    digest: str
     suite: Suite
     length: int
 
 
 class KnownPool(NamedTuple):
-    """A pool, in the spelling of a report, under the number that it has here."""
+    """A listed pool, under the number that it has here."""
 
     number: int
-    pool: str
+    digest: str
     length: int
 
 
 class Held(NamedTuple):
-    """How a pool fares: reports that wait for their number, that are on their way, and those of former rounds."""
+    """How a pool fares: reports that wait for their number, that are on their way, and those of former rounds.
+
+    ``pool`` is its name, or its digest as long as no report has come.
+    """
 
     pool: str
     suite: str
@@ -41,6 +47,11 @@ class Held(NamedTuple):
     unread: int
     dropped: int
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the name of the pool is known: a report of it has come."""
+        return _SLASH in self.pool
+
 
 def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> None:
     """Take note that the collector lists these pools and no others.
@@ -48,9 +59,9 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
     A pool that it did not list the last time either is forgotten, unless a report ever waited for it: else a collector
     that lists others each time would fill disk and memory.
     """
-    known = {_Key(row.pool, row.suite): row for row in connection.execute(sa.select(POOLS))}
+    known = {_Key(_digest(row.pool), row.suite): row for row in connection.execute(sa.select(POOLS))}
     last = max((row.number for row in known.values()), default=0)
-    told = {_Key(str(one.pool), one.suite.name): one.length for one in listed}
+    told = {_Key(one.digest, one.suite.name): one.length for one in listed}
     kept = [{"this": known[key].number, "now": length} for key, length in told.items() if key in known]
     this = sa.update(POOLS).where(POOLS.c.number == sa.bindparam("this"))
     if kept:
@@ -64,7 +75,7 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
         connection.execute(this.values(listed=False), gone)
     fresh = [(key, length) for key, length in told.items() if key not in known]
     new = [
-        {"number": last + place, **key._asdict(), "length": length, "listed": True, **dict.fromkeys(_COUNTS, 0)}
+        {"number": last + place, "pool": key.digest, "suite": key.suite, "length": length, "listed": True, **_NONE}
         for place, (key, length) in enumerate(fresh, 1)
     ]
     if new:
@@ -72,19 +83,33 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
 
 
 class _Key(NamedTuple):
-    """By what a pool is known."""
+    """What makes a pool one."""
 
-    pool: str
+    digest: str
     suite: str
 
 
 _COUNTS = ("forwarded", "unread", "dropped")
+_NONE = dict.fromkeys(_COUNTS, 0)
+
+_SLASH = "/"
+"""It stands in each pool's name and in no digest."""
+
+
+def _digest(pool: str) -> str:
+    return Pool.parse(pool).digest if _SLASH in pool else pool
+
+
+def name_pools(connection: sa.Connection, names: Mapping[str, str]) -> None:
+    """Write names in the place of these digests, if they still stand there."""
+    named = sa.update(POOLS).where(POOLS.c.pool == sa.bindparam("this")).values(pool=sa.bindparam("name"))
+    connection.execute(named, [{"this": digest, "name": name} for digest, name in names.items()])
 
 
 def read_pools(connection: sa.Connection) -> list[KnownPool]:
     """Return the pools that are listed."""
     columns = sa.select(POOLS.c.number, POOLS.c.pool, POOLS.c.length).where(POOLS.c.listed)
-    return [KnownPool(*row) for row in connection.execute(columns)]
+    return [KnownPool(number, _digest(pool), length) for number, pool, length in connection.execute(columns)]
 
 
 def read_held(connection: sa.Connection) -> list[Held]:

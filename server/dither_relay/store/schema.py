@@ -8,8 +8,9 @@ __all__ = ["BATCHES", "FORWARDED", "POOLS", "RELAY", "SEALED", "STATE", "TABLES"
 
 TABLES = sa.MetaData()
 
-# What the collector has listed, each once and for ever; ``listed`` is whether it still does. The counts are of reports:
-# those that the collector has taken, those of them that it could not open or read, and those that grew too old here.
+# What the collector has listed, each once and for ever; ``listed`` is whether it still does. ``pool`` is the digest by
+# which it is listed, and from the first report on the name that has this digest. The counts are of reports: those that
+# the collector has taken, those of them that it could not open or read, and those that grew too old here.
 POOLS = sa.Table(
     "relay_pools",
     TABLES,

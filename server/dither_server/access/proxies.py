@@ -1,12 +1,15 @@
-"""Find the address for which a declared proxy forwards a request."""
+"""Find the address from which a request comes, also if declared proxies forward it."""
 
 import ipaddress
 import re
 from functools import lru_cache
+from wsgiref.types import WSGIEnvironment
 
 from dither_shared import ParameterError
 
-__all__ = ["Proxies"]
+from .locality import is_loopback
+
+__all__ = ["Proxies", "group_of"]
 
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d{1,5})?|([^:]*):\d{1,5}")
 """An address with its port, as balancers of Azure and others write it: 192.0.2.1:443, [2001:db8::1]:443."""
@@ -33,9 +36,15 @@ class Proxies:
         addresses = (_without_port(part.strip()) for part in reversed(header.split(",")))
         return next((address for address in addresses if address and address not in self), "")
 
+    def peer_of(self, environ: WSGIEnvironment) -> str:
+        """Return the group of addresses from which a request comes."""
+        address = environ.get("REMOTE_ADDR") or ""
+        return group_of(self.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")) if address in self else address)
+
     def forget_addresses(self) -> None:
-        """Forget the addresses that were looked up."""
-        self._known.cache_clear()
+        """Forget the addresses that were looked up, here and for limits."""
+        for cached in (self._known, group_of, is_loopback):
+            cached.cache_clear()
 
     def _look(self, address: str) -> bool:
         try:
@@ -44,6 +53,20 @@ class Proxies:
             return False
         mapped = getattr(found, "ipv4_mapped", None)  # as a socket for both families shows it
         return any(one in network for network in self._networks for one in (found, mapped) if one is not None)
+
+
+@lru_cache(maxsize=4096)
+def group_of(address: str) -> str:
+    """Return the group that counts as one address: for IPv6 the network of 64 bits, which one customer has."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return "unknown"
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
+    return str(found)
 
 
 def _without_port(part: str) -> str:

@@ -85,7 +85,10 @@ def post_sealed() -> Response:
 @routes.get(SEALED)
 @declared(role=Role.REPORT, answers=as_json(schemas.POOLS))
 def list_pools() -> dict[str, object]:
-    """List the pools whose reports may come sealed, for relays: one for each stratum of a metric version."""
+    """List the pools whose reports may come sealed, for relays: one for each stratum of a metric version.
+
+    Each is named by a digest, so that nobody learns a name from the list. Devices tell their relay the names.
+    """
     return collector_here().pools()
 
 

@@ -29,6 +29,7 @@ __all__ = [
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 
+_POOL_DIGEST = "First 32 hexadecimal digits of SHA-256 of 'dither pool 1', a zero byte and the pool's name."
 _POOL = "^[a-z][a-z0-9_.-]{0,63}/[0-9a-f]{16}(?:/.{1,100})?$"
 _TOTAL = "Number of reports that the relay has shuffled and sends together, in this body and others."
 _STRATA = "Attributes that are sent in the clear beside a report, with their values; one of each is a stratum."
@@ -135,7 +136,8 @@ OPENED = Schema("Opened", closed({
 }))  # fmt: skip
 POOLS = Schema("Pools", closed({
     "pools": list_of({
-        "pool": TEXT, "suite": {"enum": list(SUITES)},
+        "pool": {"type": "string", "pattern": "^[0-9a-f]{32}$", "description": _POOL_DIGEST},
+        "suite": {"enum": list(SUITES)},
         "length": {"type": "integer", "minimum": 1, "description": "Number of bytes of a sealed report."},
     }),
     "batch_limit": {"type": "integer", "minimum": 1, "description": "Number of reports in a batch, at most."},

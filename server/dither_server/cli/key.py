@@ -90,7 +90,10 @@ def rotate_key(found: Found, suite: str | None) -> None:
 @click.option("--force", is_flag=True, help="Retire it even if metrics.toml names it.")
 @refusing
 def retire_key(found: Found, fingerprint: str, force: bool) -> None:
-    """Remove the key that ``list`` shows under FINGERPRINT. What is sealed for it can never be opened again."""
+    """Remove the key that ``list`` shows under FINGERPRINT. What is sealed for it can never be opened again.
+
+    Wait until nothing is: a device keeps a report for 30 days, a relay for its max_age.
+    """
 
     def retire(keys: "list[SecretKey]") -> "Sequence[SecretKey]":
         if fingerprint not in [one.public.fingerprint for one in keys]:

@@ -45,7 +45,7 @@ class Ingest:
     """Takes one kind of post about these metrics: for each name, every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
-    posts: Posts[Any]
+    posts: Posts[Any, Any]
     committer: Committer[Upload]
     gatekeeper: Gatekeeper
     prometheus: Prometheus
@@ -84,8 +84,9 @@ class Ingest:
             self.gatekeeper.admit(environ, Role.REPORT)
             body = read_body(environ, self.body_limit, types)
             size = len(body)
-            known = sent = self.posts.read(body)
-            upload = self.posts.upload(sent, self._metric(sent))
+            with self.posts.place(environ) as place:
+                known = sent = self.posts.read(body, place)
+                upload = self.posts.upload(sent, self._metric(sent))
             self._submit(upload, lambda outcome: then(self._committed(known, size, upload, outcome)))
         except Exception as error:
             then(self._refused(error, sent, size))

@@ -1,7 +1,9 @@
 """What may be posted: kinds of bodies that bring reports, each read in its own way and then counted in the same."""
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Generic, Protocol, TypeVar
+from wsgiref.types import WSGIEnvironment
 
 from dither_shared import Batch, Metric, WireError
 from dither_shared.counted import counted
@@ -13,6 +15,8 @@ from ..tally.tally import Tally
 __all__ = ["PATH", "Plain", "Posts", "Sent", "place_of"]
 
 PATH = "/v1/reports"
+
+_ENOUGH = nullcontext()
 
 
 class Sent(Protocol):
@@ -28,15 +32,20 @@ class Sent(Protocol):
 
 
 S = TypeVar("S", bound=Sent)
+P = TypeVar("P")
 
 
-class Posts(ABC, Generic[S]):
-    """A kind of body that is posted to ``path``."""
+class Posts(ABC, Generic[S, P]):
+    """A kind of body that is posted to ``path``, and that may need a place among those in work."""
 
     path: str
 
     @abstractmethod
-    def read(self, body: bytes) -> S:
+    def place(self, environ: WSGIEnvironment) -> AbstractContextManager[P]:
+        """Take a place for a request's body until the upload is made; raise Problem if there is none."""
+
+    @abstractmethod
+    def read(self, body: bytes, place: P) -> S:
         """Read a body; raise WireError unless it is of this kind."""
 
     @abstractmethod
@@ -51,7 +60,7 @@ class Posts(ABC, Generic[S]):
         return b'{"accepted": %d}' % upload.reports
 
 
-class Plain(Posts[Batch]):
+class Plain(Posts[Batch, None]):
     """A batch of at most so many rows, as devices post it."""
 
     path = PATH
@@ -59,7 +68,11 @@ class Plain(Posts[Batch]):
     def __init__(self, rows_limit: int) -> None:
         self._limit = rows_limit
 
-    def read(self, body: bytes) -> Batch:
+    def place(self, environ: WSGIEnvironment) -> AbstractContextManager[None]:
+        """Return a place, of which there are enough: a plain body is read at once."""
+        return _ENOUGH
+
+    def read(self, body: bytes, place: None) -> Batch:
         """Read a batch."""
         return Batch.decode(body)
 

@@ -44,7 +44,7 @@ def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: i
 
 def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a page says of the member ``sealed`` of an answer: how many reports, what it is worth, and when."""
-    refused = f"; {told['refused']:,} more did not open" if told["refused"] else ""
+    refused = f"; {told['refused']:,} more were not counted" if told["refused"] else ""
     batches = counted(told["batches"], "batch", "batches")
     yield (
         f"{told['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the relay "
@@ -71,7 +71,8 @@ def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
 
     Nobody can see here in which batches those of a device lie: even without any delay the hour of a relay divides days,
     so that a batch has those of two.
-    n is what the relay says less what did not open, rounded down: so few are ever computed, and none promises too much.
+    n is what the relay says less what was not counted, rounded down: so few are ever computed, and none promises too
+    much.
     """
     least = min(max(1, sealed.least_total - sealed.refused), _MOST)
     among = least - least % 10 ** max(0, len(str(least)) - 2)

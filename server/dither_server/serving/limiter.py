@@ -7,19 +7,18 @@ silent peers keeps the others out.
 """
 
 import asyncio
-import ipaddress
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Protocol
 
 from ..access.locality import is_loopback
+from ..access.proxies import group_of
 from ..observability.once_a_minute import OnceAMinute
 from ..observability.prometheus import ServerNumbers
 
-__all__ = ["ConnectionLimiter", "forget_addresses", "group_of"]
+__all__ = ["ConnectionLimiter"]
 
 _log = logging.getLogger(__name__)
 
@@ -180,23 +179,3 @@ class ConnectionLimiter:
         self._prometheus.closed(reason)
         if closed := self._closings.add():
             _log.warning("%d connections were closed, the last: %s (%d are open)", closed, reason, self._open)
-
-
-@lru_cache(maxsize=4096)
-def group_of(address: str) -> str:
-    """Return the group that counts as one address: for IPv6 the network of 64 bits, which one customer has."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return "unknown"
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
-    return str(parsed)
-
-
-def forget_addresses() -> None:
-    """Clear the cache of addresses."""
-    group_of.cache_clear()
-    is_loopback.cache_clear()

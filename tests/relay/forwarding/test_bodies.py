@@ -1,17 +1,17 @@
 import pytest
 
 from dither_relay.forwarding.bodies import body_of, share_of
-from dither_relay.store import Frozen, ListedPool
+from dither_relay.store import Frozen, SealedPool
 from dither_shared.sealed import SUITES, Pool, SealedBatch
-from relay.relaying import LISTED, rows
+from relay.relaying import SEALED, rows
 
-WIDE = ListedPool(Pool("theme", "0" * 16, "é" * 40), SUITES["xwing"], 5000)
+WIDE = SealedPool(Pool("theme", "0" * 16, "é" * 40), SUITES["xwing"], 5000)
 
 
-@pytest.mark.parametrize("pool", [*LISTED, WIDE])
+@pytest.mark.parametrize("pool", [*SEALED, WIDE])
 @pytest.mark.parametrize("total", [1, 5, 99, 100, 101, 12_345])
 @pytest.mark.parametrize("limit", [8_000, 20_000, 100_001])
-def test_no_body_is_above_the_limits(pool: ListedPool, total: int, limit: int) -> None:
+def test_no_body_is_above_the_limits(pool: SealedPool, total: int, limit: int) -> None:
     share = share_of(pool, total, 100, limit)
     assert share is not None
     assert share <= 100
@@ -24,9 +24,9 @@ def test_no_body_is_above_the_limits(pool: ListedPool, total: int, limit: int) -
 
 
 def test_a_body_is_as_large_as_it_may_be() -> None:
-    share = share_of(LISTED[0], 10**9, 10**9, 100_000)
+    share = share_of(SEALED[0], 10**9, 10**9, 100_000)
     assert share is not None
-    batch = Frozen(1, LISTED[0].pool, LISTED[0].suite, 10**9, share)
+    batch = Frozen(1, SEALED[0].pool, SEALED[0].suite, 10**9, share)
     assert len(body_of(batch, rows(share))) > 100_000 - 4 * 51
 
 
@@ -36,6 +36,6 @@ def test_where_not_one_report_fits() -> None:
 
 def test_a_body_is_the_same_in_any_order() -> None:
     some = rows(20)
-    batch = Frozen(1, LISTED[0].pool, LISTED[0].suite, 20, 20)
+    batch = Frozen(1, SEALED[0].pool, SEALED[0].suite, 20, 20)
     assert body_of(batch, some) == body_of(batch, some[::-1])
     assert SealedBatch.decode(body_of(batch, some)).split(3) == sorted(some)

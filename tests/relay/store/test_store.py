@@ -27,6 +27,7 @@ from relay.relaying import (
     LENGTH,
     LIMITS,
     LISTED,
+    THEME,
     TODAY,
     arrivals,
     bytes_of,
@@ -178,22 +179,35 @@ def test_what_is_too_few_is_dropped_when_it_is_old_and_never_leaves(tmp_path: Pa
 
 def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
-        numbers = {(one.pool, one.length): one.number for one in store.pools()}
+        numbers = {(one.digest, one.length): one.number for one in store.pools()}
         assert len(numbers) == 3
         hold(store, rows(3))
         store.list_pools(LISTED[1:], LIMITS)
         assert len(store.pools()) == 2
         assert [(one.listed, one.waiting) for one in store.held() if one.waiting] == [(False, 3)]
-        longer = [ListedPool(one.pool, one.suite, one.length + 1) for one in LISTED]
+        longer = [ListedPool(one.digest, one.suite, one.length + 1) for one in LISTED]
         store.list_pools(longer, LIMITS)
-        assert {(one.pool, one.length - 1): one.number for one in store.pools()} == numbers
+        assert {(one.digest, one.length - 1): one.number for one in store.pools()} == numbers
+
+
+def test_a_pool_has_no_name_here_until_a_report_tells_it(tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        assert [one.is_named for one in store.held()] == [False] * 3
+        assert b"theme" not in bytes_of(tmp_path)
+        before = {one.digest: one.number for one in store.pools()}
+        hold(store, rows(3))
+        assert {one.pool for one in store.held()} == {str(THEME), LAYOUT.digest}
+        store.list_pools(LISTED, LIMITS)
+        hold(store, rows(3, 1), pool=2)
+        assert {one.pool for one in store.held()} == {str(THEME), str(LAYOUT)}
+        assert {one.digest: one.number for one in store.pools()} == before
 
 
 def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
     """A collector that lists others each time fills neither disk nor memory."""
 
     def others(turn: int) -> list[ListedPool]:
-        return [LISTED[0]._replace(pool=Pool(f"t{turn}n{place}", "0" * 16)) for place in range(1000)]
+        return [LISTED[0]._replace(digest=Pool(f"t{turn}n{place}", "0" * 16).digest) for place in range(1000)]
 
     with stored(tmp_path) as store:
         hold(store, rows(3))  # of the first pool
@@ -260,7 +274,7 @@ def test_batches_of_before_have_the_length_of_their_pool(tmp_path: Path) -> None
         command.upgrade(config, "0001")
         connection.execute(
             sqlalchemy.text("INSERT INTO relay_pools VALUES (1, :pool, 'x25519', 51, true, 0, 0, 0)"),
-            {"pool": str(LISTED[0].pool)},
+            {"pool": str(THEME)},
         )
         connection.execute(sqlalchemy.text("INSERT INTO relay_batches (number, pool) VALUES (3, 1)"))
         for arrival in arrivals(rows(4)):

@@ -34,3 +34,18 @@ def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() ->
 )
 def test_a_port_behind_an_address_is_left_out(header: str, address: str) -> None:
     assert Proxies("10.0.0.0/8, ::1").forwarded(header) == address
+
+
+def test_a_peer_is_an_address_or_the_one_that_a_declared_proxy_names() -> None:
+    proxies = Proxies("10.0.0.0/8")
+    for address, forwarded, peer in (
+        ("192.0.2.1", None, "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.4", "192.0.2.1"),  # which anyone can write
+        ("10.0.0.1", "198.51.100.4", "198.51.100.4"),
+        ("10.0.0.1", "2001:db8::1:2:3:4", "2001:db8::/64"),
+        ("2001:db8:0:0:7::1", None, "2001:db8::/64"),
+        ("10.0.0.1", None, "unknown"),
+        ("", None, "unknown"),
+    ):
+        environ = {"REMOTE_ADDR": address} | ({} if forwarded is None else {"HTTP_X_FORWARDED_FOR": forwarded})
+        assert proxies.peer_of(environ) == peer

@@ -216,6 +216,35 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     assert gate.forgotten == [first, first, first + timedelta(days=1)]
 
 
+def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -> None:
+    """One body of sealed rows brings more ids than a step of it moves."""
+    steps: list[str] = []
+    last = threading.Event()
+
+    class Busy(Gate):
+        def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+            steps.append("commit")
+            return [COUNTED] * len(uploads)
+
+        def tend(self) -> bool:
+            steps.append("tend")
+            if steps == ["commit", "tend", "tend"]:
+                made.submit(upload(), lambda _: None)
+            return steps.count("tend") < 5
+
+        def forget(self, before: date) -> bool:
+            steps.append("forget")
+            if steps.count("forget") == 4:
+                last.set()
+            return steps.count("forget") < 4
+
+    made = Committer(Busy(), lambda: TODAY, Limits())
+    made.submit(upload(), lambda _: None)
+    assert last.wait(PATIENCE)
+    made.close()
+    assert steps == ["commit", "tend", "tend", "forget", "commit", *["tend"] * 3, *["forget"] * 3]
+
+
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
     committer = Committer(gate, lambda: TODAY, Limits())
     for _ in range(1000):

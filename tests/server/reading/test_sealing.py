@@ -43,7 +43,7 @@ def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_pat
         assert (worth is None) == ("by_day" in query)
     assert "sealed" not in (client.get("/v1/metrics/theme/estimate?since=2026-11-21").json or {})
     page = client.get("/m/theme").text
-    assert "6 of these reports came sealed, through a relay, in 2 batches; 2 more did not open." in page
+    assert "6 of these reports came sealed, through a relay, in 2 batches; 2 more were not counted." in page
     assert "each was shuffled among at least 800." in page
     assert "whoever shuffles does not collude with whoever collects" in page
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")

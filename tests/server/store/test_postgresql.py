@@ -1,5 +1,6 @@
 """The same store on a real PostgreSQL server."""
 
+import random
 import re
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
-from dither_server.store import Outcome, Refusal, Sealed, Store, StoredToken, StoreError
+from dither_server.store import Outcome, Refusal, Sealed, Sealing, Store, StoredToken, StoreError, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
@@ -157,6 +158,41 @@ def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
         thread.join()
     assert answers == [COUNTED] * 160
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
+
+
+def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) -> None:
+    """Four processes get bodies that share rows, in different orders and groups."""
+    rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
+    outcomes: list[set[Outcome]] = []
+    troubles: list[str] = []
+
+    def body(chance: random.Random) -> Upload:
+        ids = chance.sample(sorted(rows), 30)
+        return Upload(chance.randbytes(16), THEME, b"".join(map(rows.__getitem__, ids)), 0, Sealing(tuple(ids), 30, 0))
+
+    def write(turn: int) -> None:
+        chance = random.Random(turn)
+        with closing(Store(url)) as store:
+            for _ in range(10):
+                group = [body(chance) for _ in range(chance.randint(1, 4))]
+                while True:
+                    try:
+                        outcomes.append(set(store.commit(group, TODAY, bytes([turn]) * 16)))
+                        break
+                    except StoreError as error:  # raced too often; a relay would come again
+                        troubles.append(str(error))
+
+    threads = [threading.Thread(target=write, args=(turn,)) for turn in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == [{COUNTED}] * 40
+    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(rows.values())))
+    told = pg.sealed(THEME)
+    assert told is not None
+    assert told.reports == 120
+    assert not any("deadlock" in one for one in troubles)
 
 
 def test_a_lost_connection_is_told_and_comes_back(pg: Store, url: str) -> None:

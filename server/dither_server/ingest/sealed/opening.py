@@ -1,67 +1,157 @@
-"""Open sealed rows beside all else that a collector does: a batch at a time, and with a pause for others after a few.
+"""Read and open sealed bodies beside everything else that a collector does: peers in turn, and a slice at a time.
 
-A row takes 0.2 ms, in which no other thread of Python runs. Whoever waits for the interpreter would wait for 5 ms each
-time, so the thread that opens steps aside much sooner.
+To open a row takes 0.1 ms, in which no other thread of Python runs. A thread that waits for the interpreter would wait
+for 5 ms each time, so the thread that opens sleeps for a moment after a few rows.
+
+Anyone who may report can send bodies. So one thread works at a time, and peers (addresses) get slices of equal size in
+turn, however many bodies each of them sends. A body of which nothing opens costs one slice.
 """
 
+import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ...protocol.problems import Kind, Problem
 from .hpke import Opener
 
-__all__ = ["MOST", "Opening"]
+__all__ = ["MOST", "Opening", "Place"]
 
 MOST = 20_000
-"""Rows of a batch that are opened at most: some seconds of work for each key of the suite."""
+"""Most rows of a body: some seconds of work for each key of the suite."""
 
-_PLACES = 4
-"""Batches that are in work at a time, one of which is opened; each keeps a thread waiting."""
+_PLACES = 8
+"""Most bodies in work at a time, each of which keeps a thread waiting."""
+
+_SLICE = 64
+"""Rows of a turn; and the rows that are tried at first: if none of them opens, the others are not tried."""
 
 _SOON = 5
-"""Seconds after which to come again when all places are taken."""
+"""Seconds after which to come again if all places are taken."""
 
 _FEW = 4
 _ASIDE = 1e-5
-"""Rows after which the others get their turn, and seconds of sleep, for which they need not be over."""
+"""Rows between two pauses, and the seconds of one; it gives way to other threads even if it takes no time."""
+
+_chance = random.SystemRandom()
 
 
 class Opening:
-    """Opens batches in the threads that bring them."""
+    """The bodies in work. Each is read and opened by the thread that brings it, when it is its turn."""
 
     def __init__(self, places: int = _PLACES) -> None:
-        self._places = threading.BoundedSemaphore(places)
-        self._one = threading.Lock()
-
-    def open(self, rows: Sequence[bytes], info: bytes, openers: Sequence[Opener]) -> list[bytes]:
-        """Return what could be opened, in the order of the rows, by any of these.
-
-        Raises Problem if too many batches wait already.
-        """
-        if not openers:
-            return []
-        with self._place(), self._one:
-            return list(_opened(rows, info, list(openers)))
+        self._places = places
+        self._changed = threading.Condition()
+        self._bodies: list[Place] = []  # in the order in which they came
+        self._last_turn: dict[str, int] = {}
+        self._turns = 0
+        self._is_taken = False
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
-        if not self._places.acquire(blocking=False):
-            raise Problem(Kind.OVERLOADED, "as many batches are opened as may be; this one was not taken", _SOON)
+    def place(self, peer: str) -> Iterator["Place"]:
+        """Take a place for a body of a peer.
+
+        Raises Problem if all are taken, unless another peer has at least two more of them than this one: then the
+        newest body of that peer gives way.
+        """
+        with self._changed:
+            if len(self._bodies) >= self._places:
+                self._make_room(peer)
+            body = Place(self, peer)
+            self._bodies.append(body)
+            self._last_turn.setdefault(peer, self._turns)
+        try:
+            yield body
+        finally:
+            with self._changed:
+                self._leave(body)
+
+    @contextmanager
+    def turn(self, body: "Place") -> Iterator[None]:
+        """Wait until it is the turn of a body: that of its peer was longest ago. Raises Problem if it has given way."""
+        with self._changed:
+            body.waits = True
+            self._changed.wait_for(lambda: body.gave_way or (not self._is_taken and self._next() is body))
+            body.waits = False
+            if body.gave_way:
+                raise _crowded()
+            self._is_taken = True
+            self._turns += 1
+            self._last_turn[body.peer] = self._turns
         try:
             yield
         finally:
-            self._places.release()
+            with self._changed:
+                self._is_taken = False
+                self._changed.notify_all()
+
+    def _next(self) -> "Place":
+        return min((one for one in self._bodies if one.waits), key=lambda one: self._last_turn[one.peer])
+
+    def _make_room(self, peer: str) -> None:
+        bodies = Counter(one.peer for one in self._bodies)
+        ((largest, most),) = bodies.most_common(1)
+        if most < bodies[peer] + 2:
+            raise _crowded()
+        newest = next(one for one in reversed(self._bodies) if one.peer == largest)
+        newest.gave_way = True
+        self._leave(newest)
+
+    def _leave(self, body: "Place") -> None:
+        if body in self._bodies:
+            self._bodies.remove(body)
+            if all(one.peer != body.peer for one in self._bodies):
+                del self._last_turn[body.peer]
+        self._changed.notify_all()
 
 
-def _opened(rows: Sequence[bytes], info: bytes, openers: list[Opener]) -> Iterator[bytes]:
-    """Yield what opens. The key that opened the last row is tried first: most devices seal for the same."""
-    for number, sealed in enumerate(rows):
-        for place, one in enumerate(openers):
-            if (row := one(sealed, info)) is not None:
-                openers.insert(0, openers.pop(place))
-                yield row
-                break
-        if number % _FEW == 0:
-            time.sleep(_ASIDE)
+class Place:
+    """The place of one body."""
+
+    def __init__(self, opening: Opening, peer: str) -> None:
+        self.peer = peer
+        self.waits = False
+        self.gave_way = False
+        self._opening = opening
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for a turn to work for some milliseconds. Raises Problem if the body has given way to another peer's."""
+        return self._opening.turn(self)
+
+    def open(
+        self, rows: Sequence[bytes], info: bytes, openers: Sequence[Opener]
+    ) -> tuple[dict[bytes, bytes], Sequence[bytes]]:
+        """Return what opens by any of these, by sealed row and in the order of the rows; and the rows that were tried.
+
+        Some are tried first. They are drawn at random: whoever sends a relay garbage chooses how it is sorted.
+        """
+        tried = rows if len(rows) <= _SLICE else _chance.sample(rows, _SLICE)
+        keys = list(openers)
+        opened = self._opened(tried, info, keys)
+        if not opened or len(tried) == len(rows):
+            return opened, tried
+        for start in range(0, len(rows), _SLICE):
+            opened |= self._opened([row for row in rows[start : start + _SLICE] if row not in opened], info, keys)
+        return {row: opened[row] for row in rows if row in opened}, rows
+
+    def _opened(self, rows: Sequence[bytes], info: bytes, openers: list[Opener]) -> dict[bytes, bytes]:
+        """Open a slice. The key that opened the last row is tried first: most devices seal for the same."""
+        opened: dict[bytes, bytes] = {}
+        if not openers:
+            return opened
+        with self.turn():
+            for number, sealed in enumerate(rows):
+                for place, one in enumerate(openers):
+                    if (row := one(sealed, info)) is not None:
+                        openers.insert(0, openers.pop(place))
+                        opened[sealed] = row
+                        break
+                if number % _FEW == 0:
+                    time.sleep(_ASIDE)
+        return opened
+
+
+def _crowded() -> Problem:
+    return Problem(Kind.OVERLOADED, "as many batches are opened as may be; this one was not taken", _SOON)

@@ -2,12 +2,14 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import NamedTuple
+from wsgiref.types import WSGIEnvironment
 
 from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.counted import counted
-from dither_shared.sealed import SealedBatch, SealedReport
+from dither_shared.sealed import SealedBatch, SealedReport, Suite
 
 from ...observability.once_a_minute import OnceAMinute
 from ...observability.prometheus import Prometheus
@@ -15,14 +17,17 @@ from ...protocol.problems import Kind, Problem
 from ...store import Sealing, Upload
 from ...tally.tally import Tally
 from ..posts import Posts, place_of
+from .hpke import Opener
 from .keyring import Keyring
-from .opening import MOST, Opening
+from .opening import MOST, Opening, Place
 
-__all__ = ["PATH", "SealedPosts", "sound"]
+__all__ = ["PATH", "SealedPosts", "row_ids", "sound"]
 
 PATH = "/v1/sealed"
 
 _log = logging.getLogger(__name__)
+
+_ROW = b"dither sealed row 1\0"
 
 _LATER = 60
 """Seconds after which to come again while the keys cannot be read: an operator has to mend that."""
@@ -32,30 +37,47 @@ class _Sent(NamedTuple):
     metric: str
     version: str
     batch: SealedBatch
+    place: Place
 
 
-class SealedPosts(Posts[_Sent]):
-    """Batches of sealed reports. When more than the share ``alarm`` of one is refused, that is told aloud."""
+class SealedPosts(Posts[_Sent, Place]):
+    """Bodies of sealed reports. If more than the share ``alarm`` of one is refused, a line of the log says so.
+
+    ``peer_of`` returns the address, or group of addresses, among which the collector's time is divided equally.
+    """
 
     path = PATH
 
-    def __init__(self, keyring: Keyring, rows_limit: int, alarm: float, prometheus: Prometheus) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        rows_limit: int,
+        alarm: float,
+        prometheus: Prometheus,
+        peer_of: Callable[[WSGIEnvironment], str],
+    ) -> None:
         self.keyring = keyring
         self.limit = min(rows_limit, MOST)
         self._alarm = alarm
         self._prometheus = prometheus
+        self._peer_of = peer_of
         self._opening = Opening()
         self._lines = OnceAMinute()
 
-    def read(self, body: bytes) -> _Sent:
-        """Read a sealed batch. Raises Problem for a report of a device, which is to keep it: here is no relay."""
-        try:
-            batch = SealedBatch.decode(body)
-        except WireError:
-            if _is_of_a_device(body):
-                raise Problem(Kind.UNKNOWN_POOL, "a collector takes no sealed report but from a relay") from None
-            raise
-        return _Sent(batch.pool.metric, batch.pool.version, batch)
+    def place(self, environ: WSGIEnvironment) -> AbstractContextManager[Place]:
+        """Take a place among the bodies in work. Raises Problem if there is none for this peer."""
+        return self._opening.place(self._peer_of(environ))
+
+    def read(self, body: bytes, place: Place) -> _Sent:
+        """Read a sealed batch. Raises Problem for a device's report: the device is to keep it for its relay."""
+        with place.turn():
+            try:
+                batch = SealedBatch.decode(body)
+            except WireError:
+                if _is_of_a_device(body):
+                    raise Problem(Kind.UNKNOWN_POOL, "a collector takes sealed reports from relays only") from None
+                raise
+        return _Sent(batch.pool.metric, batch.pool.version, batch, place)
 
     def upload(self, sent: _Sent, metric: Metric) -> Upload:
         """Return the rows that open and that a device could have sent, in the order of what they were sealed in.
@@ -63,24 +85,28 @@ class SealedPosts(Posts[_Sent]):
         Raises WireError if they are not sealed rows of this metric, Problem if they cannot be opened now.
         """
         batch = sent.batch
-        place = place_of(metric, batch.pool.stratum)
-        sealed = batch.split(metric.mechanism.row_bytes)
+        stratum = place_of(metric, batch.pool.stratum)
+        with sent.place.turn():
+            sealed = batch.split(metric.mechanism.row_bytes)
         if len(sealed) > self.limit:
             raise Problem(Kind.TOO_LARGE, f"sealed: more than {counted(self.limit, 'report')}; send several batches")
-        rows = sound(metric.mechanism, self._opened(sealed, batch))
-        digest = hashlib.sha256(batch.suite.name.encode() + b"\0" + batch.sealed).digest()
-        sealing = Sealing(digest, batch.total, refused=len(sealed) - len(rows))
-        return Upload(bytes.fromhex(batch.batch), metric, b"".join(rows), place, sealing)
+        openers = self._openers(batch.suite)
+        opened, tried = sent.place.open(sealed, batch.pool.info, openers)
+        with sent.place.turn():
+            # Of two rows with one encapsulated key, which the same device must have sealed, the last one counts.
+            rows = sound(metric.mechanism, dict(zip(row_ids(batch, opened), opened.values(), strict=True)))
+            ids = tuple(rows or row_ids(batch, tried))
+        sealing = Sealing(ids, batch.total, refused=len(sealed) - len(rows))
+        return Upload(bytes.fromhex(batch.batch), metric, b"".join(rows.values()), stratum, sealing)
 
-    def _opened(self, sealed: Sequence[bytes], batch: SealedBatch) -> list[bytes]:
+    def _openers(self, suite: Suite) -> list[Opener]:
         try:
-            openers = self.keyring.keys().of(batch.suite)
+            return self.keyring.keys().of(suite)
         except ParameterError as error:
             _log.error("sealed reports cannot be opened: %s", error)
             raise Problem(
                 Kind.UNAVAILABLE, "the collector cannot read its seal keys; send it again later", _LATER
             ) from None
-        return self._opening.open(sealed, batch.pool.info, openers)
 
     def settled(self, upload: Upload) -> None:
         """Count what became of a batch, and say so in the log if too much of it was refused."""
@@ -112,17 +138,31 @@ def _is_of_a_device(body: bytes) -> bool:
     return True
 
 
-def sound(mechanism: Mechanism, rows: Sequence[bytes]) -> list[bytes]:
-    """Return the rows that a device could have sent: all are looked at together, and one by one if some are not such.
+def row_ids(batch: SealedBatch, sealed: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the 16 bytes by which each of these rows is known, in whichever body of its pool it comes.
 
-    Anyone can seal anything, so this takes no longer where every second row is wrong.
+    They are a digest of the row's encapsulated key. Nobody but the device can change a row so that it still opens,
+    least of all that key, from which the cipher's key is derived (RFC 9180, section 4.1; the combiner of X-Wing).
+    """
+    common = hashlib.sha256(_ROW + batch.pool.info + b"\0" + batch.suite.name.encode() + b"\0")
+    for row in sealed:
+        digest = common.copy()
+        digest.update(row[: batch.suite.encapsulated_bytes])
+        yield digest.digest()[:16]
+
+
+def sound(mechanism: Mechanism, rows: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return the rows that a device could have sent, by their ids.
+
+    All rows are checked together, and one by one only if some are wrong. Anyone can seal anything, so this takes no
+    longer if every second row is wrong.
     """
     try:
         if rows:
-            Tally.check(mechanism, b"".join(rows))
+            Tally.check(mechanism, b"".join(rows.values()))
     except WireError:
-        return [row for row in rows if _is_sound(mechanism, row)]
-    return list(rows)
+        return {name: row for name, row in rows.items() if _is_sound(mechanism, row)}
+    return dict(rows)
 
 
 def _is_sound(mechanism: Mechanism, row: bytes) -> bool:

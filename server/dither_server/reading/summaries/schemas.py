@@ -11,6 +11,7 @@ COST = {
     "privacy": TEXT,
 }
 
+_UNCOUNTED = "Reports beside these that did not open, no device could have sent, or were counted before."
 _REFUSED = "Number of the metric's batches that were refused on these days, by the last part of the problem's type."
 _CHECK = {
     "test": TEXT,
@@ -60,7 +61,7 @@ _SEALED = Optional(closed({
     "batches": REPORTS,
     "reports": REPORTS,
     "least_total": REPORTS | {"description": "Reports that the relay shuffled together, by its word, at least."},
-    "refused": REPORTS | {"description": "Reports beside these that did not open, or no device could have sent."},
+    "refused": REPORTS | {"description": _UNCOUNTED},
     "shuffled": Optional(_SHUFFLED),
 }) | {"description": "Reports among these that came sealed, through a relay. Only there if any did."})  # fmt: skip
 

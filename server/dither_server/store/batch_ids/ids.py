@@ -1,4 +1,6 @@
-"""Keep the ids of counted batches, so that each counts once however often it is sent within the horizon.
+"""Keep the ids of what was counted, so that each counts once however often it is sent within the horizon.
+
+An id names a batch that a device posted, or one sealed row, in whichever body a relay posts it.
 
 How many days that is, is a setting: ``horizon`` in ``config/settings.py``.
 
@@ -11,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, timedelta
-from typing import Protocol
 
 import sqlalchemy as sa
 
@@ -30,18 +31,15 @@ _COUNTING = 0x636F756E74
 _PAGE = 4_096
 """Ids of a day that are read at a time while it is closed."""
 
-_REMEMBER = Hot(sa.insert(BATCHES))
+_REMEMBER = """
+INSERT INTO batches (day, batch, digest)
+SELECT %s, batch, digest FROM unnest(%s::bytea[], %s::bytea[]) AS fresh(batch, digest)
+"""
 _SHARE = Hot(sa.select(sa.func.pg_advisory_xact_lock_shared(_COUNTING)))
 
 
-class Counted(Protocol):
-    """A batch that is being counted."""
-
-    @property
-    def batch(self) -> bytes: ...
-    @property
-    def digest(self) -> bytes: ...
-
+Id = tuple[bytes, bytes]
+"""An id of 16 bytes and, in as many, a digest of what it names."""
 
 Transaction = Callable[..., AbstractContextManager[sa.Connection]]
 
@@ -58,12 +56,12 @@ class BatchIds(ABC):
         self._closing: tuple[Day, list[bytes]] | None = None
 
     @abstractmethod
-    def known(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
-        """Return the digests of those batches that are counted, in a transaction that will write."""
+    def known(self, connection: sa.Connection, ids: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return the digest of each of these ids that is kept, in a transaction that will write."""
 
     @abstractmethod
-    def remember(self, connection: sa.Connection, batches: Sequence[Counted], today: date) -> None:
-        """Add ids that are not known. Raises NewDayError if the day is to be opened first."""
+    def remember(self, connection: sa.Connection, fresh: Sequence[Id], today: date) -> None:
+        """Add ids that are not kept yet, in ascending order. Raises NewDayError if the day must be opened first."""
 
     def open(self, connection: sa.Connection, today: date) -> None:
         """Open a day, in a transaction of its own."""
@@ -114,14 +112,14 @@ class _Journalled(BatchIds):
         super().__init__()
         self._journal = Journal()
 
-    def known(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
+    def known(self, connection: sa.Connection, ids: Collection[bytes]) -> dict[bytes, bytes]:
         recent = self._journal.refresh(connection)
-        found = {batch: recent[batch] for batch in batches if batch in recent}
+        found = {one: recent[one] for one in ids if one in recent}
         self._days.refresh(connection)
-        return found | self._days.look(connection, [batch for batch in batches if batch not in found])
+        return found | self._days.look(connection, [one for one in ids if one not in found])
 
-    def remember(self, connection: sa.Connection, batches: Sequence[Counted], today: date) -> None:
-        self._journal.append(connection, today, [one.batch + one.digest for one in batches])
+    def remember(self, connection: sa.Connection, fresh: Sequence[Id], today: date) -> None:
+        self._journal.append(connection, today, [one + digest for one, digest in fresh])
 
     def tend(self, transaction: Transaction) -> bool:
         if not self._journal.full:
@@ -143,16 +141,17 @@ class _Journalled(BatchIds):
 class _Partitioned(BatchIds):
     """PostgreSQL: several writers at a time, each day in a partition."""
 
-    def known(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
+    def known(self, connection: sa.Connection, ids: Collection[bytes]) -> dict[bytes, bytes]:
         _SHARE.rows(connection)
         self._days.refresh(connection)
-        return self._days.look(connection, batches)
+        return self._days.look(connection, ids)
 
-    def remember(self, connection: sa.Connection, batches: Sequence[Counted], today: date) -> None:
+    def remember(self, connection: sa.Connection, fresh: Sequence[Id], today: date) -> None:
         day = self._days.fitting(today)
         if day is None:
             raise NewDayError("database: the day is not opened yet")
-        _REMEMBER.each(connection, [{"day": day, "batch": one.batch, "digest": one.digest} for one in batches])
+        ids, digests = zip(*fresh, strict=True)
+        connection.exec_driver_sql(_REMEMBER, (day, list(ids), list(digests)))
 
     def open(self, connection: sa.Connection, today: date) -> None:
         super().open(connection, today)

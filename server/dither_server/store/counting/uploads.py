@@ -1,12 +1,12 @@
-"""Count uploads exactly once: the statements of one commit."""
+"""Count each batch and each sealed row exactly once: the statements of one commit."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import sqlalchemy as sa
 
@@ -36,28 +36,33 @@ _CHANGE = Hot(
 )
 _ADD = Hot(sa.insert(TALLIES))
 
+_OF_ROWS = bytes(16)
+"""The digest that is kept with the id of a sealed row. No batch has it."""
+
 
 class Outcome(Enum):
     """The outcome of an upload."""
 
     COUNTED = "counted"
-    """It is counted: now, or when it was sent before."""
+    """It is counted: now, or when it, or each of its sealed rows, was sent before."""
     CONFLICT = "conflict"
     """Its id belongs to a batch of another content."""
     DISABLED = "disabled"
     """Its metric version is disabled."""
     EMPTY = "empty"
-    """It came sealed, nothing of it could be opened, and it was not counted before."""
+    """It came sealed, nothing of it could be opened, and none of its rows was counted before."""
 
 
 class Sealing(NamedTuple):
-    """What is known of a batch that came sealed, beside its rows.
+    """What is known of a body that came sealed, beside its rows.
 
-    ``digest`` is that of the sealed bytes, ``total`` how many reports the relay has shuffled together, and ``refused``
-    how many of this batch could not be opened or counted.
+    ``ids`` are those of the rows, in their order: a row counts once, in whatever bodies it comes. If no row could be
+    opened, they are ids of sealed rows that were tried, for these may have been counted before a key was retired.
+    ``total`` is how many reports the relay has shuffled together, and ``refused`` how many reports of this body are
+    not among the rows.
     """
 
-    digest: bytes
+    ids: tuple[bytes, ...]
     total: int
     refused: int
 
@@ -66,7 +71,8 @@ class Sealing(NamedTuple):
 class Upload:
     """A batch that is ready to be counted: valid rows of a registered metric.
 
-    ``stratum`` is the place of their stratum among those of the metric, 0 where it has none.
+    ``stratum`` is the index of their stratum among those of the metric, 0 if it has none. The id ``batch`` counts once,
+    unless the rows came sealed: then each row has its own.
     """
 
     batch: bytes
@@ -82,48 +88,76 @@ class Upload:
 
     @property
     def refused(self) -> int:
-        """How many reports came with these and cannot be counted."""
+        """The number of reports that came with these rows and cannot be counted."""
         return 0 if self.sealing is None else self.sealing.refused
 
     @property
-    def unopened(self) -> bool:
-        """Whether it came sealed and holds nothing now. It may have been counted before, and a key be gone since."""
-        return self.sealing is not None and not self.rows
+    def ids(self) -> Sequence[bytes]:
+        """The ids of which each counts once."""
+        return (self.batch,) if self.sealing is None else self.sealing.ids
 
     @cached_property
     def digest(self) -> bytes:
-        """A digest by which a batch sent again is recognised, keyed by its id so that equal rows of two do not show."""
+        """The digest that is kept with each id: a plain batch that is sent again is recognised by it.
+
+        It is keyed by the id, so that two batches of equal rows look different. The id of a sealed row says it all.
+        """
+        if self.sealing is not None:
+            return _OF_ROWS
         stratum = b"" if self.metric.strata is None else bytes([self.stratum])  # of a version, all have one or none
-        content = self.rows if self.sealing is None else self.sealing.digest
-        whole = self.metric.version.encode("ascii") + stratum + content  # a version belongs to one metric
+        whole = self.metric.version.encode("ascii") + stratum + self.rows  # a version belongs to one metric
         return hashlib.blake2b(whole, digest_size=16, key=self.batch).digest()
+
+    def without(self, known: Collection[bytes]) -> Self | None:
+        """Return what is left to be counted if these ids are counted already; None if that is nothing.
+
+        Rows that are left out count as refused: they do not hide the others of their body.
+        """
+        if self.sealing is None:
+            return None if self.batch in known else self
+        if not self.rows:
+            return None
+        fresh = [place for place, one in enumerate(self.sealing.ids) if one not in known]
+        if len(fresh) == len(self.sealing.ids) or not fresh:
+            return self if fresh else None
+        width = self.metric.mechanism.row_bytes
+        rows = b"".join(self.rows[place * width : (place + 1) * width] for place in fresh)
+        ids = tuple(self.sealing.ids[place] for place in fresh)
+        refused = self.refused + len(self.sealing.ids) - len(fresh)
+        return replace(self, rows=rows, sealing=self.sealing._replace(ids=ids, refused=refused))
 
 
 def count(
     connection: sa.Connection, ids: BatchIds, uploads: Sequence[Upload], day: date, shard: bytes
 ) -> list[Outcome]:
-    """Count each upload that is not counted yet; return what became of each. See ``Store.commit``."""
-    seen = ids.known(connection, {upload.batch for upload in uploads})
+    """Count what is not counted yet of each upload; return what became of each. See ``Store.commit``."""
+    seen = ids.known(connection, {one for upload in uploads for one in upload.ids})
     disabled = disabled_among(connection, {upload.metric.version for upload in uploads})
     fresh: list[Upload] = []
+    new: dict[bytes, bytes] = {}
     for upload in uploads:
-        if not upload.unopened and upload.batch not in seen and upload.metric.version not in disabled:
-            seen[upload.batch] = upload.digest
-            fresh.append(upload)
+        left = None if upload.metric.version in disabled else upload.without(seen)
+        if left is not None:
+            added = dict.fromkeys(left.ids, left.digest)
+            seen |= added
+            new |= added
+            fresh.append(left)
     if fresh:
-        fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
-        ids.remember(connection, fresh, day)
+        ids.remember(connection, sorted(new.items()), day)  # in one order, or two writers could wait for each other
         for (version, stratum), blocks in _sums(fresh):
             add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
         for (version, stratum), sealed in _sealed(fresh).items():
             add_sealed(connection, version, day, stratum, shard, sealed)
-    return [_outcome(upload, seen.get(upload.batch), disabled) for upload in uploads]
+    return [_outcome(upload, seen, disabled) for upload in uploads]
 
 
-def _outcome(upload: Upload, seen: bytes | None, disabled: Collection[str]) -> Outcome:
-    if seen is None:
-        return Outcome.DISABLED if upload.metric.version in disabled else Outcome.EMPTY
-    return Outcome.COUNTED if seen == upload.digest else Outcome.CONFLICT
+def _outcome(upload: Upload, seen: Mapping[bytes, bytes], disabled: Collection[str]) -> Outcome:
+    if upload.sealing is None and upload.batch in seen:
+        return Outcome.COUNTED if seen[upload.batch] == upload.digest else Outcome.CONFLICT
+    # Of a body that opens each row has to be counted; of one that does not, one row shows that its key was retired.
+    if upload.sealing is not None and (all if upload.rows else any)(one in seen for one in upload.ids):
+        return Outcome.COUNTED
+    return Outcome.DISABLED if upload.metric.version in disabled else Outcome.EMPTY
 
 
 def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]:

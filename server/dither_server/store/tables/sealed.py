@@ -14,10 +14,11 @@ __all__ = ["Sealed", "add_sealed", "read_sealed"]
 
 
 class Sealed(NamedTuple):
-    """Batches that came sealed, each counted once.
+    """Batches that came sealed, of each those rows that were not counted before.
 
-    ``reports`` of them are counted, ``refused`` did not open or no device could have sent them. ``least_total`` is the
-    least number of reports that a relay said it had shuffled together: with so many others each one hides.
+    ``reports`` of them are counted; ``refused`` are not: they did not open, no device could have sent them, or they
+    were counted before. ``least_total`` is the least number of reports that a relay said it had shuffled together:
+    each one hides among that many.
     """
 
     batches: int

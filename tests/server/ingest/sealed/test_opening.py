@@ -1,13 +1,21 @@
 import threading
+from collections.abc import Callable
+from contextlib import ExitStack
 from queue import SimpleQueue
 
 import pytest
 
 from dither_server.ingest.sealed.hpke import Opener
-from dither_server.ingest.sealed.opening import Opening
+from dither_server.ingest.sealed.opening import Opening, Place
 from dither_server.protocol.problems import Problem
 
 ROWS = [bytes([one]) for one in range(100)]
+PATIENCE = 60.0
+REFUSED = "overloaded, again in 5 s"
+
+
+def doubling(sealed: bytes, _: bytes) -> bytes:
+    return sealed * 2
 
 
 def test_rows_open_by_any_key_in_their_order_and_the_last_that_did_is_tried_first() -> None:
@@ -21,60 +29,155 @@ def test_rows_open_by_any_key_in_their_order_and_the_last_that_did_is_tried_firs
 
         return one
 
-    opened = Opening().open(ROWS, b"info", [of("new", 0, 10), of("old", 10, 90)])
-    assert opened == [one * 2 for one in ROWS[:90]]
+    few = ROWS[:60]
+    with Opening().place("peer") as place:
+        opened = place.open(few, b"info", [of("new", 0, 10), of("old", 10, 50)])
+    assert opened == ({one: one * 2 for one in few[:50]}, few)
     assert [name for name, row in tried if row < 10] == ["new"] * 10
     assert [name for name, row in tried if row == 10] == ["new", "old"]
-    assert [name for name, row in tried if 10 < row < 90] == ["old"] * 79
-    assert len([name for name, row in tried if row >= 90]) == 20
+    assert [name for name, row in tried if 10 < row < 50] == ["old"] * 39
+    assert len([name for name, row in tried if row >= 50]) == 20
 
 
-def test_without_a_key_there_is_nothing_to_do() -> None:
-    assert Opening().open(ROWS, b"", []) == []
+@pytest.mark.parametrize("rows", [1, 64, 65, 128, 1_000])
+def test_all_rows_open_in_their_order_whatever_their_number(rows: int) -> None:
+    some = [number.to_bytes(2, "big") for number in range(rows)]
+    with Opening().place("peer") as place:
+        opened, tried = place.open(some, b"", [doubling])
+    assert list(opened) == list(tried) == some
+    assert list(opened.values()) == [one * 2 for one in some]
 
 
-def test_one_batch_is_opened_at_a_time_and_few_wait() -> None:
-    opening, begun, go = Opening(places=2), threading.Event(), threading.Event()
-    working: list[int] = []
-    most: list[int] = []
-    outcomes: SimpleQueue[list[bytes] | Problem] = SimpleQueue()
-
-    def slow(sealed: bytes, _: bytes) -> bytes:
-        working.append(1)
-        most.append(len(working))
-        begun.set()
-        go.wait()
-        working.pop()
-        return sealed
-
-    def bring() -> None:
-        try:
-            outcomes.put(opening.open(ROWS[:3], b"", [slow]))
-        except Problem as problem:
-            outcomes.put(problem)
-
-    threads = [threading.Thread(target=bring) for _ in range(3)]
-    threads[0].start()
-    begun.wait()
-    threads[1].start()
-    threads[2].start()
-    refused = outcomes.get()  # of the two that come later, one waits and one is told to come again
-    assert isinstance(refused, Problem)
-    assert (refused.kind.slug, refused.retry_after) == ("overloaded", 5)
-    go.set()
-    for thread in threads:
-        thread.join()
-    assert [outcomes.get() for _ in range(2)] == [ROWS[:3]] * 2
-    assert set(most) == {1}
-    assert opening.open(ROWS[:1], b"", [slow]) == ROWS[:1]  # the places are free again
+def test_without_a_key_nothing_opens_and_a_part_was_tried() -> None:
+    with Opening().place("peer") as place:
+        assert place.open(ROWS[:64], b"", []) == ({}, ROWS[:64])
+        opened, tried = place.open(ROWS, b"", [])
+        assert (opened, len(set(tried)), set(tried) <= set(ROWS)) == ({}, 64, True)
 
 
-def test_a_place_is_given_back_when_opening_fails() -> None:
+def test_if_none_of_64_rows_drawn_at_random_opens_no_other_row_is_tried() -> None:
+    """At random, and not the first ones: a device chooses how its garbage is sorted among the reports of others."""
+    tried: list[bytes] = []
+
+    def closed(sealed: bytes, _: bytes) -> None:
+        tried.append(sealed)
+
+    def late(sealed: bytes, _: bytes) -> bytes | None:
+        return None if sealed < b"\x03\x00" else sealed
+
+    some = [number.to_bytes(2, "big") for number in range(12_000)]
+    with Opening().place("peer") as place:
+        assert place.open(some, b"", [closed])[0] == {}
+        assert len(set(tried)) == len(tried) == 64
+        assert min(tried) != max(tried)
+        assert tried[:64] != some[:64]  # it is, with probability below 1e-200
+        opened, _ = place.open(some, b"", [late])  # none of the first 768 opens: 0.064 ** 64 < 1e-76 that all are drawn
+        assert list(opened) == some[768:]
+
+
+class Worker:
+    """A thread with a body of a peer that takes turns, each until ``go`` is released; ``log`` has the order of all."""
+
+    def __init__(self, opening: Opening, peer: str, turns: int, log: list[str]) -> None:
+        self.place: Place | None = None
+        self.go = threading.Semaphore(0)
+        self.outcome: SimpleQueue[str] = SimpleQueue()
+
+        def work() -> None:
+            try:
+                with opening.place(peer) as self.place:
+                    self.outcome.put("placed")
+                    for _ in range(turns):
+                        with self.place.turn():
+                            log.append(peer)
+                            assert self.go.acquire(timeout=PATIENCE)
+                self.outcome.put("done")
+            except Problem as problem:
+                self.outcome.put(f"{problem.kind.slug}, again in {problem.retry_after} s")
+
+        self.thread = threading.Thread(target=work, daemon=True)
+        self.thread.start()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for its turn, or has ended."""
+        return not self.thread.is_alive() or (self.place is not None and self.place.waits)
+
+    def said(self) -> str:
+        """What became of it next."""
+        return self.outcome.get(timeout=PATIENCE)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread does next and no event tells."""
+    pause = threading.Event()
+    for _ in range(60_000):
+        if condition():
+            return
+        pause.wait(0.001)
+    raise AssertionError("it never came")
+
+
+def test_peers_take_turns_however_many_bodies_one_of_them_brings() -> None:
+    opening, log = Opening(), list[str]()
+    with opening.place("first") as first:
+        with first.turn():
+            workers = [
+                Worker(opening, peer, turns, log) for peer, turns in [("many", 4)] * 5 + [("one", 6), ("two", 3)]
+            ]
+            until(lambda: all(one.waits for one in workers))
+        for number in range(5 * 4 + 6 + 3):
+            until(lambda: len(log) == number + 1 and sum(not one.waits for one in workers) == 1)  # noqa: B023
+            next(one for one in workers if not one.waits).go.release()
+    assert [one.said() for one in workers] == ["placed"] * 7
+    assert [one.said() for one in workers] == ["done"] * 7
+    assert sorted(log[:3]) == sorted(log[3:6]) == sorted(log[6:9]) == ["many", "one", "two"]
+    assert sorted(log[9:11]) == sorted(log[11:13]) == sorted(log[13:15]) == ["many", "one"]
+    assert log[15:] == ["many"] * 14
+
+
+def test_a_peer_with_many_places_gives_one_to_a_peer_with_fewer() -> None:
+    opening, log = Opening(places=4), list[str]()
+    with ExitStack() as held:
+        first = held.enter_context(opening.place("many"))
+        with first.turn():
+            workers = []
+            for peer, becomes in (("many", "placed"), ("many", "placed"), ("many", "placed"), ("many", REFUSED)):
+                workers.append(Worker(opening, peer, 1, log))
+                assert workers[-1].said() == becomes
+            until(lambda: all(one.waits for one in workers))
+            held.enter_context(opening.place("other"))
+            assert workers[2].said() == REFUSED  # the newest of those that have a place
+            held.enter_context(opening.place("other"))
+            assert workers[1].said() == REFUSED
+            for peer in ("other", "many"):
+                with pytest.raises(Problem, match="as many batches"), opening.place(peer):
+                    pass  # two each: to hand one over would only turn that round
+            held.enter_context(opening.place("third"))
+        workers[0].go.release()
+        outcomes = {workers[0].said(), REFUSED}
+        assert outcomes <= {"done", REFUSED}
+    with opening.place("many") as again, again.turn():
+        pass
+
+
+def test_a_body_that_has_given_way_ends_at_its_next_turn() -> None:
+    opening = Opening(places=2)
+    with opening.place("many"), opening.place("many") as second:
+        with second.turn(), opening.place("other"):
+            pass
+        with pytest.raises(Problem, match="as many batches"), second.turn():
+            raise AssertionError
+    with opening.place("a"), opening.place("b") as last:
+        assert last.open(ROWS[:3], b"", [doubling])[0] == {one: one * 2 for one in ROWS[:3]}
+
+
+def test_a_place_and_a_turn_are_given_back_when_opening_fails() -> None:
     opening = Opening(places=1)
 
     def broken(*_: object) -> bytes:
         raise MemoryError
 
     for _ in range(3):
-        with pytest.raises(MemoryError):
-            opening.open(ROWS, b"", [broken])
+        with pytest.raises(MemoryError), opening.place("peer") as place:
+            place.open(ROWS, b"", [broken])

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.store import Sealed, Store, back_up
+from dither_server.store import Sealed, Sealing, Store, Upload, back_up
 from dither_server.store.removal import removals
+from dither_server.tally.tally import Tally
 from server.collecting import (
     CONFLICT,
     COUNTED,
@@ -18,6 +19,7 @@ from server.collecting import (
     THEME,
     TODAY,
     rows_of,
+    same,
     sealed_upload,
     upload,
 )
@@ -54,18 +56,48 @@ def test_several_of_one_commit_are_added_up_too(store: Store) -> None:
     assert store.sealed(THEME) == Sealed(3, 9, 20, 3)
 
 
-def test_a_batch_is_known_by_what_was_sealed(store: Store) -> None:
-    one = sealed_upload(refused=1)
+def test_each_row_counts_once_in_whichever_batch_it_comes(store: Store) -> None:
+    """A relay can post one row with any others, and as many times as it likes."""
+    one, other, more = (sealed_upload(total=total) for total in (500, 40, 30))
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
+    mixed, both = joined(more, one), joined(other, one)
+    assert store.commit([mixed, both, mixed], TODAY, OTHER) == [COUNTED] * 3
+    assert store.commit([both, joined(both, mixed)], YESTERDAY, SHARD) == [COUNTED] * 2
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows + other.rows + more.rows))
+    assert store.sealed(THEME) == Sealed(3, 9, 30, 6)  # those that were counted before hide nobody
+
+
+def joined(*uploads: Upload) -> Upload:
+    """One upload of the rows of several; it has the total of the first."""
+    sealings = [one.sealing for one in uploads if one.sealing is not None]
+    ids = tuple(name for one in sealings for name in one.ids)
+    return replace(uploads[0], rows=b"".join(one.rows for one in uploads), sealing=sealings[0]._replace(ids=ids))
+
+
+def test_a_batch_of_which_nothing_opens_any_more_is_known_by_one_row_of_it(store: Store) -> None:
+    one, never = sealed_upload(refused=1), sealed_upload(rows=b"")
     assert one.sealing is not None
-    fewer, none = replace(one, rows=one.rows[:1]), replace(one, rows=b"")
-    changed = replace(one, sealing=one.sealing._replace(digest=bytes(32)))
+    strange = tuple(bytes([number]) * 16 for number in range(9))
+    none, lost = (
+        replace(one, rows=b"", sealing=Sealing(ids, 500, 9)) for ids in ((*strange, *one.sealing.ids), strange)
+    )
     assert store.commit([none], TODAY, SHARD) == [EMPTY]
-    assert store.commit([one, fewer, none, changed], TODAY, SHARD) == [COUNTED, COUNTED, COUNTED, CONFLICT]
-    assert store.commit([fewer], TODAY, OTHER) == store.commit([none], TODAY, OTHER) == [COUNTED]
-    assert store.commit([replace(one, sealing=None)], TODAY, SHARD) == [CONFLICT]
+    assert store.commit([none, one, none, lost, never], TODAY, SHARD) == [COUNTED, COUNTED, COUNTED, EMPTY, EMPTY]
+    assert store.commit([none, lost], TODAY, OTHER) == [COUNTED, EMPTY]
     store.disable("theme", None, TODAY)
-    assert store.commit([none, replace(none, batch=bytes(16))], TODAY, SHARD) == [COUNTED, DISABLED]
+    assert store.commit([none, one, lost, sealed_upload()], TODAY, SHARD) == [COUNTED, COUNTED, DISABLED, DISABLED]
+    assert store.commit([joined(one, sealed_upload())], TODAY, SHARD) == [DISABLED]  # some of it was never counted
     assert (store.sealed(THEME), store.tally(THEME).total) == (Sealed(1, 3, 500, 1), 3)
+
+
+def test_a_plain_batch_under_the_id_of_a_row_conflicts(store: Store) -> None:
+    """Nobody but its relay could know that id, and a relay can as well drop the row."""
+    one, other = sealed_upload(), sealed_upload()
+    assert one.sealing is not None
+    assert other.sealing is not None
+    assert store.commit([one, upload(name=one.sealing.ids[0])], TODAY, SHARD) == [COUNTED, CONFLICT]
+    assert store.commit([upload(name=other.sealing.ids[0]), other], TODAY, SHARD) == [COUNTED, COUNTED]
+    assert store.tally(THEME).total == 3 + 3 + 2
 
 
 def test_what_is_not_committed_leaves_nothing(store: Store, tmp_path: Path) -> None:

@@ -1,0 +1,207 @@
+"""Two relays, two collectors of one database, and keys that are rotated and retired while reports wait.
+
+Devices send each report to one relay or, if they are hostile, to both. Each relay reaches both collectors through one
+address, as behind a load balancer: each connection goes to the next one. A collector or the command that forwards is
+killed in each round. Each report is counted once; and what a retired key leaves behind each relay counts as unread, or
+keeps.
+"""
+
+import random
+import selectors
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
+
+from dither.reporting.bodies.sealing import sealed
+from dither_relay.store import RelayStore
+from dither_server.ingest.sealed.key_file import SecretKey
+from dither_server.store import Store
+from dither_server.tally.tally import Tally
+from dither_shared import Batch
+from ports import kept_port
+from relay.relaying import ask, until_ready
+from server.collecting import METRICS_TOML, THEME, rows_of, same
+from server.ingest.sealed.sealing import drawn, keep
+from torture.relays import Collecting, Forwarding, Place, Relaying
+
+__all__ = ["Lost", "several"]
+
+_FRESH = 60
+"""Reports of a round."""
+
+_TRIES = 12
+
+
+class Lost(NamedTuple):
+    """What became of the reports that nobody could open any more: unread by a collector, or kept by a relay."""
+
+    counted: int
+    unread: int
+    kept: int
+
+
+class _Several:
+    """The processes, and what was sent."""
+
+    def __init__(self, folder: Path, seed: int, url: str | None, ports: list[int], stack: ExitStack) -> None:
+        self.chance = random.Random(seed)
+        self.place = Place.collector(folder / "collector", url)
+        self.places = [Place.relay(folder / f"relay{number}") for number in range(2)]
+        for one in (self.place, *self.places):
+            one.folder.mkdir()
+        self.keys = [drawn()]
+        self._keep()
+        self.ports = ports
+        self.collectors = [Collecting(self.place, port) for port in ports]
+        self.url = stack.enter_context(balanced(ports))
+        at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes
+        self.relays = [Relaying(one, self.url, at) for one in self.places]
+        stack.callback(self._end)
+        for relay in self.relays:
+            until_ready(relay.url)
+        self.rows: dict[bytes, bytes] = {}
+
+    def _keep(self) -> None:
+        seal = f'[seal]\nkey = "{self.keys[-1].public}"\n'
+        (self.place.folder / "metrics.toml").write_text(METRICS_TOML + seal, encoding="utf-8")
+        keep(self.place.folder / "seal-keys.json", *self.keys)
+
+    def rotate(self) -> SecretKey:
+        """Make another key, for which devices seal from now on; return the former one."""
+        self.keys = [self.keys[-1], drawn()]
+        self._keep()
+        return self.keys[0]
+
+    def retire(self) -> None:
+        """Keep only the newest key."""
+        self.keys = self.keys[-1:]
+        self._keep()
+
+    def send(self, count: int = _FRESH) -> list[bytes]:
+        """Let devices send fresh reports, a third of them to both relays; return them by what was posted."""
+        fresh = []
+        for _ in range(count):
+            row = rows_of(THEME, 1, self.chance.randbytes(16), self.chance.choice(["dark", "light"]))
+            name = self.chance.randbytes(16).hex()
+            body = sealed(Batch(name, THEME.name, THEME.version, row, None), self.keys[-1].public)
+            self.rows[body] = row
+            fresh.append(body)
+            first = self.chance.randrange(2)
+            for relay in [first, 1 - first] if self.chance.random() < 1 / 3 else [first]:
+                assert ask(self.relays[relay].url, "POST", "/v1/sealed", body)[0] == 202
+        return fresh
+
+    def round(self) -> None:
+        """Let both relays forward at once, and kill a collector, or one that forwards, in the midst."""
+        commands = [Forwarding(one, self.url, self.chance.choice([0, 0, 40, 90, 200])) for one in self.places]
+        if self.chance.random() < 0.7:
+            for one in commands:
+                one.line()  # "posting", or "places" if there is nothing to post
+            victim = self.chance.randrange(2)
+            self.collectors[victim].end(signal.SIGKILL)
+            self.collectors[victim] = Collecting(self.place, self.ports[victim])
+        for one in commands:
+            one.result()
+
+    def finish(self) -> None:
+        """Forward until all is taken, or nothing that is left will be."""
+        for one in self.places:
+            for _ in range(_TRIES):
+                if Forwarding(one, self.url).result() == 0:
+                    break
+
+    def tally(self) -> Tally:
+        with closing(Store(self.place.url, create=False)) as store:
+            return store.tally(THEME)
+
+    def lost(self) -> Lost:
+        """Say what both relays hold and what was not read."""
+        unread = kept = 0
+        for one in self.places:
+            with closing(RelayStore(one.url, create=False, read_only=True)) as store:
+                for held in store.held():
+                    unread, kept = unread + held.unread, kept + held.frozen + held.waiting
+        return Lost(self.tally().total, unread, kept)
+
+    def _end(self) -> None:
+        for one in (*self.relays, *self.collectors):
+            if one.process.poll() is None:
+                one.end(signal.SIGKILL)
+
+
+def several(folder: Path, rounds: int, seed: int = 1, url: str | None = None) -> Lost:
+    """Go so many rounds, and then retire a key; return what was lost by that.
+
+    Raises AssertionError if a report is not counted once, or is lost without a trace. ``url`` is that of the
+    collectors' database; without it there is one in the folder.
+    """
+    with ExitStack() as stack:
+        ports = [stack.enter_context(kept_port()) for _ in range(2)]
+        one = _Several(folder, seed, url, ports, stack)
+        for number in range(rounds):
+            one.send()
+            if number == rounds // 2:
+                one.rotate()
+                one.send()
+            one.round()
+        one.send()
+        one.finish()
+        assert same(one.tally(), Tally.fold(THEME.mechanism, b"".join(one.rows.values()))), one.lost()
+        assert one.lost() == Lost(len(one.rows), 0, 0)
+        if len(one.keys) == 1:
+            one.rotate()
+        old = one.send()  # for a key that is not the last for long
+        one.rotate()
+        fresh = one.send(2 * _FRESH)
+        one.retire()
+        one.round()
+        one.finish()
+        want = [row for body, row in one.rows.items() if body not in set(old)]
+        lost = one.lost()
+        assert len(want) + len(old) == len(one.rows)
+        assert same(one.tally(), Tally.fold(THEME.mechanism, b"".join(want))), (lost, len(want), len(fresh))
+        assert lost.unread + lost.kept >= len(old), lost
+        return lost
+
+
+@contextmanager
+def balanced(ports: list[int]) -> Iterator[str]:
+    """Yield the URL of a load balancer: each connection goes to the next of these ports that takes it."""
+    turn = cycle(ports)
+
+    def connected() -> socket.socket | None:
+        for _ in ports:
+            with suppress(OSError):
+                return socket.create_connection(("127.0.0.1", next(turn)))
+        return None
+
+    def pass_on(peer: socket.socket) -> None:
+        behind = connected()
+        if behind is None:
+            peer.close()
+            return
+        with peer, behind, selectors.DefaultSelector() as either, suppress(OSError):
+            either.register(peer, selectors.EVENT_READ, behind)
+            either.register(behind, selectors.EVENT_READ, peer)
+            while True:
+                for key, _ in either.select():
+                    some = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]  # each is a socket
+                    if not some:
+                        return
+                    key.data.sendall(some)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=pass_on, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
