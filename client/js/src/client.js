@@ -55,8 +55,9 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, choice);
-  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, diagnostics, look };
+  const no = { said: false };
+  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, no.said ? { mode: "off", accepted: {} } : choice);
+  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, no, diagnostics, look };
   return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
 }
 
@@ -195,17 +196,19 @@ export class Client {
 
   /**
    * Keep the user's choice for metrics as they were shown; return whether it is kept. With "off", reports that wait are
-   * dropped; with "on", those that were made for the user's eyes only.
+   * dropped; with "on", those that were made for the user's eyes only. An "off" that cannot be kept holds in this client.
    * @param {Mode} mode
    * @param {Iterable<string>} [names] All, if left out.
    * @returns {Promise<boolean>}
    */
   consent(mode, names) {
-    return this.#try("consent", false, async ({ metrics, state, today, surroundings }) => {
+    return this.#try("consent", false, async ({ metrics, state, today, surroundings, no }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
       const meant = chosen(metrics, names);
+      no.said ||= mode === "off";
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
+      no.said = false;
       this.#wake();
       return true;
     });
@@ -253,13 +256,15 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   forget() {
-    return this.#try("forget", false, async ({ state, today, recorder }) => {
+    return this.#try("forget", false, async ({ state, today, recorder, no }) => {
+      no.said = true;
       try {
         await state.erase();
       } finally {
         await state.update((data) => choose(data, "off", [], today(), {}));
       }
       recorder.answered.clear();
+      no.said = false;
       return true;
     });
   }

@@ -33,7 +33,7 @@ from dither.state.journal_records import (
 from dither_shared import parse_metrics
 
 MEGABYTE = 1 << 20
-FORGED, BOUND = 12 * MEGABYTE, 10 * MEGABYTE
+FORGED, BOUND = 12 * MEGABYTE, 14 * MEGABYTE
 """Bytes of a forged journal, and those that a client may have allocated at a time while it reads one."""
 
 DAY = Calendar().day.toordinal()
@@ -52,7 +52,7 @@ OUTBOX: dict[str, Callable[[int], Record]] = {
     "sent reports": lambda number: Done(f"{number:032x}", "sent"),
 }
 DAMAGE: dict[str, Callable[[int], bytes]] = {
-    "nothing but ends of lines": lambda _: b"\n" * 100,
+    "short lines": lambda _: 100 * b"these are words\n",
     "a line without an end": lambda _: b"x" * 1000,
     "long names": lambda number: to_line(Debit(f"n{number}", f"{number}" * 9000, DAY, 1, 1, 1.0, 0.0)),
     "long numbers": lambda number: to_line(Debit(f"n{number}", f"v{number}", DAY, 10**4000, 1, 1.0, 0.0)),
