@@ -42,6 +42,9 @@ import { Sender } from "./upload/sender.js";
 /** Stands for data that cannot be read; its choice is taken for off. @returns {Data} */
 const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
 
+/** The choice that holds in this client after a no, until a choice is stored. */
+const REFUSED = { mode: "off", accepted: {} };
+
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
   const { now = Date.now, entropy = new SystemEntropy(), surroundings = {}, background = true } = settings;
@@ -55,9 +58,9 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const no = { said: false };
-  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, no.said ? { mode: "off", accepted: {} } : choice);
-  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, no, diagnostics, look };
+  const refusal = { holds: false };
+  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, refusal.holds ? REFUSED : choice);
+  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
 }
 
@@ -202,13 +205,13 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   consent(mode, names) {
-    return this.#try("consent", false, async ({ metrics, state, today, surroundings, no }) => {
+    return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
       const meant = chosen(metrics, names);
-      no.said ||= mode === "off";
+      refusal.holds ||= mode === "off";
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
-      no.said = false;
+      refusal.holds = false;
       this.#wake();
       return true;
     });
@@ -256,15 +259,15 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   forget() {
-    return this.#try("forget", false, async ({ state, today, recorder, no }) => {
-      no.said = true;
+    return this.#try("forget", false, async ({ state, today, recorder, refusal }) => {
+      refusal.holds = true;
       try {
         await state.erase();
       } finally {
         await state.update((data) => choose(data, "off", [], today(), {}));
       }
       recorder.answered.clear();
-      no.said = false;
+      refusal.holds = false;
       return true;
     });
   }

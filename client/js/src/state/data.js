@@ -64,6 +64,5 @@ export function checked(stored) {
   const fits = (/** @type {[string, unknown]} */ [name, value]) =>
     value === null || kindOf(stored[name]) === kindOf(value);
   if (stored?.format === 1 && Object.entries(blank).every(fits)) return stored;
-  const later = Number.isInteger(stored?.format) && stored.format > 1;
-  throw new DOMException(later ? "of a later version" : "damaged", later ? "VersionError" : "DataError");
+  throw new DOMException("unreadable", Number.isInteger(stored?.format) && stored.format > 1 ? "VersionError" : "DataError");
 }

@@ -110,10 +110,11 @@ export class Sender {
   async #step(haste) {
     const { state, fetch = globalThis.fetch, diagnostics, now } = this.#options;
     if (this.#stopped || !this.#waiting(await state.read()).length) return;
-    const { entry, wait, again, at } = await state.update((data) => this.#claim(data, haste));
+    const at = now();
+    const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
     if (!entry) return wait;
     haste?.add(entry.batch);
-    if (!(Math.abs(now() - at) < DEADLINE)) return 0; // the page was frozen, and the user may have said no since
+    if (Math.abs(now() - at) >= DEADLINE) return 0; // the page was frozen, and the user may have said no since
     const { result, retryAfter } = await exchange(fetch, this.#address, this.#headers, entry.body);
     const { fate, own } = verdictOn(result);
     if (fate !== "sent") diagnostics.note(`upload: ${result}`);
@@ -130,27 +131,27 @@ export class Sender {
   }
 
   /**
-   * Take what is due, and note it as one that got no answer. The claim is over after the deadline of an exchange.
+   * Take what is due, and note it as one that got no answer.
    * @param {Data} data
    * @param {Set<string>} [haste]
-   * @returns {{ entry?: Queued, again?: boolean, wait?: number, at: number }}
+   * @returns {{ entry?: Queued, again?: boolean, wait?: number }}
    */
   #claim(data, haste) {
     const at = this.#options.now();
     trim(data, this.#options.today());
     const waiting = this.#waiting(data);
-    if (!waiting.length) return { at };
+    if (!waiting.length) return {};
     this.#schedule.plan(data, waiting);
     const entry = nextOf(data, waiting, at, haste);
     const hold = data.held[entry.batch];
-    if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK), at };
+    if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
     const again = hold.failures++ > 0;
     this.#schedule.putOff(hold, BUSY);
     hold.notBefore += DEADLINE;
     this.#schedule.redraw(data);
     const failures = (data.attempt?.failures ?? 0) + 1;
     data.attempt = { at, endpoint: this.#address, accepted: false, result: UNANSWERED, failures };
-    return { entry, again, at };
+    return { entry, again };
   }
 
   /**
@@ -183,7 +184,7 @@ export class Sender {
     if (key !== batch) data.disabled[version] = this.#options.today();
     if (fate === "dropped") return;
     data.sent = [...data.sent, body].slice(-MOST_SHOWN);
-    while (data.sent.length > 1 && data.sent.join("").length > MAX_BYTES) data.sent.shift();
+    while (data.sent.join("").length > MAX_BYTES) data.sent.shift();
     attempt.accepted = true;
     attempt.failures = 0;
   }
