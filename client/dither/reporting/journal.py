@@ -226,10 +226,14 @@ class Journal:
         self._cursor = START
 
     def _follow(self, today: int) -> None:
-        """Take note of what others wrote, and that the clock is right again."""
+        """Take note of what others wrote, and that the clock is right again.
+
+        A process may have been stopped for days since it asked for the day, so the clock is asked again.
+        """
         self._catch_up(today)
-        if is_ahead(max(self.outbox.latest, self.ledger.furthest), today):
-            self._correct(today)
+        latest = max(self.outbox.latest, self.ledger.furthest)
+        if is_ahead(latest, today) and is_ahead(latest, now := self._today()):
+            self._correct(now)
 
     def _catch_up(self, today: int) -> None:
         """Read what others wrote, piece by piece, so that a journal costs no more memory than what it tells."""

@@ -58,7 +58,7 @@ __all__ = ["FolderState"]
 
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "extent", "delivery", "versions")
 _LARGEST = 1 << 25
-"""Bytes of the largest journal. Outbox and the reports that were sent last take 12 MB, and it is compacted at double."""
+"""Bytes of the largest journal. Outbox and reports that were sent last take 12 MB, and it is compacted at double."""
 
 _EXTENT, _NOTES = 64, 1 << 17
 """Bytes that ``extent`` may have, and ``delivery`` and ``versions``, of which a client writes at most some 50,000."""

@@ -194,9 +194,7 @@ def test_a_journal_tells_the_same_in_pieces_of_any_size(
 
 @needs_posix
 @pytest.mark.parametrize("name", ["journal", "consent", "secret", "extent", "delivery", "versions", "sending"])
-def test_a_file_of_a_terabyte_is_not_read(
-    name: str, make: Make, used: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_a_terabyte_is_not_read(name: str, make: Make, used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script()
     make(used, mode=None).flush(60)
     (used / name).touch()
