@@ -13,10 +13,9 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script, join_uploads
 from client.test_lives import python_of
-from client.test_processes import FLOORS, run
+from client.test_processes import FLOORS
 from dither.diagnostics import described
 from dither.state.files import replace
-from dither.state.journal_records import Queued, from_lines
 from dither.state.places import apps_folder, folder_of
 
 
@@ -37,43 +36,6 @@ def test_a_subinterpreter_may_end(folder: Path, tmp_path: Path, version: str) ->
         pytest.skip("this Python makes no subinterpreters for tests")
     done = subprocess.run([python, "-I", "-S", "-c", program], capture_output=True, timeout=600, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"10\n", b""), "one report, and no failure"
-
-
-_INTERPRETERS = """
-import _xxsubinterpreters as interpreters, threading
-
-CODE = (
-    f"import sys; sys.path[:0] = {sys.path[:2]!r}\\nimport dither, datetime, threading\\n"
-    f"client = dither.Client({sys.argv[1]!r}, 'http://127.0.0.1:9', 'app', {sys.argv[2]!r}, background=False,\\n"
-    "    today=lambda: datetime.date(2026, 11, 18), environ={'DITHER': 'on'})\\n"
-    "def record():\\n"
-    "    for _ in range(20):\\n"
-    "        client.record('theme', 'dark')\\n"
-    "        client.consent('on')\\n"
-    "threads = [threading.Thread(target=record) for _ in range(3)]\\n"
-    "[thread.start() for thread in threads], [thread.join() for thread in threads]\\n"
-    "busy = {kind for kind in client.status().trouble if not kind.endswith('BusyError')}\\n"
-    "print(client.status().queued, client.status().metrics[0].reports, busy, flush=True)"
-)
-made = [interpreters.create(isolated=False) for _ in range(3)]
-threads = [threading.Thread(target=interpreters.run_string, args=(one, CODE)) for one in made]
-[thread.start() for thread in threads]
-exec(CODE, {})
-[thread.join() for thread in threads]
-[interpreters.destroy(one) for one in made]
-"""
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="interpreters of a process are made in another way there")
-def test_interpreters_of_one_process_that_share_a_state_report_once(folder: Path, tmp_path: Path) -> None:
-    """As under mod_wsgi, with threads in each; they share the number of the process, and no lock of Python."""
-    definitions = tmp_path / "metrics.toml"
-    definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
-    done = run(_INTERPRETERS, str(definitions), str(folder))
-    assert (done.returncode, done.stdout.splitlines()) == (0, ["1 1 set()"] * 4), done.stderr
-    records, damaged, torn = from_lines((folder / "journal").read_bytes())
-    assert (damaged, torn, sum(isinstance(one, Queued) for one in records)) == (0, False, 1)
-    assert not list(folder.glob("*.new"))
 
 
 def test_an_interpreter_without_daemons_records(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
