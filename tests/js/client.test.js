@@ -295,6 +295,24 @@ test("a state that fails makes nothing fail", async () => {
   assert.ok(logged.length > 0);
 });
 
+for (const way of ["consent", "forget"])
+  test(`a no that cannot be kept holds in this client until something can be: ${way}`, async () => {
+    const { client, state, posts } = scene();
+    await client.consent("on");
+    await client.record("theme", "dark");
+    const { update, erase } = state;
+    state.update = state.erase = () => Promise.reject(new DOMException("no", "QuotaExceededError"));
+    assert.equal(await client[way]("off"), false);
+    Object.assign(state, { update, erase });
+    assert.equal(await client.record("again", true), "off");
+    assert.equal(await client.flush(), false);
+    assert.deepEqual([posts, (await client.status()).mode], [[], "off"]);
+    assert.equal(await client.consent("on"), true);
+    assert.equal(await client.record("again", true), "kept");
+    assert.equal(await client.flush(), true);
+    assert.equal(posts.length, 2);
+  });
+
 test("hostile arguments come to an outcome", async () => {
   const { client } = scene();
   await client.consent("on");

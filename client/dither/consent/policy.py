@@ -17,6 +17,8 @@ import os
 import sys
 from pathlib import Path
 
+from ..state.files import read_foreign
+
 __all__ = ["Policy", "policy_path"]
 
 
@@ -58,8 +60,8 @@ def _read(path: str, app: str) -> str | None:
     import tomllib  # noqa: PLC0415 - most machines have no policy
 
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document = tomllib.loads(read_foreign(path).decode("utf-8"))
         mode = document.get("apps", {}).get(app, {}).get("mode", document.get("mode"))
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return ""
     return mode if mode is None or isinstance(mode, str) else ""

@@ -157,7 +157,7 @@ class Journal:
             if self._former:  # what became of them could not be noted
                 return []
             misplaced = self.outbox.misplaced(self._kind)
-            if gone := [*misplaced, *self.outbox.excess(today)]:
+            if gone := [*misplaced, *self.outbox.expired(today)]:
                 self.write(*gone)
             for _ in misplaced:
                 self._warn(f"a report was dropped: the app's reports are {self._kind.word} now, and this one is not")
@@ -226,36 +226,49 @@ class Journal:
         self._cursor = START
 
     def _follow(self, today: int) -> None:
-        """Take note of what others wrote, and that the clock is right again."""
+        """Take note of what others wrote, and that the clock is right again.
+
+        A process may have been stopped for days since it asked for the day, so the clock is asked again.
+        """
         self._catch_up(today)
-        if is_ahead(max(self.outbox.latest, self.ledger.furthest), today):
-            self._correct(today)
+        latest = max(self.outbox.latest, self.ledger.furthest)
+        if is_ahead(latest, today) and is_ahead(latest, now := self._today()):
+            self._correct(now)
 
     def _catch_up(self, today: int) -> None:
-        news = self.state.news(self._cursor)
-        if news is None:
+        """Read what others wrote, piece by piece, so that a journal costs no more memory than what it tells."""
+        cursor, records, damaged = self._cursor, 0, 0
+        anew = former = torn = False
+        while (news := self.state.news(cursor)) is not None:
+            if news.anew:
+                self._start_over()
+            for record in self._upgraded(news.records) if news.former else news.records:
+                self._apply(record)
+            self.ledger.check_size()
+            cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
+            anew, former, torn = anew or news.anew, former or news.former, news.torn
+        if cursor == self._cursor:
             return
-        if news.anew:
-            self.outbox.clear()
-            self.ledger.start_over()
-            self._keys = None
-            self._day = self._drawn = 0
-            self._former = news.former and not self._metrics
-        for record in self._upgraded(news.records) if news.former else news.records:
-            self._apply(record)
-        self._cursor = news.cursor
-        if news.damaged:
-            self.ledger.apply(self.ledger.hold(today, news.damaged))
+        self._cursor = cursor  # at last: if a piece cannot be applied, all is read again
+        if anew:
+            self._former = former and not self._metrics
+        if damaged:
+            self.ledger.apply(self.ledger.hold(today, damaged))
         if self._former:
             return
-        if news.damaged or news.torn or news.former:
+        if damaged or torn or former:
             self._write_anew()
-        elif news.anew:
+        elif anew:
             self._compacted_to = self._cursor.position
-            self.needs_compaction = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * sum(
-                1 for _ in self._kept()
-            )
+            self.needs_compaction = records > _SLACK_RECORDS and records > 2 * sum(1 for _ in self._kept())
         self.needs_compaction = self.needs_compaction or 0 < self._drawn < today
+
+    def _start_over(self) -> None:
+        """Be ready to read the journal from its start."""
+        self.outbox.clear()
+        self.ledger.start_over()
+        self._keys = None
+        self._day = self._drawn = 0
 
     def _write_anew(self) -> None:
         self._cursor = START  # if this fails, nothing may be appended before it was tried again

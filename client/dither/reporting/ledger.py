@@ -39,6 +39,7 @@ from dither_shared.privacy.composition import group, sequential
 
 from ..clock import is_ahead
 from ..state.journal_records import Charged, Corrected, Debit, Disabled, Hold, Permanent
+from ..state.state import StateError
 from .account import Account, Price, Spent
 
 __all__ = ["Entry", "Ledger"]
@@ -54,6 +55,9 @@ _PROBATION = 30
 
 _BETWEEN_CORRECTIONS = 30
 """Days of the calendar on at most one of which marks may be corrected."""
+
+_MOST = 10_000
+"""Entries beyond which no metric version or charged value is added; a device has some hundred."""
 
 
 class Ledger:
@@ -79,6 +83,16 @@ class Ledger:
     def untouched(self) -> bool:
         """Whether nothing was ever debited, as far as is known."""
         return not self._accounts and not self._hold.damaged
+
+    def check_size(self) -> None:
+        """Raise StateError if no client can have written all that was applied; the bound is twice that of ``debit``."""
+        if self._size() > 2 * _MOST:
+            raise StateError("the journal holds more accounts than any of ours")
+
+    def _size(self) -> int:
+        """Return how many entries there are; a permanent draw that is long counts as several."""
+        draws = sum(len(one.tags) + len(one.last.draw if one.last else "") // 250 for one in [*self._accounts.values()])
+        return draws + len(self._accounts) + len(self._last) + len(self._disabled) + len(self._corrected)
 
     def open_to(self, metric: Metric, today: int) -> bool:
         """Return whether ``metric`` may report: its period began after its last report, and a report can be paid for.
@@ -116,11 +130,14 @@ class Ledger:
         """Return the debit for one more report of ``metric``; it counts once applied.
 
         A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
-        None if the report repeats the last one.
+        None if the report repeats the last one. Raises StateError if the ledger has no room for either.
         """
         account = self._accounts.get(metric.version) or Account()
         price = self._price(metric)
-        charge = not price.lasting or (drawn is not None and drawn.tag not in account.tags)
+        new = drawn is not None and drawn.tag not in account.tags
+        if (new or not account.reports) and self._size() >= _MOST:
+            raise StateError("the ledger is full")
+        charge = not price.lasting or new
         claim = price.cap if price.lasting else 0.0
         reports, charges = account.reports + 1, account.charges + charge
         return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim)

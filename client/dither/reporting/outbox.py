@@ -1,5 +1,8 @@
 """The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted.
 
+Which ones give way to a new report follows from the order of the journal, so no record says it, and the bounds hold
+for whatever a journal contains. Those that are too old are dropped by a record of their own.
+
 A report of a day after tomorrow leaves, too, and is counted: the clock was ahead when it was made.
 
 Of those that were sent the last thirty are kept, so that a user can see what has left the device.
@@ -7,7 +10,7 @@ Of those that were sent the last thirty are kept, so that a user can see what ha
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final
 
 from ..clock import is_ahead
@@ -63,12 +66,15 @@ class Outbox:
             self.dropped += record.dropped
 
     def _add(self, entry: Queued) -> None:
+        """Let a report wait, and the oldest give way if there are too many."""
         if entry.batch not in self._queue:
             self._queue[entry.batch] = entry
             self.bytes += len(entry.body)
             self._locals += entry.local
             self.sealed += kind_of(entry.body) is SEALED
             self.latest = max(self.latest, entry.day)
+            while len(self._queue) > self._max_reports or (self.bytes > self._max_bytes and len(self._queue) > 1):
+                self._finish(Done(next(iter(self._queue)), "dropped"))
 
     def _finish(self, done: Done) -> None:
         entry = self._queue.pop(done.batch, None)
@@ -117,18 +123,10 @@ class Outbox:
             return []
         return [Done(entry.batch, "dropped") for entry in self.waiting() if kind_of(entry.body) is not kind]
 
-    def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
-        """Return the reports to drop today so that the bounds hold, and still hold with the one to come."""
-        count = len(self._queue) + (coming is not None)
-        size = self.bytes + (len(coming.body) if coming else 0)
-        excess = []
-        for entry in self._queue.values():
-            too_many = count > self._max_reports or size > self._max_bytes
-            if not too_many and today - entry.day <= self._max_days:
-                break
-            excess.append(Done(entry.batch, "dropped"))
-            count, size = count - 1, size - len(entry.body)
-        return excess
+    def expired(self, today: int) -> list[Done]:
+        """Return the reports to drop today, because they have waited for too long."""
+        old = takewhile(lambda entry: today - entry.day > self._max_days, self._queue.values())
+        return [Done(entry.batch, "dropped") for entry in old]
 
     def records(self) -> Iterator[Record]:
         """Return the fewest records from which this outbox follows as it is now, however late they are asked for."""

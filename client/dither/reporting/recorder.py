@@ -106,7 +106,7 @@ class Recorder:
         queued, drawn = self._draw(metric, answer.item, self.strata.of(metric, given), today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
-        journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
+        journal.write(debit, *remembered, queued, *journal.outbox.expired(today))
         self.outside += answer.outside
         return True
 

@@ -1,9 +1,13 @@
-"""Open and replace files for their owner only: no symbolic link is followed, and a power cut does no harm."""
+"""Open and replace files for their owner only: no symbolic link is followed, and a power cut does no harm.
+
+Whoever can write to the folder can put anything there. So a file is read up to a bound that no file of ours reaches,
+and one that goes on beyond it is refused.
+"""
 
 import errno
 import os
+import stat
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -16,6 +20,7 @@ __all__ = [
     "delete",
     "open_private",
     "read",
+    "read_foreign",
     "read_small",
     "records_of",
     "rename",
@@ -31,7 +36,8 @@ if sys.platform != "win32":
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _PLAIN |= getattr(os, "O_NONBLOCK", 0)  # for a file it means nothing; of a pipe in its place nobody waits for the end
-_MOST_OF_A_SMALL_FILE = 1 << 20
+_SMALL, _FOREIGN = 1 << 18, 1 << 16
+"""Bytes that small files may have, such as ``consent`` with some 2,300 accepted metrics, and those of others."""
 
 
 def open_private(path: str, flags: int) -> int:
@@ -51,7 +57,7 @@ def read(descriptor: int, position: int, count: int) -> bytes:
 
 def replace(path: str, data: bytes) -> None:
     """Write a file so that after a power cut it is the old one or the new one, in full."""
-    draft = Path(f"{path}.{os.getpid()}.new")
+    draft = _draft(path)
     try:
         write(str(draft), (data,))
         rename(str(draft), path)
@@ -68,18 +74,34 @@ def records_of(path: str) -> list[Record]:
     return [] if damaged or torn else records
 
 
-def read_small(path: str) -> bytes:
-    """Return the content of a small file."""
-    descriptor = open_private(path, os.O_RDONLY)
+def read_small(path: str, most: int = _SMALL) -> bytes:
+    """Return the content of a small file; raise OSError if it has more than ``most`` bytes."""
+    return _content(open_private(path, os.O_RDONLY), path, most)
+
+
+def read_foreign(path: str) -> bytes:
+    """Return the content of a small file that somebody else keeps, maybe behind a link; raise OSError if it is none."""
+    descriptor = os.open(path, os.O_RDONLY | (_PLAIN & ~getattr(os, "O_NOFOLLOW", 0)))
+    return _content(descriptor, path, _FOREIGN)
+
+
+def _content(descriptor: int, path: str, most: int) -> bytes:
+    """Return what an open file holds, and close it; a pipe, a device or a socket is refused unread."""
     try:
-        return read(descriptor, 0, _MOST_OF_A_SMALL_FILE)
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", path)
+        data = read(descriptor, 0, most + 1) if found.st_size <= most else None
+        if data is None or len(data) > most:  # it may grow while it is read
+            raise OSError(errno.EFBIG, "too large to be one of ours", path)
+        return data
     finally:
         os.close(descriptor)
 
 
 def swap(path: str, data: bytes) -> None:
     """Replace a file at once, though not durably: after a power cut it may be the old one, or empty."""
-    draft = Path(f"{path}.{os.getpid()}.{threading.get_ident()}.new")
+    draft = _draft(path)
     try:
         descriptor = open_private(str(draft), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -92,6 +114,11 @@ def swap(path: str, data: bytes) -> None:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def _draft(path: str) -> Path:
+    """Return a name beside ``path`` that no other thread, interpreter or container with this folder uses."""
+    return Path(f"{path}.{os.urandom(8).hex()}.new")
 
 
 def write(path: str, pieces: Iterable[bytes]) -> None:

@@ -25,6 +25,7 @@ shrinks, a symbolic link: StateError, and nothing is made anew, for that would r
 is lost is drawn anew only when the user, asked again, says yes again.
 """
 
+import errno
 import os
 import stat
 import time
@@ -56,8 +57,15 @@ from .state import Cursor, News, Notes, StateError
 __all__ = ["FolderState"]
 
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "extent", "delivery", "versions")
-_LARGEST = 1 << 26
-"""Bytes of a journal that may be one; a client keeps its own far below."""
+_LARGEST = 1 << 25
+"""Bytes of the largest journal. Outbox and reports that were sent last take 12 MB, and it is compacted at double."""
+
+_EXTENT, _NOTES = 64, 1 << 17
+"""Bytes that ``extent`` may have, and ``delivery`` and ``versions``, of which a client writes at most some 50,000."""
+
+_PIECE = 1 << 16
+_LONGEST_LINE = 1 << 20
+"""Bytes that are read of the journal at a time, and of a line that does not end within them: of 2^20 bits at most."""
 
 
 class FolderState:
@@ -130,28 +138,45 @@ class FolderState:
         self._file.release()
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the records beyond ``cursor``, or None if there is nothing new."""
+        """Return the next records beyond ``cursor``, at most a megabyte, or None if it stands at the end."""
         file = self._file
         size = file.size  # nobody else can move it while we hold the journal
         if size == cursor.position and file.mark == cursor.mark:
             return None
         anew = file.mark != cursor.mark
         position = 0 if anew else cursor.position
-        if size < position:
-            raise StateError("the journal has shrunk")
-        if size - position > _LARGEST:
+        if size > _LARGEST:
             raise StateError("the journal is too large to be one of ours")
-        records, damaged, torn = from_lines(file.read(position, size - position))
+        data = self._piece(position, size)
+        if not data:
+            raise StateError("the journal has shrunk")
+        position += len(data)
+        records, damaged, torn = from_lines(data)
+        if torn and position < size:  # a line without an end
+            damaged, torn = damaged + 1, False
         if anew:
             check_header(records, damaged)
             if is_cut_short(file.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
             self._key = None  # after a "forget" the secret, too, is another one
-        return News(records, Cursor(file.mark, size), anew, damaged, torn, any(map(is_former, records)))
+        return News(records, Cursor(file.mark, position), anew, damaged, torn, any(map(is_former, records)))
+
+    def _piece(self, position: int, size: int) -> bytes:
+        """Return whole lines, or all that is left of ``size`` bytes, or as much as a line may have of a longer one."""
+        data = b""
+        for most in (_PIECE, _LONGEST_LINE):
+            data = self._file.read(position, max(0, min(most, size - position)))
+            whole = data.rfind(b"\n") + 1
+            if whole or position + len(data) == size:
+                break
+        return data if position + len(data) == size else data[:whole] or data
 
     def append(self, records: Iterable[Record]) -> int:
         """Write records to the end, in full or not at all."""
-        self._file.append(b"".join([to_line(record) for record in records]))
+        lines = b"".join([to_line(record) for record in records])
+        if self._file.size + len(lines) > _LARGEST:
+            raise StateError("the journal is full, and could not be compacted")
+        self._file.append(lines)
         return self._file.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
@@ -232,7 +257,7 @@ class FolderState:
     def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing."""
         try:
-            return read_small(self._paths[notes])
+            return read_small(self._paths[notes], _NOTES)
         except FileNotFoundError:
             return b""
 
@@ -286,9 +311,13 @@ class FolderState:
     def _extent(self) -> bytes:
         """Return how far the journal went when it was last made durable, or nothing."""
         try:
-            return read_small(self._paths["extent"])
+            return read_small(self._paths["extent"], _EXTENT)
         except FileNotFoundError:
             return b""
+        except OSError as error:
+            if error.errno == errno.EFBIG:  # it is none of ours, and says nothing
+                return b""
+            raise
 
     def _has_drawn(self) -> bool:
         """Return whether there was a journal: the secret is drawn when there is one."""

@@ -1,7 +1,6 @@
 """The holder of a lock: which process it is, and since when; it signs the lock's file, for whoever waits in vain."""
 
 import os
-import stat
 import time
 from contextlib import suppress
 from typing import NamedTuple
@@ -9,6 +8,9 @@ from typing import NamedTuple
 from .files import open_private, read_small
 
 __all__ = ["Holder", "holder_of", "sign"]
+
+_SIGNATURE = 64
+"""Bytes that a signature may have."""
 
 
 class Holder(NamedTuple):
@@ -32,10 +34,8 @@ def holder_of(path: str) -> Holder | None:
     """Return who last took the lock on a file, and may have let go of it; None if there is no such file."""
     try:
         found = os.lstat(path)
-        signature = read_small(path) if stat.S_ISREG(found.st_mode) else None
+        signature = read_small(path, _SIGNATURE)
     except OSError:
-        return None
-    if signature is None:
         return None
     try:
         pid, since = map(int, signature.split())

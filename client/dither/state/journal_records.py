@@ -177,22 +177,48 @@ Record = (
     | Accepted
 )
 
+_LONGEST_WORD = 64
+"""Characters of a metric's name; no other word is longer."""
+
+_LONGEST_NUMBER = 25
+"""Characters of a double; no day or total has as many."""
+
+
+def _word(text: str) -> str:
+    """Return a name, an id or a digest; raise ValueError if it is longer than any of them."""
+    if len(text) > _LONGEST_WORD:
+        raise ValueError
+    return text
+
+
+def _whole(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError
+    return int(text)
+
+
+def _double(text: str) -> float:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError
+    return float(text)
+
+
 _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
-    "journal": (Header, (int, str)),
-    "debit": (Debit, (str, str, int, int, int, float, float)),
-    "permanent": (Permanent, (str, str, str)),
-    "charged": (Charged, (str, str)),
-    "corrected": (Corrected, (int,)),
-    "queued": (Queued, (str, str, int, int, str.encode)),
-    "done": (Done, (str, str)),
-    "totals": (Totals, (int, int)),
-    "hold": (Hold, (int, int)),
-    "disabled": (Disabled, (str, int)),
-    "secret": (Secret, (str,)),
-    "consent": (Chosen, (str,)),
-    "accepted": (Accepted, (str, str, int)),
+    "journal": (Header, (_whole, _word)),
+    "debit": (Debit, (_word, _word, _whole, _whole, _whole, _double, _double)),
+    "permanent": (Permanent, (_word, _word, str)),
+    "charged": (Charged, (_word, _word)),
+    "corrected": (Corrected, (_whole,)),
+    "queued": (Queued, (_word, _word, _whole, _whole, str.encode)),
+    "done": (Done, (_word, _word)),
+    "totals": (Totals, (_whole, _whole)),
+    "hold": (Hold, (_whole, _whole)),
+    "disabled": (Disabled, (_word, _whole)),
+    "secret": (Secret, (_word,)),
+    "consent": (Chosen, (_word,)),
+    "accepted": (Accepted, (_word, _word, _whole)),
 }
-_FORMER_DEBIT = (FormerDebit, (str, str, int, int, int, float, float, str))
+_FORMER_DEBIT = (FormerDebit, (_word, _word, _whole, _whole, _whole, _double, _double, str))
 _KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS.items()}
 
 

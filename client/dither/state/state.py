@@ -42,7 +42,10 @@ START = Cursor(b"", 0)
 
 
 class News(NamedTuple):
-    """Records that a reader has not read before. ``anew``: they are all there are."""
+    """The next records that a reader has not read before; ``cursor`` stands behind them, and there may be more.
+
+    ``anew``: the journal begins with them, and what was read of another writing of it does not count.
+    """
 
     records: list[Record]
     cursor: Cursor
@@ -79,7 +82,7 @@ class State(Protocol):
         """Let go of the journal."""
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the records beyond ``cursor``, whoever wrote them, or None if there is nothing new."""
+        """Return the next records beyond ``cursor``, whoever wrote them, or None if it stands at the end."""
 
     def append(self, records: Sequence[Record]) -> int:
         """Write records to the end, in full or not at all, and return the position behind them."""

@@ -15,9 +15,6 @@ from ..state.state import Cursor, News, Notes, StateError
 
 __all__ = ["ReadOnlyState"]
 
-_LARGEST = 1 << 26
-"""Bytes of a journal that may be one; a client keeps its own far below."""
-
 
 class ReadOnlyState(FolderState):
     """Reads what a client wrote to ``folder``; what is not a plain file there is not opened."""
@@ -55,9 +52,10 @@ class ReadOnlyState(FolderState):
         self._file.close()
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the records beyond ``cursor``."""
+        """Return the next records beyond ``cursor``."""
         found = super().news(cursor)
-        self.damaged = 0 if found is None else found.damaged
+        if found is not None:
+            self.damaged = found.damaged + (0 if found.anew else self.damaged)
         return found
 
     def recall(self, notes: Notes) -> bytes:
@@ -87,5 +85,3 @@ class ReadOnlyState(FolderState):
 def _check(name: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise StateError(f"the {name} is not a plain file")
-    if found.st_size > _LARGEST:
-        raise StateError(f"the {name} is too large to be one of ours")

@@ -74,7 +74,7 @@ class UploadSchedule:
         first, soonest = waiting[0], math.inf
         for entry in waiting:
             moment = known(entry.batch)
-            if moment is None or moment > latest:
+            if moment is None or not moment <= latest:  # nor is NaN a moment
                 moment = self._drawn(now)
             due[entry.batch] = moment
             if moment < soonest:

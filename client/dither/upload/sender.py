@@ -121,6 +121,8 @@ class Sender:
     def _upload(self, entry: Queued) -> bool:
         """Upload a report, and remember that it began; return whether others may follow in haste."""
         self._journal.state.sync()
+        if not self._permitted():  # the user may have said no while the disk was slow, or this process stopped
+            return False
         self._attempts.begin()
         try:
             return self._send_body(entry)

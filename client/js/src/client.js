@@ -42,6 +42,9 @@ import { Sender } from "./upload/sender.js";
 /** Stands for data that cannot be read; its choice is taken for off. @returns {Data} */
 const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
 
+/** The choice that holds in this client after a no, until a choice is stored. */
+const REFUSED = { mode: "off", accepted: {} };
+
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
   const { now = Date.now, entropy = new SystemEntropy(), surroundings = {}, background = true } = settings;
@@ -55,8 +58,9 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, choice);
-  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, diagnostics, look };
+  const refusal = { holds: false };
+  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, refusal.holds ? REFUSED : choice);
+  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
 }
 
@@ -195,17 +199,19 @@ export class Client {
 
   /**
    * Keep the user's choice for metrics as they were shown; return whether it is kept. With "off", reports that wait are
-   * dropped; with "on", those that were made for the user's eyes only.
+   * dropped; with "on", those that were made for the user's eyes only. An "off" that cannot be kept holds in this client.
    * @param {Mode} mode
    * @param {Iterable<string>} [names] All, if left out.
    * @returns {Promise<boolean>}
    */
   consent(mode, names) {
-    return this.#try("consent", false, async ({ metrics, state, today, surroundings }) => {
+    return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
       const meant = chosen(metrics, names);
+      refusal.holds ||= mode === "off";
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
+      refusal.holds = false;
       this.#wake();
       return true;
     });
@@ -253,13 +259,15 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   forget() {
-    return this.#try("forget", false, async ({ state, today, recorder }) => {
+    return this.#try("forget", false, async ({ state, today, recorder, refusal }) => {
+      refusal.holds = true;
       try {
         await state.erase();
       } finally {
         await state.update((data) => choose(data, "off", [], today(), {}));
       }
       recorder.answered.clear();
+      refusal.holds = false;
       return true;
     });
   }

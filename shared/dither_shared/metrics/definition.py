@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import cast, get_args
 
@@ -28,6 +29,9 @@ _COMMON = frozenset(
 
 _AUTO = "auto"
 
+_PIECE, _LARGEST = 1 << 16, 1 << 24
+"""Bytes that are read at a time, and of all definitions: a list of 2^20 short values needs as many."""
+
 _AUTO_KEYS = frozenset({"epsilon", "permanent_epsilon", "report_budget"})
 
 
@@ -37,7 +41,11 @@ def load_metrics(path: str | Path) -> dict[str, Metric]:
     Raises ParameterError that names the file, the metric and the key.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as file:
+            data = b"".join(islice(iter(lambda: file.read(_PIECE), b""), _LARGEST // _PIECE + 1))
+        if len(data) > _LARGEST:
+            raise ParameterError(str(path), f"longer than {_LARGEST} bytes, the most that definitions may have")
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise ParameterError(str(path), f"cannot be read: {reason}") from None

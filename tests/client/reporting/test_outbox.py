@@ -28,7 +28,7 @@ def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
     """Put entries in one by one, as the client does; return the batch ids that are left."""
     for one in entries:
         outbox.apply(one)
-        for done in outbox.excess(today):
+        for done in outbox.expired(today):
             outbox.apply(done)
     return [one.batch for one in outbox.waiting()]
 
@@ -48,8 +48,8 @@ def test_the_oldest_give_way_when_they_are_too_large() -> None:
 def test_what_is_too_old_gives_way() -> None:
     outbox = Outbox(max_days=30)
     fill(outbox, [entry(0, day=10), entry(1, day=11), entry(2, day=40)], today=40)
-    assert [done.batch for done in outbox.excess(41)] == [entry(0).batch]
-    assert [done.batch for done in outbox.excess(42)] == [entry(0).batch, entry(1).batch]
+    assert [done.batch for done in outbox.expired(41)] == [entry(0).batch]
+    assert [done.batch for done in outbox.expired(42)] == [entry(0).batch, entry(1).batch]
 
 
 def test_what_an_app_cannot_send_is_found_whatever_came_and_went() -> None:

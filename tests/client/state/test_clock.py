@@ -287,3 +287,22 @@ def test_a_full_outbox_is_looked_through_only_when_the_clock_was_ahead(make: Mak
     calendar.pass_days(-10)
     assert client.status().queued == 12
     assert client.status().dropped == 8
+
+
+def test_a_process_that_was_stopped_for_days_undoes_no_report_of_others(make: Make, folder: Path) -> None:
+    """It asked for the day before it was stopped, and finds marks of days to come when it goes on."""
+    now, stale = Calendar(), Calendar()
+    days = [stale.day]
+    stopped = make(folder, today=lambda: days.pop() if days else now.day)
+    other = make(folder, today=now, mode=None)
+    now.pass_days(5)
+    other.record("mobile", True)
+    days.append(stale.day)
+    stopped.record("mobile", True)
+    other.record("mobile", False)
+    other.record("theme", "dark")
+    assert {status.name: status.reports for status in other.status().metrics if status.reports} == {
+        "mobile": 1,
+        "theme": 1,
+    }
+    assert not any(isinstance(one, Corrected) for one in from_lines((folder / "journal").read_bytes())[0])

@@ -1,6 +1,7 @@
 """Names and contents of files as systems have them that the suite does not run on: Windows and macOS."""
 
 import errno
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -68,3 +69,17 @@ def test_elsewhere_the_system_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         sync(file.fileno())
         assert asked == [file.fileno()]
     assert sys.platform != "darwin"
+
+
+def test_two_who_replace_a_file_at_once_leave_one_of_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As threads do, interpreters of one process, and containers, whose processes have the same number."""
+    path, fsync = str(tmp_path / "consent"), os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr("os.fsync", fsync)
+        replace(path, b"second")
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    replace(path, b"first")
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("consent", b"first")]

@@ -235,3 +235,22 @@ def test_a_haste_does_not_outlast_a_disk_that_fails(make: Make, monkeypatch: pyt
     assert not sender.hurried
     assert sender.step() == 60, "it leaves at its own moment"
     assert sent.bodies == []
+
+
+def test_a_no_that_comes_while_the_disk_is_slow_holds_the_upload_back(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script()
+    client = make(folder, transport=script)
+    other = make(folder, mode=None)
+    client.record("mobile", True)
+    sync = FolderState.sync
+
+    def slow(state: FolderState) -> None:
+        sync(state)
+        other.consent("off")
+
+    monkeypatch.setattr(FolderState, "sync", slow)
+    client.flush(60)
+    assert script.bodies == []
+    assert client.preview() == []

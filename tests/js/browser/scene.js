@@ -90,6 +90,7 @@ async function start(page, { ahead = 0, ...options }) {
       const [{ Client }, answer] = await Promise.all([import("/client/js/src/index.js"), fetch("/metrics.json")]);
       window.ahead = shift;
       const now = () => Date.now() + noon + window.ahead;
+      window.noon = now;
       window.client = new Client(await answer.json(), { app: "tests", spread: 0, now, ...given });
     },
     [ahead, TO_NOON, options],

@@ -114,6 +114,23 @@ test("consent that ends, or a report of another, while the report is drawn, leav
   }
 });
 
+for (const late of ["read", "update"])
+  test(`a page that is frozen for days before it can ${late} undoes no report of other tabs`, async () => {
+    const frozen = device();
+    const shared = frozen.state;
+    const other = device({ state: shared });
+    const call = shared[late].bind(shared);
+    shared[late] = async (...given) => {
+      shared[late] = call;
+      frozen.day = other.day = TODAY + 5;
+      assert.equal(await other.record("theme", true), "kept");
+      return call(...given);
+    };
+    assert.equal(await frozen.record("theme", true), "answered");
+    const { last, corrected, outbox } = await shared.read();
+    assert.deepEqual([last, corrected, outbox.map(({ day }) => day)], [{ theme: TODAY + 5 }, [], [TODAY + 5]]);
+  });
+
 test("in the mode local reports are for the user's eyes, also if it was chosen while one was drawn", async () => {
   const one = device({ mode: "local" });
   await one.record("theme", true);

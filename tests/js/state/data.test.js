@@ -24,9 +24,14 @@ test("what a client keeps is believed as it is", () => {
 });
 
 test("what is no data at all is damaged", () => {
-  for (const stored of [null, 0, "", "{}", [], {}, true, [empty()], { ...empty(), format: 2 }]) {
+  for (const stored of [null, 0, "", "{}", [], {}, true, [empty()], { ...empty(), format: 0 }, { ...empty(), format: NaN }]) {
     assert.throws(() => checked(stored), { name: "DataError" });
   }
+});
+
+test("data of a later version are not damaged", () => {
+  for (const stored of [{ ...empty(), format: 2 }, { format: 1e9 }])
+    assert.throws(() => checked(stored), { name: "VersionError" });
 });
 
 test("a field that is missing, or of another type, is damage", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { truncateSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
@@ -210,12 +211,43 @@ test("whatever byte is damaged is noticed, and nothing is overwritten", async (c
   assert.deepEqual((await state.read()).last, { theme: TODAY });
 });
 
-test("a file that is far too large is damaged", async (context) => {
+test("a file that is larger than any of ours is damaged, and not read", async (context) => {
   const folder = folderFor(context);
   const state = new FileState(folder, "app");
   await state.update(() => {});
-  truncateSync(join(folder, "app", "state.json"), 2 ** 31);
+  const file = join(folder, "app", "state.json");
+  const forged = JSON.stringify({ ...empty(), sent: ["x".repeat(2 ** 21)] });
+  writeFileSync(file, `${forged}\n${createHash("sha256").update(forged).digest("hex")}\n`);
   await assert.rejects(state.read(), { name: "DataError" });
+  truncateSync(file, 2 ** 40);
+  await assert.rejects(state.read(), { name: "DataError" });
+});
+
+test("a file that grows while it is read is read as it was", async (context) => {
+  const folder = folderFor(context);
+  const state = new FileState(folder, "app");
+  await state.update((data) => void (data.last.theme = 7));
+  const handle = await open(folder);
+  const prototype = Object.getPrototypeOf(handle);
+  await handle.close();
+  const { stat } = prototype;
+  context.after(() => (prototype.stat = stat));
+  prototype.stat = async function () {
+    const found = await stat.call(this);
+    truncateSync(join(folder, "app", "state.json"), 2 ** 40);
+    return found;
+  };
+  assert.equal((await state.read()).last.theme, 7);
+});
+
+test("no file is written that is too large to be read", async (context) => {
+  const folder = folderFor(context);
+  const state = new FileState(folder, "app");
+  await state.update((data) => void (data.last.theme = 7));
+  const grow = (data) => void data.sent.push("ü".repeat(2 ** 20));
+  await assert.rejects(state.update(grow), { name: "QuotaExceededError" });
+  assert.deepEqual(await state.read(), { ...empty(), last: { theme: 7 } });
+  assert.deepEqual(files(folder), ["state.json"]);
 });
 
 test("a disk that is full rejects, and leaves what was", async (context) => {

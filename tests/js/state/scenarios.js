@@ -115,6 +115,17 @@ export const scenarios = {
     equal(await open().read(), { ...empty(), last: { theme: TODAY } });
   },
 
+  "data of a later version stay as they are, whoever begins anew, until they are erased": async (open) => {
+    const state = open();
+    await state.update((data) => void Object.assign(data, { format: 2, accounts: { later: 1 } }));
+    for (const anew of [undefined, () => renewed([THEME.name], TODAY)])
+      equal(await errorOf(state.update(() => {}, anew)), "VersionError");
+    equal(await errorOf(open().read()), "VersionError");
+    await state.update((data) => void data, undefined).catch(() => {});
+    await open().erase();
+    equal(await state.read(), empty());
+  },
+
   "damaged data can be erased": async (open) => {
     const state = open();
     await state.update((data) => void (data.format = 2));

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { empty } from "../../../client/js/src/state/data.js";
+import { MemoryState } from "../../../client/js/src/state/memory.js";
 import { Clock, deviceOf, idle, report, START, unreachable } from "./device.js";
 
 const TODAY = Math.floor(START / 864e5);
@@ -131,12 +133,55 @@ test("nothing is sent while it is not permitted, nor looked at", async (context)
   assert.deepEqual(device.sent, [1]);
 });
 
+test("a yes that another tab takes back just before a report is claimed holds nothing up to be sent", async (context) => {
+  const device = deviceOf({ clock: new Clock().fake(context), reports: 2 });
+  const update = device.state.update.bind(device.state);
+  device.state.update = (...given) => ((device.permitted = false), update(...given));
+  assert.equal(await device.sender.flush(5e3), false);
+  assert.deepEqual([device.sent, (await device.state.read()).held], [[], {}]);
+});
+
+for (const frozen of [20e3, 3 * 864e5, -864e5])
+  test(`a page that is frozen for ${frozen} ms between claim and upload asks for consent again`, async (context) => {
+    const clock = new Clock().fake(context);
+    const device = deviceOf({ clock });
+    const update = device.state.update.bind(device.state);
+    device.state.update = async (...given) => {
+      const result = await update(...given);
+      clock.now += frozen;
+      device.permitted = false;
+      return result;
+    };
+    assert.equal(await device.sender.flush(5e3), false);
+    assert.deepEqual(device.sent, []);
+    Object.assign(device, { permitted: true });
+    device.state.update = update;
+    clock.now = START + 4 * 864e5;
+    assert.equal(await device.sender.flush(5e3), true, "it is not lost");
+    assert.deepEqual(device.sent, [1]);
+  });
+
 test("what is for the user's eyes, or too old, is not sent", async (context) => {
   const reports = [report(1, { day: TODAY - 31 }), report(2, { local: true }), report(3, { day: TODAY - 30 })];
   const device = deviceOf({ clock: new Clock().fake(context), reports });
   assert.equal(await device.sender.flush(5e3), false);
   assert.deepEqual(device.sent, [3]);
   assert.deepEqual((await device.state.read()).totals, { sent: 1, dropped: 1 });
+});
+
+test("what was sent last is shown, and takes no more room than what waits", async (context) => {
+  const long = (number) => {
+    const body = JSON.stringify({ ...JSON.parse(report(number).body), reports: "A".repeat(60_000) });
+    return { ...report(number), body };
+  };
+  const state = new MemoryState(empty());
+  const device = deviceOf({ clock: new Clock().fake(context), state });
+  for (let number = 1; number <= 20; number++) {
+    await state.update((data) => void data.outbox.push(long(number)));
+    assert.ok(await device.sender.flush(5e3));
+  }
+  const { sent, totals } = await state.read();
+  assert.deepEqual([sent.length, sent.at(-1), totals.sent], [8, long(20).body, 20]);
 });
 
 test("stop lets the upload under way end, and begins no other", async (context) => {

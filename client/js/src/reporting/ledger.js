@@ -16,7 +16,7 @@ const WRITTEN = 20_758;
 /** Days: between corrections, of silence after a collector wanted no more, and that a report waits. */
 const MONTH = 30;
 const MAX_REPORTS = 1_000;
-const MAX_BYTES = 500_000;
+export const MAX_BYTES = 500_000;
 
 /**
  * Return whether `day` was written by a clock that was ahead, for all that is known `today`.

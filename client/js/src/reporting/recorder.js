@@ -101,23 +101,25 @@ export class Recorder {
 
   /**
    * Make a report, and return what became of it: an outcome, or for "off" more exactly why.
+   *
+   * After each wait the day is asked for again: a page may be frozen for days, and other tabs have reported since.
    * @param {Metric} metric
    * @param {import("../types.js").Item} item
    * @param {{ [attribute: string]: unknown }} attributes
    * @param {number} today
    */
   async #report(metric, item, attributes, today) {
-    const { state, entropy } = this.#parts;
+    const { state, entropy, today: day } = this.#parts;
     if (this.answered.get(metric.name) === today) return "answered"; // as the state would say
     const data = await state.read();
-    const corrected = correct(data, today);
-    const word = this.#standing(data, metric, today);
+    const corrected = correct(data, day());
+    const word = this.#standing(data, metric, day());
     if (word === "open") {
       const queued = await buildReport(metric, item, labelOf(metric, attributes), entropy, today, false);
       return state.update((data) => this.#keep(data, metric, queued));
     }
     // If it were not kept, it would be open on no day.
-    if (corrected) await state.update((data) => (correct(data, today), trim(data, today)));
+    if (corrected) await state.update((data) => (correct(data, day()), trim(data, day())));
     return word;
   }
 
@@ -142,13 +144,14 @@ export class Recorder {
    * @param {import("../types.js").Queued} queued
    */
   #keep(data, metric, queued) {
-    correct(data, queued.day);
-    const word = this.#standing(data, metric, queued.day);
+    const day = this.#parts.today();
+    correct(data, day);
+    const word = this.#standing(data, metric, day);
     if (word !== "open") return word;
-    debit(data, metric, queued.day);
+    debit(data, metric, day);
     const local = this.#parts.consent(data).mode === "local";
-    data.outbox.push({ ...queued, local });
-    trim(data, queued.day);
+    data.outbox.push({ ...queued, day, local });
+    trim(data, day);
     return "kept";
   }
 

@@ -25,6 +25,7 @@ export class BaseState {
    * @template T
    * @param {(data: Data) => T} change
    * @param {() => Data} [anew] Gives what takes the place of damaged data; what `change` throws at is damaged, too.
+   * Data of a later version are not damaged, and stay.
    * @returns {Promise<T>}
    */
   update(change, anew) {
@@ -36,8 +37,8 @@ export class BaseState {
       };
       try {
         return changed(checked(stored));
-      } catch (error) {
-        if (!anew) throw error;
+      } catch (/** @type {any} */ error) {
+        if (!anew || error?.name === "VersionError") throw error;
         return changed(anew());
       }
     });

@@ -56,7 +56,7 @@ const kindOf = (value) => ({}).toString.call(value);
  * `FileState` have sums for that, and what the ledger cannot count with it does not open.
  * @param {any} stored
  * @returns {Data}
- * @throws {DOMException} DataError, if it is damaged or of another format.
+ * @throws {DOMException} DataError, if it is damaged; VersionError, if a later version of this program wrote it.
  */
 export function checked(stored) {
   const blank = empty();
@@ -64,5 +64,5 @@ export function checked(stored) {
   const fits = (/** @type {[string, unknown]} */ [name, value]) =>
     value === null || kindOf(stored[name]) === kindOf(value);
   if (stored?.format === 1 && Object.entries(blank).every(fits)) return stored;
-  throw new DOMException("damaged", "DataError");
+  throw new DOMException("unreadable", Number.isInteger(stored?.format) && stored.format > 1 ? "VersionError" : "DataError");
 }

@@ -1,4 +1,4 @@
-import { trim } from "../reporting/ledger.js";
+import { MAX_BYTES, trim } from "../reporting/ledger.js";
 import { retain } from "../state/data.js";
 import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
 import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, verdictOn } from "./retry.js";
@@ -30,9 +30,6 @@ const LOOK = 900e3;
 const LONGEST_WAIT = 2e9;
 /** How many bodies are kept to be shown. */
 const MOST_SHOWN = 30;
-
-/** @param {Data} data */
-const waitingIn = ({ outbox }) => outbox.filter(({ local }) => !local);
 
 /**
  * Takes one report after the other from the outbox to the collector, by the rules of `client/dither/upload/sender.py`.
@@ -111,18 +108,26 @@ export class Sender {
    * @param {Set<string>} [haste] The batches that were tried in this haste; ended by a wait.
    */
   async #step(haste) {
-    const { state, consent, fetch = globalThis.fetch, diagnostics } = this.#options;
-    if (this.#stopped) return;
-    const data = await state.read();
-    if (consent(data).mode !== "on" || !waitingIn(data).length) return;
+    const { state, fetch = globalThis.fetch, diagnostics, now } = this.#options;
+    if (this.#stopped || !this.#waiting(await state.read()).length) return;
+    const at = now();
     const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
     if (!entry) return wait;
     haste?.add(entry.batch);
+    if (Math.abs(now() - at) >= DEADLINE) return 0; // the page was frozen, and the user may have said no since
     const { result, retryAfter } = await exchange(fetch, this.#address, this.#headers, entry.body);
     const { fate, own } = verdictOn(result);
     if (fate !== "sent") diagnostics.note(`upload: ${result}`);
     await state.update((data) => this.#settle(data, entry, result, retryAfter));
     return fate || (own && !again) ? 0 : 1;
+  }
+
+  /**
+   * Return the reports that may leave: none without consent.
+   * @param {Data} data
+   */
+  #waiting(data) {
+    return this.#options.consent(data).mode === "on" ? data.outbox.filter(({ local }) => !local) : [];
   }
 
   /**
@@ -134,10 +139,10 @@ export class Sender {
   #claim(data, haste) {
     const at = this.#options.now();
     trim(data, this.#options.today());
-    const waiting = waitingIn(data);
+    const waiting = this.#waiting(data);
+    if (!waiting.length) return {};
     this.#schedule.plan(data, waiting);
     const entry = nextOf(data, waiting, at, haste);
-    if (!entry) return {};
     const hold = data.held[entry.batch];
     if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
     const again = hold.failures++ > 0;
@@ -179,6 +184,7 @@ export class Sender {
     if (key !== batch) data.disabled[version] = this.#options.today();
     if (fate === "dropped") return;
     data.sent = [...data.sent, body].slice(-MOST_SHOWN);
+    while (data.sent.join("").length > MAX_BYTES) data.sent.shift();
     attempt.accepted = true;
     attempt.failures = 0;
   }

@@ -1,0 +1,321 @@
+"""Files of the state folder that somebody forged cost a few megabytes, stop no host and open no metric."""
+
+import os
+import socket
+import tracemalloc
+from binascii import crc32
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make, Script, parts_on
+from client.test_processes import needs_posix, run
+from dither.consent.policy import Policy
+from dither.reporting.outbox import MAX_BYTES, MAX_REPORTS
+from dither.state.files import read_small
+from dither.state.journal_records import (
+    Charged,
+    Corrected,
+    Debit,
+    Disabled,
+    Done,
+    Header,
+    Permanent,
+    Queued,
+    Record,
+    Totals,
+    to_line,
+)
+from dither_shared import parse_metrics
+
+MEGABYTE = 1 << 20
+FORGED, BOUND = 12 * MEGABYTE, 14 * MEGABYTE
+"""Bytes of a forged journal, and those that a client may have allocated at a time while it reads one."""
+
+DAY = Calendar().day.toordinal()
+LEDGER: dict[str, Callable[[int], Record]] = {
+    "debits": lambda number: Debit(f"n{number}", f"v{number}", DAY, 1, 1, 1.0, 0.0),
+    "names of one version": lambda number: Debit(f"n{number}", "v", DAY, 1, 1, 1.0, 0.0),
+    "charged values": lambda number: Charged("v", f"{number:032x}"),
+    "permanent draws": lambda number: Permanent(f"v{number}", f"{number:032x}", "0" * 300_000),
+    "corrections": Corrected,
+    "disabled versions": lambda number: Disabled(f"v{number}", DAY),
+}
+OUTBOX: dict[str, Callable[[int], Record]] = {
+    "totals": lambda number: Totals(number, number),
+    "reports": lambda number: Queued(f"{number:032x}", "theme", DAY, 0, b"{}"),
+    "long reports": lambda number: Queued(f"{number:032x}", "theme", DAY, 0, b"x" * 900_000),
+    "sent reports": lambda number: Done(f"{number:032x}", "sent"),
+}
+DAMAGE: dict[str, Callable[[int], bytes]] = {
+    "short lines": lambda _: 100 * b"these are words\n",
+    "a line without an end": lambda _: b"x" * 1000,
+    "long names": lambda number: to_line(Debit(f"n{number}", f"{number}" * 9000, DAY, 1, 1, 1.0, 0.0)),
+    "long numbers": lambda number: to_line(Debit(f"n{number}", f"v{number}", DAY, 10**4000, 1, 1.0, 0.0)),
+    "numbers that Python does not read": lambda _: b"totals " + b"9" * 100_000 + b" 1\n",
+}
+
+
+@contextmanager
+def allocating_less_than(most: int) -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        yield
+        assert tracemalloc.get_traced_memory()[1] - before < most
+    finally:
+        tracemalloc.stop()
+
+
+@contextmanager
+def reading_less_than(most: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    total, read = 0, os.read
+
+    def counted(descriptor: int, wanted: int) -> bytes:
+        nonlocal total
+        data = read(descriptor, wanted)
+        total += len(data)
+        assert total < most
+        return data
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.read", counted)
+        yield
+
+
+def forge(path: Path, line: Callable[[int], bytes]) -> None:
+    """Append lines to a journal until it is as long as a forged one."""
+    with path.open("ab") as file:
+        number = 0
+        while file.tell() < FORGED:
+            number += file.write(line(number))
+
+
+def use(client: dither.Client) -> None:
+    """Call what programs and settings pages call; none of it may raise."""
+    for _ in range(2):
+        client.record("mobile", True)
+        client.record("browser", "firefox")
+        client.status()
+        client.preview()
+        client.sent()
+        client.pending()
+
+
+@pytest.fixture
+def used(make: Make, folder: Path, calendar: Calendar) -> Path:
+    """A folder whose metric has reported, on the day after."""
+    make(folder).record("mobile", True)
+    calendar.pass_days(1)
+    return folder
+
+
+@pytest.mark.parametrize("kind", LEDGER)
+def test_a_journal_with_more_accounts_than_a_device_has_is_refused(kind: str, make: Make, used: Path) -> None:
+    forge(used / "journal", lambda number: to_line(LEDGER[kind](number)))
+    forged = (used / "journal").stat().st_size
+    client = make(used, mode=None, strict=False)
+    with allocating_less_than(BOUND):
+        use(client)
+    assert any("the journal holds more accounts than any of ours" in kind for kind in client.status().trouble)
+    assert (used / "journal").stat().st_size == forged, "nothing is recorded, and nothing mended"
+    client.forget()
+    client.consent("on")
+    client.record("mobile", True)
+    assert len(client.preview()) == 1, "the user can begin anew"
+
+
+def test_a_journal_of_format_1_with_more_accounts_than_a_device_has_is_refused(make: Make, used: Path) -> None:
+    (used / "journal").write_bytes(to_line(Header(1, "0" * 16)))
+    debits = (f"debit n{number} v{number} {DAY} 1 1 1.0 0.0 {'0' * 32}".encode() for number in count())
+    forge(used / "journal", lambda _: b"%08x %b\n" % (crc32(debit := next(debits)), debit))
+    client = make(used, mode=None, strict=False)
+    with allocating_less_than(BOUND):
+        use(client)
+    assert any("the journal holds more accounts than any of ours" in kind for kind in client.status().trouble)
+
+
+@pytest.mark.parametrize("kind", OUTBOX)
+def test_a_journal_with_more_reports_than_a_device_has_keeps_the_newest(kind: str, make: Make, used: Path) -> None:
+    forge(used / "journal", lambda number: to_line(OUTBOX[kind](number)))
+    client = make(used, mode=None, strict=False)
+    with allocating_less_than(BOUND):
+        use(client)
+    bodies = client.preview()
+    assert len(bodies) <= MAX_REPORTS
+    assert sum(map(len, bodies)) <= MAX_BYTES
+    assert client.status().trouble == {}
+    assert [status.reported for status in client.status().metrics if status.name == "mobile"] == [True]
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_journal_of_damaged_lines_holds_every_metric(kind: str, make: Make, used: Path) -> None:
+    forge(used / "journal", DAMAGE[kind])
+    with (used / "journal").open("ab") as file:
+        file.write(b"\n")
+    client = make(used, mode=None, strict=False)
+    with allocating_less_than(BOUND):
+        use(client)
+    assert len(client.preview()) == 1, "only the report of the day before"
+    assert all(status.reported for status in client.status().metrics)
+    assert (used / "journal").stat().st_size < 10_000, "it is mended"
+
+
+@pytest.mark.parametrize("piece", [1, 40, 1000])
+def test_a_journal_tells_the_same_in_pieces_of_any_size(
+    piece: int, make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make(folder)
+    for _ in range(20):
+        for name, value in {"mobile": True, "theme": "dark", "browser": "firefox"}.items():
+            client.record(name, value)
+        calendar.pass_days(1)
+    client.flush(60)
+    client.record("mobile", True)
+    with (folder / "journal").open("ab") as file:
+        file.write(b"damaged\n" + to_line(Totals(5, 5)) + b"torn")
+    whole, other = parts_on(folder, today=calendar), folder.with_name("other")
+    other.mkdir(mode=0o700)
+    for name in ("consent", "secret", "journal"):
+        (other / name).write_bytes((folder / name).read_bytes())
+    whole.journal.refresh()
+    monkeypatch.setattr("dither.state.folder._PIECE", piece)
+    pieces = parts_on(other, today=calendar)
+    pieces.journal.refresh()
+    for journal in (whole.journal, pieces.journal):
+        journal.close()
+    assert [*pieces.journal.ledger.records()] == [*whole.journal.ledger.records()]
+    assert [*pieces.journal.outbox.records()] == [*whole.journal.outbox.records()]
+
+
+@needs_posix
+@pytest.mark.parametrize("name", ["journal", "consent", "secret", "extent", "delivery", "versions", "sending"])
+def test_a_file_of_a_terabyte_is_not_read(name: str, make: Make, used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script()
+    make(used, mode=None).flush(60)
+    (used / name).touch()
+    os.truncate(used / name, 1 << 40)
+    client = make(used, mode=None, strict=False, transport=script)
+    with reading_less_than(10_000, monkeypatch):
+        use(client)
+        client.flush(60)
+    status = client.status()
+    if name in {"journal", "consent", "secret"}:
+        assert any("too large" in kind and str(used) in kind for kind in status.trouble)
+        assert script.bodies == []
+    else:
+        assert status.trouble == {}
+        assert len(script.bodies) == 2
+    assert status.mode == ("off" if name == "consent" else "on")
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, read = tmp_path / "consent", os.read
+    path.write_bytes(b"consent on\n")
+
+    def growing(descriptor: int, wanted: int) -> bytes:
+        data = read(descriptor, min(wanted, 1000))
+        os.truncate(path, path.stat().st_size + 2 * len(data))
+        return data
+
+    monkeypatch.setattr("os.read", growing)
+    with pytest.raises(OSError, match="too large"):
+        read_small(str(path))
+
+
+@pytest.mark.parametrize("name", ["delivery", "versions"])
+@pytest.mark.parametrize("content", [b"[" * MEGABYTE, b'{"held":{"a":[' + b"[]," * 300_000 + b"[]]}}", b"9" * 100_000])
+def test_notes_that_no_client_writes_count_for_nothing(name: str, content: bytes, make: Make, used: Path) -> None:
+    (used / name).write_bytes(content)
+    client = make(used, mode=None, strict=False)
+    with allocating_less_than(4 * MEGABYTE):
+        use(client)
+    assert client.status().trouble == {}
+    assert client.flush(60)
+
+
+@pytest.mark.parametrize(
+    "content", [b"a = [" + b"[]," * MEGABYTE + b"]\n", b"a = " + b"[" * 100_000, b"a = " + b"9" * 100_000]
+)
+def test_a_policy_that_cannot_be_one_is_off(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_bytes(content)
+    with allocating_less_than(4 * MEGABYTE):
+        assert Policy(tmp_path / "policy.toml", "tests").mode() == ""
+
+
+@needs_posix
+def test_a_policy_behind_a_link_holds(tmp_path: Path) -> None:
+    (tmp_path / "real.toml").write_text('mode = "local"\n')
+    (tmp_path / "policy.toml").symlink_to(tmp_path / "real.toml")
+    assert Policy(tmp_path / "policy.toml", "tests").mode() == "local"
+
+
+@needs_posix
+@pytest.mark.parametrize("kind", ["pipe", "socket", "endless"])
+def test_a_policy_that_is_no_plain_file_is_off_and_nobody_waits_for_it(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    else:
+        path.symlink_to("/dev/zero")
+    program = "from dither.consent.policy import Policy\nfrom pathlib import Path\n"
+    done = run(program + "print(repr(Policy(Path(sys.argv[1]), 'tests').mode()))", str(path))
+    assert (done.stdout, done.stderr) == ("''\n", "")
+
+
+@needs_posix
+def test_definitions_without_an_end_disable_the_client(make: Make, folder: Path) -> None:
+    with allocating_less_than(64 * MEGABYTE):
+        client = make(folder, metrics="/dev/zero", mode=None, strict=False)
+    assert any("longer than 16777216 bytes" in kind for kind in client.status().trouble)
+
+
+def test_a_client_writes_no_journal_that_it_refuses(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dither.state.folder._LARGEST", 4000)
+    client = make(folder, strict=False, transport=Script(down=True))
+    for _ in range(100):
+        client.record("mobile", True)
+        client.record("theme", "dark")
+        calendar.pass_days(1)
+    assert client.status().trouble == {
+        f"record failed: StateError, the journal is full, and could not be compacted: {str(folder)!r}": 200
+        - client.status().metrics[0].reports
+        - client.status().metrics[1].reports
+    }
+    assert (folder / "journal").stat().st_size <= 4000
+    assert make(folder, mode=None, strict=False).status().trouble == {}
+
+
+def test_a_ledger_that_is_full_takes_no_new_metric_and_goes_on_with_the_others(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dither.reporting.ledger._MOST", 4)
+    client = make(folder, strict=False)
+    for name in ("mobile", "theme", "weekly"):
+        client.record(name, "dark" if name == "theme" else True)
+    full = f"record failed: StateError, the ledger is full: {str(folder)!r}"
+    assert client.status().trouble == {full: 1}
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    again = make(folder, mode=None, strict=False)
+    assert {status.name: status.reports for status in again.status().metrics if status.reports} == {
+        "mobile": 2,
+        "theme": 1,
+    }
+    again.record("weekly", True)
+    assert again.status().trouble == {full: 1}
+
+
+def test_definitions_as_long_as_may_be_are_read(tmp_path: Path) -> None:
+    text = '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
+    (tmp_path / "metrics.toml").write_text(text + "#" * ((1 << 24) - len(text)))
+    assert dither.load_metrics(tmp_path / "metrics.toml").keys() == parse_metrics(text).keys()
