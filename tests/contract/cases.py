@@ -1,7 +1,9 @@
-"""Small mechanisms of every family, and inputs that bring out their worst case."""
+"""Small mechanisms of every family, inputs that bring out their worst case, and one test over many of them."""
 
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, Protocol, TypeVar
 
 from dither_shared import MECHANISMS, Mechanism, PrefixSketch, Shape
 from dither_shared.mechanism import LISTED, NUMBERS, SETS, Item
@@ -11,6 +13,44 @@ from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets, Space
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 
 NUMERIC = {name: family for name, family in MECHANISMS.items() if issubclass(family, NumericMechanism)}
+
+Case = TypeVar("Case")
+Case_contra = TypeVar("Case_contra", contravariant=True)
+
+
+class Property(Protocol[Case_contra]):
+    """A test of one property over all its cases, or over others that are given."""
+
+    def __call__(self, others: Iterable[Case_contra] | None = None) -> None:
+        """Raise AssertionError that names every case for which the property does not hold."""
+
+
+def each(cases: Callable[[], Iterable[Case]]) -> Callable[[Callable[[Case], None]], Property[Case]]:
+    """Turn a check of one case into one test of all of them, which tries every case and names those that fail.
+
+    ``cases`` is called when the test runs: collecting the tests builds no mechanism.
+    """
+
+    def decorate(check: Callable[[Case], None]) -> Property[Case]:
+        def test(others: Iterable[Case] | None = None) -> None:
+            tried = [*(cases() if others is None else others)]
+            assert tried, "there is no case, so this test could not fail"
+            wrong: dict[str, Exception] = {}
+            for case in tried:
+                try:
+                    check(case)
+                except Exception as error:  # a broken law may raise anything
+                    wrong[name_of(case)] = error
+            if wrong:
+                first, why = next(iter(wrong.items()))
+                raise AssertionError(
+                    f"{len(wrong)} of {len(tried)} cases fail: {', '.join(wrong)}; the first, {first}: {why!r}"
+                ) from why
+
+        test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
+        return test
+
+    return decorate
 
 
 def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
@@ -22,7 +62,8 @@ def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
     return family.configure(size if family.items in {LISTED, SETS} else None, {"epsilon": 1.0, **needed, **parameters})
 
 
-def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
+@cache
+def small_numeric(name: str, epsilon: float) -> tuple[NumericMechanism, ...]:
     """Return mechanisms of a numeric family that are small enough to enumerate."""
     family = NUMERIC[name]
     shapes: list[dict[str, float]] = [{"resolution": steps} for steps in (1, 2, 3, 8)]
@@ -31,7 +72,7 @@ def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
         shapes += [{"permanent_epsilon": 2 * epsilon, **shape} for shape in shapes[1:4]]
     if "delta" in family.keys:  # a small ε would take noise of too many steps to enumerate
         shapes = [{"delta": delta, "resolution": d} for delta in (1e-3, 0.01) for d in (1, 2, 3) if epsilon >= 1]
-    return [family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes]
+    return tuple(family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes)
 
 
 def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Mechanism]:
@@ -53,11 +94,14 @@ def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Me
     return found
 
 
-def small(name: str, epsilon: float) -> list[Mechanism]:
+@cache
+def small(name: str, epsilon: float) -> tuple[Mechanism, ...]:
     """Return mechanisms of the family that are small enough to enumerate."""
+    return tuple(small_numeric(name, epsilon) if name in NUMERIC else _small_of_frequencies(name, epsilon))
+
+
+def _small_of_frequencies(name: str, epsilon: float) -> list[Mechanism]:
     family = MECHANISMS[name]
-    if name in NUMERIC:
-        return [*small_numeric(name, epsilon)]
     if issubclass(family, ProjectiveBuckets):
         return small_projective(family, epsilon)
     if family.items.open:
@@ -92,47 +136,54 @@ def _small_of_sets(family: type[Mechanism], epsilon: float) -> list[Mechanism]:
     return cases
 
 
-def every_small() -> list[tuple[float, Mechanism]]:
-    """Return (declared epsilon, mechanism) over all families."""
-    return [(epsilon, mechanism) for name in MECHANISMS for epsilon in EPSILONS for mechanism in small(name, epsilon)]
+def small_at(*epsilons: float) -> list[Mechanism]:
+    """Return the small mechanisms of every family at each declared epsilon."""
+    return [mechanism for name in MECHANISMS for epsilon in epsilons for mechanism in small(name, epsilon)]
+
+
+def every_small() -> list[Mechanism]:
+    """Return the small mechanisms of every family at every epsilon."""
+    return small_at(*EPSILONS)
 
 
 def every_small_of_frequencies() -> list[tuple[float, Mechanism]]:
-    """Return those whose reports are for the frequencies of answers, and not for a mean."""
-    return [case for case in every_small() if case[1].items != NUMBERS]
-
-
-def every_small_numeric() -> list[tuple[float, NumericMechanism]]:
-    """Return (declared epsilon, mechanism) over the numeric families."""
+    """Return (declared epsilon, mechanism) of those that estimate the frequencies of answers, and not a mean."""
     return [
-        (epsilon, mechanism) for name in NUMERIC for epsilon in EPSILONS for mechanism in small_numeric(name, epsilon)
+        (epsilon, mechanism)
+        for name in MECHANISMS
+        for epsilon in EPSILONS
+        for mechanism in small(name, epsilon)
+        if mechanism.items != NUMBERS
     ]
 
 
 def name_of(case: object) -> str:
-    """Return a readable test id."""
+    """Return a readable name of a case, such as a test id."""
+    if isinstance(case, tuple):
+        return " ".join(map(name_of, case))
     if not isinstance(case, Mechanism):
         return str(case)
     kind = "once" if case.permanent_ratio is None else "permanent"
     return f"{case.name}-{kind}-{case.size or 'any'}-{case.cells}-{case.epsilon:.2g}"
 
 
-def items(mechanism: Mechanism) -> list[Item]:
+@cache
+def items(mechanism: Mechanism) -> tuple[Item, ...]:
     """Return every index of a closed domain, every set of them; of an open one, a value for each set of cells."""
     if mechanism.size is not None:
         every = range(mechanism.items.count(mechanism.size))
-        return [item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest]
+        return tuple(item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest)
     found: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()
         marks = tuple(frozenset(mechanism.marked(value, cohort)) for cohort in range(mechanism.cohorts))
         found.setdefault(marks, value)
-    return list(found.values())
+    return tuple(found.values())
 
 
-def values(mechanism: Mechanism) -> list[Item]:
+def values(mechanism: Mechanism) -> tuple[Item, ...]:
     """Return that of which shares are estimated: what sets are made of, or every item."""
-    return list(range(mechanism.size or 0)) if mechanism.items.sets else items(mechanism)
+    return tuple(range(mechanism.size or 0)) if mechanism.items.sets else items(mechanism)
 
 
 def has(mechanism: Mechanism, item: Item, value: Item) -> bool:
@@ -144,7 +195,8 @@ def has(mechanism: Mechanism, item: Item, value: Item) -> bool:
     return bool(item >> value & 1)
 
 
-def items_apart(mechanism: Mechanism, cohort: int) -> list[Item]:
+@cache
+def items_apart(mechanism: Mechanism, cohort: int) -> tuple[Item, ...]:
     """Return one item for each set of cells that some item marks in this cohort: all that its law depends on."""
     by_marks = {frozenset(mechanism.marked(item, cohort)): item for item in items(mechanism)}
-    return list(by_marks.values())
+    return tuple(by_marks.values())

@@ -4,15 +4,17 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import cache
+from itertools import product
 from math import comb, inf, nextafter
 from typing import Any
 
 import pytest
 
-from contract.cases import every_small, name_of
+from contract.cases import each, every_small
 from contract.test_extension_question import Stars
 from dither.cli.compile import compiled, refusals
-from dither_shared import MECHANISMS, Mechanism, Metric, ParameterError, parse_metrics
+from dither_shared import Mechanism, Metric, ParameterError, parse_metrics
 from dither_shared.mechanism import SETS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.primitives.galois import Field
@@ -123,36 +125,37 @@ LAWS: Mapping[str, Callable[[Law], dict[str, Fraction]]] = {
 }
 """The law of each mechanism, from nothing but its compiled integers."""
 
-EVERY = [*(mechanism for _, mechanism in every_small()), *(entry.mechanism for entry in ENTRIES.values())]
+
+@cache
+def every() -> list[Mechanism]:
+    return [*every_small(), *(entry.mechanism for entry in ENTRIES.values())]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_the_law_follows_from_the_integers_alone(name: str) -> None:
-    for mechanism in (one for one in EVERY if one.name == name):
-        if mechanism.memoised or name not in LAWS:
-            with pytest.raises(ParameterError) as refused:
-                _ = mechanism.compiled
-            lasting = mechanism.memoised and not mechanism.always_memoised
-            assert refused.value.place == ("permanent_epsilon" if lasting else "mechanism")
-            continue
-        law = json.loads(json.dumps(mechanism.compiled))
-        assert law == mechanism.compiled, "nothing in it is changed by JSON"
-        assert (law["mechanism"], law["shape"]) == (name, mechanism.shape.value)
-        assert [law[key] for key in ("cohorts", "cells", "listed")] == [
-            *(mechanism.cohorts, mechanism.cells, mechanism.listed)
-        ]
-        expected = LAWS[name](law)
-        assert {key: getattr(mechanism, key) for key in expected} == expected, name_of(mechanism)
+@each(every)
+def test_law_follows_from_the_compiled_integers_alone(mechanism: Mechanism) -> None:
+    if mechanism.memoised or mechanism.name not in LAWS:
+        with pytest.raises(ParameterError) as refused:
+            _ = mechanism.compiled
+        lasting = mechanism.memoised and not mechanism.always_memoised
+        assert refused.value.place == ("permanent_epsilon" if lasting else "mechanism")
+        return
+    law = json.loads(json.dumps(mechanism.compiled))
+    assert law == mechanism.compiled, "nothing in it is changed by JSON"
+    assert (law["mechanism"], law["shape"]) == (mechanism.name, mechanism.shape.value)
+    assert [law[key] for key in ("cohorts", "cells", "listed")] == [
+        *(mechanism.cohorts, mechanism.cells, mechanism.listed)
+    ]
+    expected = LAWS[mechanism.name](law)
+    assert {key: getattr(mechanism, key) for key in expected} == expected
 
 
-@pytest.mark.parametrize("name", sorted(LAWS))
-def test_every_mechanism_that_has_a_law_in_integers_is_tried_by_its_law(name: str) -> None:
-    assert any(one.name == name and not one.memoised for one in EVERY)
+def test_every_law_in_integers_is_tried_by_some_mechanism() -> None:
+    assert {one.name for one in every() if not one.memoised} >= LAWS.keys()
 
 
-def test_a_field_comes_with_the_polynomial_by_which_it_is_reckoned() -> None:
+def test_compiled_field_comes_with_its_polynomial() -> None:
     tried = set()
-    for mechanism in EVERY:
+    for mechanism in every():
         if not mechanism.memoised and mechanism.name in LAWS and "order" in mechanism.compiled:
             order = mechanism.compiled["order"]
             assert isinstance(order, int)
@@ -162,7 +165,7 @@ def test_a_field_comes_with_the_polynomial_by_which_it_is_reckoned() -> None:
 
 
 def test_levels_are_drawn_by_their_weights() -> None:
-    for mechanism in EVERY:
+    for mechanism in every():
         if mechanism.name == "prefix-sketch" and not mechanism.memoised:
             law: Law = dict(mechanism.compiled)
             chances = [Fraction(weight, law["rows"] << 16) for weight in law["weights"] for _ in range(law["rows"])]
@@ -182,7 +185,7 @@ def chosen() -> Iterator[Mechanism]:
             yield choose(size, epsilon, items=SETS)
 
 
-def test_whatever_auto_chooses_for_one_report_compiles() -> None:
+def test_every_choice_of_auto_for_one_report_compiles() -> None:
     names = {mechanism.compiled["mechanism"] for mechanism in chosen()}
     assert names >= {"randomized-response", "subset-selection", "projective-geometry", "set-response", "privset"}
 
@@ -207,9 +210,9 @@ ASKED = (
 """A definition of every kind of question, without its epsilon."""
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 12.0])
-@pytest.mark.parametrize("definition", ASKED, ids=range(len(ASKED)))
-def test_every_kind_of_question_compiles_at_every_epsilon(definition: str, epsilon: float) -> None:
+@each(lambda: product(ASKED, (0.1, 1.0, 4.0, 12.0)))
+def test_every_kind_of_question_compiles_at_every_epsilon(case: tuple[str, float]) -> None:
+    definition, epsilon = case
     metric = parse_metrics(f"[metrics.m]\n{definition}\nepsilon = {epsilon}\n")["m"]
     assert refusals(metric) == []
     told = json.loads(compiled(metric))
@@ -262,6 +265,6 @@ def read(metric: Metric, question: Law) -> Iterator[tuple[object, object]]:
         yield from (("", b""), ("Zo\u00eb", "Zo\u00eb".encode()))
 
 
-def test_a_kind_from_outside_is_refused_by_its_name() -> None:
+def test_question_from_outside_is_refused_by_its_kind() -> None:
     with pytest.raises(ParameterError, match="type: stars is no kind that other clients know"):
         Stars(5).compiled(choose(5, 1.0))

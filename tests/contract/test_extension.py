@@ -110,7 +110,7 @@ class Carrier:
         return Answer(self._client.post("/v1/reports", data=body, content_type="application/json").status_code)
 
 
-def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metric: Metric) -> None:
+def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Flask, metric: Metric) -> None:
     http, entropy = app.test_client(), KeyedEntropy(b"an extension")
     for answer, people in ANSWERS.items():
         for _ in range(people):
@@ -147,29 +147,31 @@ def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metri
     assert from_json(to_json(metric), metric.version).mechanism == metric.mechanism
 
 
-def test_the_choice_of_a_mechanism_weighs_it_too(metric: Metric) -> None:
+def test_auto_weighs_a_mechanism_from_outside(metric: Metric) -> None:
     ranked = {one.mechanism.name: one.relative_risk for one in candidates(4, 3.0)}
     assert ranked[Shifted.name] == pytest.approx(ranked["randomized-response"])
 
 
-def test_the_contract_holds_for_it(metric: Metric) -> None:
-    for mechanism in (metric.mechanism, Shifted.calibrate(2, 1.0), Shifted.calibrate(5, 0.5)):
-        for test in (test_law.test_rows_round_trip_and_tally, test_law.test_rows_that_no_device_sends_are_refused):
-            test(mechanism)
-        for one in (
-            test_facts.test_a_value_marks_as_many_cells_as_is_said,
-            test_facts.test_reports_have_as_many_cells_as_is_said,
-            test_facts.test_even_runs_are_reported_alike_whatever_the_value,
-            test_facts.test_no_report_reaches_farther_than_is_said,
-        ):
-            one(mechanism)
-        test_law.test_cells_are_reported_by_the_law_that_is_stated(mechanism.epsilon, mechanism)
-        test_law.test_estimates_are_unbiased_and_scatter_as_the_variance_says(mechanism.epsilon, mechanism)
-        test_privacy.test_exact_ratio_is_the_one_stated_and_within_the_declared_epsilon(mechanism.epsilon, mechanism)
-        test_facts.test_memory_is_said_of_all_that_have_it(mechanism.epsilon, mechanism)
+def test_contract_holds_for_a_mechanism_from_outside(metric: Metric) -> None:
+    cases = (metric.mechanism, Shifted.calibrate(2, 1.0), Shifted.calibrate(5, 0.5))
+    for holds in (
+        test_law.test_cells_are_reported_with_the_stated_probabilities,
+        test_law.test_estimates_are_unbiased_with_the_stated_variance,
+        test_law.test_rows_round_trip_and_tally_as_counted_by_hand,
+        test_law.test_rows_that_no_device_sends_are_refused,
+        test_facts.test_value_marks_the_stated_number_of_cells,
+        test_facts.test_reports_have_the_stated_number_of_cells,
+        test_facts.test_even_runs_are_reported_equally_often_for_every_value,
+        test_facts.test_one_report_moves_an_estimate_by_the_stated_reach,
+        test_facts.test_memoised_mechanisms_state_the_law_of_their_permanent_draws,
+    ):
+        holds(cases)
+    test_privacy.test_exact_ratio_is_the_stated_one_and_within_the_declared_epsilon(
+        (mechanism.epsilon, mechanism) for mechanism in cases
+    )
 
 
-def test_a_tally_of_it_is_gathered_from_what_its_values_mark() -> None:
+def test_generic_decoder_gathers_support_from_marked_cells() -> None:
     mechanism = Shifted.calibrate(40, 3.0)
     rng = np.random.default_rng(2)
     tally = Tally(np.zeros(40, dtype=np.int64), rng.integers(0, 100, (40, 40)))
@@ -182,7 +184,7 @@ def test_a_tally_of_it_is_gathered_from_what_its_values_mark() -> None:
 
 @pytest.mark.parametrize("name", ["bit-flip", "local-hashing", "hadamard-response", "projective-geometry"])
 @pytest.mark.parametrize("size", [2, 9, 30])
-def test_a_decoder_is_a_quicker_way_to_what_is_gathered(name: str, size: int) -> None:
+def test_fast_decoder_of_listed_answers_equals_the_generic_one(name: str, size: int) -> None:
     mechanism = MECHANISMS[name].calibrate(size, 1.0)
     labels = tuple(f"v{number}" for number in range(size))
     people = Population(labels, np.arange(1, size + 1))
@@ -193,7 +195,7 @@ def test_a_decoder_is_a_quicker_way_to_what_is_gathered(name: str, size: int) ->
 
 
 @pytest.mark.parametrize("name", ["count-mean-sketch", "hadamard-count-mean-sketch"])
-def test_so_is_that_of_a_sketch(name: str) -> None:
+def test_fast_decoder_of_sketches_equals_the_generic_one(name: str) -> None:
     mechanism = MECHANISMS[name].configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 8})
     labels = ("dark", "light", "été")
     tally = device_tally(mechanism, Population(labels, np.array([50, 30, 7])), KeyedEntropy(b"sketched"))
@@ -202,7 +204,7 @@ def test_so_is_that_of_a_sketch(name: str) -> None:
     np.testing.assert_array_equal(gathered.trials, decoded.trials)
 
 
-def test_no_branch_on_which_mechanism_it_is_stands_outside_the_registries() -> None:
+def test_no_code_outside_the_registries_branches_on_a_mechanism_class() -> None:
     """A fact that is missing on ``Mechanism`` is to be added there: whoever asks for a class shuts out what is new."""
     families = {each.__name__ for family in MECHANISMS.values() for each in family.__mro__} - {"object", "ABC"}
     found = []
@@ -224,7 +226,7 @@ def _decoders() -> dict[Any, Any]:
     return DECODERS  # typed more loosely, for monkeypatch cannot infer a key that is an abstract class
 
 
-def test_a_decoder_may_be_brought_along(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mechanism_from_outside_may_bring_its_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(Decoder[Shifted]):
         def support(self, mechanism: Shifted, tally: Tally, labels: tuple[str, ...]) -> Support:
             return Support(np.arange(mechanism.size), np.full(mechanism.size, 7))
@@ -239,7 +241,7 @@ class Renamed(Shifted):
     """Derived from another, and so decoded as that is."""
 
 
-def test_what_is_derived_from_a_mechanism_has_its_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_mechanism_has_the_decoder_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     own: Decoder[Shifted] = Decoder()
     monkeypatch.setitem(_decoders(), Shifted, own)
     assert decoder_of(Renamed.calibrate(3, 1.0)) is own

@@ -204,7 +204,7 @@ def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
     return parse_metrics(DEFINITION)["liked"]
 
 
-def test_it_is_recorded_collected_estimated_exported_and_shown(tmp_path: Path, metric: Metric) -> None:
+def test_question_from_outside_is_recorded_estimated_exported_and_shown(tmp_path: Path, metric: Metric) -> None:
     app = create_app(config(tmp_path, metrics={metric.name: metric}))
     app.jinja_env.loader = _either(app.jinja_env.loader)
     entropy = KeyedEntropy(b"another kind")
@@ -260,7 +260,7 @@ def _either(loader: Any) -> Any:
     return ChoiceLoader([DictLoader({"kinds/stars.html": TEMPLATE}), loader])
 
 
-def test_a_definition_of_it_is_read_like_any_other(metric: Metric) -> None:
+def test_definition_of_a_question_from_outside_is_read_like_any_other(metric: Metric) -> None:
     assert (metric.question, metric.mechanism.size) == (Stars(5), 5)
     other = parse_metrics(DEFINITION.replace("5", "6"))["liked"]
     assert other.version != metric.version

@@ -4,23 +4,21 @@ from fractions import Fraction
 
 import pytest
 
-from contract.cases import every_small, every_small_of_frequencies, items, name_of, small, values
-from contract.exact_law import exact_law
-from dither_shared import MECHANISMS, Mechanism
-from dither_shared.mechanism import Item
+from contract.cases import each, every_small, items, small_at, values
+from contract.exact_law import exact_law, law_of
+from dither_shared import Mechanism
+from dither_shared.mechanism import NUMBERS, Item
 
-SMALL = pytest.mark.parametrize(
-    "mechanism", [case for name in MECHANISMS for epsilon in (0.5, 2.0) for case in small(name, epsilon)], ids=name_of
-)
+SMALL = each(lambda: small_at(0.5, 2.0))
 
 
 def law_of_cells(mechanism: Mechanism, item: Item, cohort: int) -> dict[tuple[int, ...], Fraction]:
-    law = exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
+    law = law_of(mechanism, item, cohort)
     return {mechanism.row_format.cells_of(payload): chance for payload, chance in law.items()}
 
 
 @SMALL
-def test_a_value_marks_as_many_cells_as_is_said(mechanism: Mechanism) -> None:
+def test_value_marks_the_stated_number_of_cells(mechanism: Mechanism) -> None:
     for cohort in range(mechanism.cohorts):
         for item in items(mechanism):
             marked = mechanism.marked(item, cohort)
@@ -35,7 +33,7 @@ def test_a_value_marks_as_many_cells_as_is_said(mechanism: Mechanism) -> None:
 
 
 @SMALL
-def test_reports_have_as_many_cells_as_is_said(mechanism: Mechanism) -> None:
+def test_reports_have_the_stated_number_of_cells(mechanism: Mechanism) -> None:
     for item in items(mechanism)[:4]:
         mean = square = Fraction(0)
         for cohort in range(mechanism.cohorts):
@@ -49,7 +47,7 @@ def test_reports_have_as_many_cells_as_is_said(mechanism: Mechanism) -> None:
 
 
 @SMALL
-def test_cells_are_independent_where_it_is_said(mechanism: Mechanism) -> None:
+def test_cells_are_independent_exactly_if_stated(mechanism: Mechanism) -> None:
     """The law of a report is the product of the laws of its cells, or for one value it is not."""
     products = []
     for item in items(mechanism)[:2]:
@@ -64,7 +62,7 @@ def test_cells_are_independent_where_it_is_said(mechanism: Mechanism) -> None:
 
 
 @SMALL
-def test_even_runs_are_reported_alike_whatever_the_value(mechanism: Mechanism) -> None:
+def test_even_runs_are_reported_equally_often_for_every_value(mechanism: Mechanism) -> None:
     if mechanism.even_runs is None:
         return
     first, length = mechanism.even_runs
@@ -80,7 +78,7 @@ def test_even_runs_are_reported_alike_whatever_the_value(mechanism: Mechanism) -
 
 
 @SMALL
-def test_there_is_room_for_as_many_values_as_is_said(mechanism: Mechanism) -> None:
+def test_law_stays_the_same_up_to_the_stated_room_for_values(mechanism: Mechanism) -> None:
     if mechanism.size is None:
         assert mechanism.room is None
         return
@@ -94,9 +92,8 @@ def test_there_is_room_for_as_many_values_as_is_said(mechanism: Mechanism) -> No
     ]
 
 
-@pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
-def test_memory_is_said_of_all_that_have_it(declared: float, mechanism: Mechanism) -> None:
-    assert declared > 0
+@each(every_small)
+def test_memoised_mechanisms_state_the_law_of_their_permanent_draws(mechanism: Mechanism) -> None:
     assert mechanism.memoised == (mechanism.permanent_ratio is not None) == (mechanism.permanent_law is not None)
     assert mechanism.memoised or not mechanism.always_memoised
     if mechanism.permanent_law is None:
@@ -111,10 +108,8 @@ def test_memory_is_said_of_all_that_have_it(declared: float, mechanism: Mechanis
         assert happens == mechanism.permanent_law[cell not in marked]
 
 
-@pytest.mark.parametrize(
-    "mechanism", [case for epsilon, case in every_small_of_frequencies() if epsilon in {0.5, 2.0}], ids=name_of
-)
-def test_no_report_reaches_farther_than_is_said(mechanism: Mechanism) -> None:
+@each(lambda: [case for case in small_at(0.5, 2.0) if case.items != NUMBERS])
+def test_one_report_moves_an_estimate_by_the_stated_reach(mechanism: Mechanism) -> None:
     """Of one value a report's debiased support; where values are fitted, what it adds to a least-squares fit alone."""
     low, high = mechanism.reach
     gap = float(mechanism.p - mechanism.q)

@@ -5,22 +5,20 @@ from itertools import combinations
 
 import pytest
 
-from contract.cases import name_of, small
-from contract.exact_law import exact_law
+from contract.cases import each, small
+from contract.exact_law import law_of
 from dither_shared import MECHANISMS, Mechanism, Shape
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanisms.sums import sum_variance
 
-CASES = [
-    case
-    for family in MECHANISMS.of(LISTED)
-    for case in [*small(family.name, 1.0), *([family.calibrate(7, 1.0)] if family.name != "bit-flip" else [])]
-    if case.size is not None and case.size > 2
-]
 
-
-def law_of(mechanism: Mechanism, item: int, cohort: int) -> dict[bytes, Fraction]:
-    return exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
+def cases() -> list[Mechanism]:
+    return [
+        case
+        for family in MECHANISMS.of(LISTED)
+        for case in [*small(family.name, 1.0), *([family.calibrate(7, 1.0)] if family.name != "bit-flip" else [])]
+        if case.size is not None and case.size > 2
+    ]
 
 
 def supports(mechanism: Mechanism, payload: bytes, cohort: int) -> set[int]:
@@ -48,8 +46,8 @@ def joint(mechanism: Mechanism, u: int, v: int, of: int) -> tuple[Fraction, Frac
     return both, spoken
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_two_supports_hang_together_as_is_said(case: Mechanism) -> None:
+@each(cases)
+def test_pairs_of_values_are_supported_together_as_stated(case: Mechanism) -> None:
     mechanism = widest(case)
     size = mechanism.size or 0
     assert mechanism.joint_support == case.joint_support is not None
@@ -65,8 +63,8 @@ def test_two_supports_hang_together_as_is_said(case: Mechanism) -> None:
             assert len(set(others)) == 1
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_the_noise_of_a_sum_is_that_of_its_values_and_pairs(case: Mechanism) -> None:
+@each(cases)
+def test_variance_of_a_sum_follows_from_its_values_and_pairs(case: Mechanism) -> None:
     """Over all values that there is room for, at even shares, whatever third values there are: enumerated."""
     mechanism = widest(case)
     size = mechanism.size or 0

@@ -6,36 +6,27 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from contract.cases import every_small, every_small_of_frequencies, has, items, name_of, small, values
-from contract.exact_law import exact_law
+from contract.cases import each, every_small, has, items, small_at, values
+from contract.exact_law import law_of
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import NUMBERS, Item
 from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
-
-CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
-SMALL = pytest.mark.parametrize(
-    "mechanism", [case for name in MECHANISMS for epsilon in (1.0, 2.0) for case in small(name, epsilon)], ids=name_of
-)
 
 
 def reported(mechanism: Mechanism, payload: bytes) -> set[int]:
-    return set(Report(0, payload).cells(mechanism))
+    return set(mechanism.row_format.cells_of(payload))
 
 
-@CASES
-def test_cells_are_reported_by_the_law_that_is_stated(declared: float, mechanism: Mechanism) -> None:
-    assert declared > 0
+@each(every_small)
+def test_cells_are_reported_with_the_stated_probabilities(mechanism: Mechanism) -> None:
     for cohort in range(mechanism.cohorts):
         for item in items(mechanism)[:6]:
-            law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
-            stated = mechanism.cell_law(item, cohort)
-            assert len(stated) == mechanism.cells
-            for cell in range(mechanism.cells):
-                happens = sum(
-                    (chance for payload, chance in law.items() if cell in reported(mechanism, payload)), Fraction(0)
-                )
-                assert happens == stated[cell]
+            happens = [Fraction(0)] * mechanism.cells
+            for payload, chance in law_of(mechanism, item, cohort).items():
+                for cell in reported(mechanism, payload):
+                    happens[cell] += chance
+            assert happens == [*mechanism.cell_law(item, cohort)], f"item {item!r} in cohort {cohort}"
 
 
 def supports(mechanism: Mechanism, cohort: int, value: Item) -> Callable[[bytes], bool]:
@@ -44,14 +35,16 @@ def supports(mechanism: Mechanism, cohort: int, value: Item) -> Callable[[bytes]
     return lambda payload: bool(reported(mechanism, payload) & set(speaking))
 
 
-@pytest.mark.parametrize(
-    ("declared", "mechanism"),
-    [case for case in every_small_of_frequencies() if not case[1].collision_variance],
-    ids=name_of,
-)
-def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float, mechanism: Mechanism) -> None:
+def support_of(mechanism: Mechanism, item: Item, value: Item, cohort: int = 0) -> Fraction:
+    """Return P[a report of the item supports the value]."""
+    supported = supports(mechanism, cohort, value)
+    law = law_of(mechanism, item, cohort)
+    return sum((chance for payload, chance in law.items() if supported(payload)), Fraction(0))
+
+
+@each(lambda: [case for case in every_small() if case.items != NUMBERS and not case.collision_variance])
+def test_estimates_are_unbiased_with_the_stated_variance(mechanism: Mechanism) -> None:
     """By enumeration of one report's debiased support, over the cohorts that cover the value."""
-    assert declared > 0
     value = values(mechanism)[0]
     cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.supporting(value, cohort)]
     assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage
@@ -64,16 +57,12 @@ def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float
         for item in items(mechanism)
         if not has(mechanism, item, value) and not (mechanism.items.open and first & set(mechanism.marked(item)))
     )
+    low, high = (((bit - mechanism.q) / (mechanism.p - mechanism.q)) for bit in (0, 1))
     moments = []
     for item in (owner, other):
-        mean = square = Fraction(0)
-        for cohort in cohorts:
-            law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
-            supported = supports(mechanism, cohort, value)
-            for payload, chance in law.items():
-                debiased = (supported(payload) - mechanism.q) / (mechanism.p - mechanism.q)
-                mean += chance * debiased / len(cohorts)
-                square += chance * debiased**2 / len(cohorts)
+        chances = [support_of(mechanism, item, value, cohort) for cohort in cohorts]
+        chance = sum(chances, Fraction(0)) / len(cohorts)
+        mean, square = (chance * high**power + (1 - chance) * low**power for power in (1, 2))
         moments.append((mean, square - mean**2))
     assert [mean for mean, _ in moments] == [1, 0]
     thinning = 1 / mechanism.coverage
@@ -82,44 +71,32 @@ def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float
         assert mechanism.variance(float(f)) == pytest.approx(float(exact), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.items.sets], ids=name_of
-)
-def test_a_set_supports_each_value_by_whether_it_has_it_and_by_nothing_else(mechanism: Mechanism) -> None:
+@each(lambda: [case for case in small_at(1.0) if case.items.sets])
+def test_set_supports_a_value_by_whether_it_holds_it_and_nothing_else(mechanism: Mechanism) -> None:
     """Whatever else is in the set, in every cohort that speaks of the value."""
     for cohort in range(mechanism.cohorts):
         for item in items(mechanism):
-            law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
             for value in values(mechanism):
                 if mechanism.supporting(value, cohort):
-                    supported = supports(mechanism, cohort, value)
-                    chance = sum((chance for payload, chance in law.items() if supported(payload)), Fraction(0))
-                    assert chance == (mechanism.p if has(mechanism, item, value) else mechanism.q)
+                    expected = mechanism.p if has(mechanism, item, value) else mechanism.q
+                    assert support_of(mechanism, item, value, cohort) == expected
 
 
-@pytest.mark.parametrize(
-    ("declared", "mechanism"),
-    [case for case in every_small_of_frequencies() if case[1].collision_variance],
-    ids=name_of,
-)
-def test_sketches_have_p_and_the_q_of_a_random_hash(declared: float, mechanism: Mechanism) -> None:
+@each(lambda: [case for case in every_small() if case.items != NUMBERS and case.collision_variance])
+def test_sketches_have_p_and_the_q_of_a_random_hash(mechanism: Mechanism) -> None:
     """A value of another column supports by the law of its own; one of the same column as if it were the value."""
-    assert declared > 0
     item = items(mechanism)[0]
     other = next(other for other in items(mechanism) if mechanism.marked(other) != mechanism.marked(item))
-    chances = []
-    for value in (item, other):
-        law = exact_law(lambda entropy, value=value: mechanism.randomize(value, entropy))  # type: ignore[misc]
-        chances.append(sum(chance for payload, chance in law.items() if supports(mechanism, 0, item)(payload)))
+    own, apart = (support_of(mechanism, one, item) for one in (item, other))
     columns = mechanism.cells if mechanism.shape is Shape.BITS else mechanism.cells // 2
     if isinstance(mechanism, ProjectiveBuckets):
         columns = mechanism.buckets
-    assert chances[0] == mechanism.p
-    assert mechanism.q == chances[0] * Fraction(1, columns) + chances[1] * (1 - Fraction(1, columns))
+    assert own == mechanism.p
+    assert mechanism.q == own * Fraction(1, columns) + apart * (1 - Fraction(1, columns))
 
 
-@SMALL
-def test_rows_round_trip_and_tally(mechanism: Mechanism) -> None:
+@each(lambda: small_at(1.0, 2.0))
+def test_rows_round_trip_and_tally_as_counted_by_hand(mechanism: Mechanism) -> None:
     entropy = KeyedEntropy(b"rows", mechanism.name.encode())
     reports = []
     for turn in range(200):
@@ -141,7 +118,7 @@ def test_rows_round_trip_and_tally(mechanism: Mechanism) -> None:
         np.testing.assert_array_equal(whole.counts, tally.counts)
 
 
-@SMALL
+@each(lambda: small_at(1.0, 2.0))
 def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
     row = Report(0, mechanism.randomize(items(mechanism)[0], KeyedEntropy(b"row"))).encode(mechanism)
     bad, form = [row + b"\0", row[:-1]], mechanism.row_format
@@ -163,9 +140,8 @@ def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
                 Tally.fold(mechanism, row + wrong)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_the_registry_and_the_constructor_agree(name: str) -> None:
-    for mechanism in small(name, 1.0):
-        assert MECHANISMS[mechanism.name] is type(mechanism)
-        given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-        assert type(mechanism)(**given) == mechanism
+@each(lambda: small_at(1.0))
+def test_registry_and_constructor_agree(mechanism: Mechanism) -> None:
+    assert MECHANISMS[mechanism.name] is type(mechanism)
+    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    assert type(mechanism)(**given) == mechanism

@@ -1,23 +1,24 @@
 """Mechanisms of numeric questions, by enumeration: what their scores add up to, and what they promise beyond others."""
 
 from fractions import Fraction
+from itertools import product
 
-import pytest
-
-from contract.cases import NUMERIC, every_small_numeric, name_of, small_numeric, usual
-from contract.exact_law import exact_law, worst_ratio
-from contract.test_privacy import Memory
-from dither_shared import Entropy
+from contract.cases import EPSILONS, NUMERIC, each, small_numeric, usual
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.primitives.elimination import solve
 from dither_shared.primitives.probability import ONE
 
-CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small_numeric(), ids=name_of)
+CASES = each(lambda: [case for name in NUMERIC for epsilon in EPSILONS for case in small_numeric(name, epsilon)])
+
+
+@each(lambda: [(epsilon, case) for name in NUMERIC for epsilon in EPSILONS for case in small_numeric(name, epsilon)])
+def test_small_numeric_mechanisms_spend_all_of_the_declared_epsilon(case: tuple[float, NumericMechanism]) -> None:
+    declared, mechanism = case
+    assert 0 <= declared - mechanism.epsilon < 1e-12
 
 
 @CASES
-def test_a_point_marks_the_cell_that_no_other_makes_likelier(declared: float, mechanism: NumericMechanism) -> None:
-    assert 0 <= declared - mechanism.epsilon < 1e-12
+def test_point_marks_the_cell_that_it_makes_likeliest(mechanism: NumericMechanism) -> None:
     for cohort in range(mechanism.cohorts):
         laws = [mechanism.cell_law(item, cohort) for item in range(mechanism.size)]
         for item, law in enumerate(laws):
@@ -26,9 +27,9 @@ def test_a_point_marks_the_cell_that_no_other_makes_likelier(declared: float, me
             assert law[marked] == max(other[marked] for other in laws)
 
 
-@pytest.mark.parametrize("name", NUMERIC)
-@pytest.mark.parametrize("declared", [0.1, 1.0, 4.0, 10.0])
-def test_no_privacy_is_given_away_unused_at_the_usual_size(name: str, declared: float) -> None:
+@each(lambda: product(NUMERIC, (0.1, 1.0, 4.0, 10.0)))
+def test_numeric_mechanisms_of_the_usual_size_spend_all_of_epsilon_and_delta(case: tuple[str, float]) -> None:
+    name, declared = case
     mechanism = usual(name, epsilon=declared)
     delta = 1e-6 if "delta" in mechanism.keys else 0.0
     assert 0 <= declared - mechanism.epsilon < 1e-12
@@ -36,8 +37,7 @@ def test_no_privacy_is_given_away_unused_at_the_usual_size(name: str, declared: 
 
 
 @CASES
-def test_scores_are_unbiased_and_vary_as_is_stated(declared: float, mechanism: NumericMechanism) -> None:
-    assert declared > 0
+def test_scores_are_unbiased_with_the_stated_variance(mechanism: NumericMechanism) -> None:
     d, steps = mechanism.cohorts, mechanism.size - 1
     variances = []
     for item in range(mechanism.size):
@@ -56,8 +56,8 @@ def test_scores_are_unbiased_and_vary_as_is_stated(declared: float, mechanism: N
     assert mechanism.reach == (float(min(scores)), float(max(scores)))
 
 
-@pytest.mark.parametrize("mechanism", small_numeric("dithered-response", 1.0), ids=name_of)
-def test_the_share_below_each_point_has_an_unbiased_estimate_from_one_phase(mechanism: NumericMechanism) -> None:
+@each(lambda: small_numeric("dithered-response", 1.0))
+def test_share_below_each_point_has_an_unbiased_estimate_from_one_phase(mechanism: NumericMechanism) -> None:
     d = mechanism.cohorts
     for point in range(1, mechanism.size):
         j = -(-point // d)
@@ -66,12 +66,8 @@ def test_the_share_below_each_point_has_an_unbiased_estimate_from_one_phase(mech
             assert (below - mechanism.q * j) / (mechanism.p - mechanism.q) == (item < point)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [case for name in ("discrete-laplace", "exponential") for case in small_numeric(name, 1.0)],
-    ids=name_of,
-)
-def test_the_share_below_each_point_has_unbiased_scores_in_a_table(mechanism: NumericMechanism) -> None:
+@each(lambda: [case for name in ("discrete-laplace", "exponential") for case in small_numeric(name, 1.0)])
+def test_share_below_each_point_has_unbiased_scores_in_a_table(mechanism: NumericMechanism) -> None:
     laws = [mechanism.cell_law(item) for item in range(mechanism.size)]
     table = [[int(chance * ONE) for chance in law] for law in laws]
     for point in range(1, mechanism.size):
@@ -79,26 +75,3 @@ def test_the_share_below_each_point_has_unbiased_scores_in_a_table(mechanism: Nu
         assert [sum(p * g for p, g in zip(law, scores, strict=True)) for law in laws] == [
             item < point for item in range(mechanism.size)
         ]
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [case for case in small_numeric("dithered-response", 1.0) if case.cells <= 3],
-    ids=name_of,
-)
-@pytest.mark.parametrize("reports", [1, 2, 3])
-def test_reports_in_one_phase_tell_exactly_what_is_stated(mechanism: NumericMechanism, reports: int) -> None:
-    def series(item: int, cohort: int, entropy: Entropy) -> tuple[bytes, ...]:
-        memory, sent = Memory(entropy), []
-        for _ in range(reports):
-            memory.next = 0
-            sent.append(mechanism.randomize(item, entropy, cohort, memory))
-        return tuple(sent)
-
-    worst = Fraction(1)
-    for cohort in range(mechanism.cohorts):
-        apart = {mechanism.marked(item, cohort): item for item in range(mechanism.size)}
-        laws = [exact_law(lambda entropy, x=x, c=cohort: series(x, c, entropy)) for x in apart.values()]  # type: ignore[misc]
-        worst = max(worst, worst_ratio(laws))
-    assert worst == mechanism.ratio_after(reports)
-    assert mechanism.permanent_ratio is None or worst <= mechanism.permanent_ratio

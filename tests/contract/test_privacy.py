@@ -1,30 +1,26 @@
 """The first promise: the declared epsilon bounds the exact privacy loss of what is sent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 
-import pytest
-
-from contract.cases import every_small, items, items_apart, name_of, small
-from contract.exact_law import exact_law, worst_excess, worst_ratio
+from contract.cases import EPSILONS, each, items, items_apart, small, small_at, small_numeric
+from contract.exact_law import exact_law, law_of, worst_excess, worst_ratio
 from dither_shared import MECHANISMS, Entropy, Mechanism, Rappor
 from dither_shared.mechanism import NUMBERS, Item
 from dither_shared.primitives.probability import exp_below
 
-CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
+
+def laws(mechanism: Mechanism, cohort: int) -> list[Mapping[bytes, Fraction]]:
+    return [law_of(mechanism, item, cohort) for item in items_apart(mechanism, cohort)]
 
 
-def laws(mechanism: Mechanism, cohort: int) -> list[dict[bytes, Fraction]]:
-    def law(item: Item) -> dict[bytes, Fraction]:
-        return exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
-
-    return [law(item) for item in items_apart(mechanism, cohort)]
-
-
-@CASES
-def test_exact_ratio_is_the_one_stated_and_within_the_declared_epsilon(declared: float, mechanism: Mechanism) -> None:
-    """Where no ratio bounds what is told, the excess beyond the one stated is exactly δ."""
+@each(lambda: [(epsilon, case) for name in MECHANISMS for epsilon in EPSILONS for case in small(name, epsilon)])
+def test_exact_ratio_is_the_stated_one_and_within_the_declared_epsilon(case: tuple[float, Mechanism]) -> None:
+    """If no ratio bounds the loss, the excess beyond the stated one is exactly δ. Every law adds up to 1."""
+    declared, mechanism = case
     every = [laws(mechanism, cohort) for cohort in range(mechanism.cohorts)]
+    assert all(sum(law.values()) == 1 for laws in every for law in laws)
     if mechanism.delta:
         assert max(worst_excess(laws, mechanism.ratio) for laws in every) == mechanism.delta
     else:
@@ -33,18 +29,16 @@ def test_exact_ratio_is_the_one_stated_and_within_the_declared_epsilon(declared:
     assert mechanism.epsilon <= declared
 
 
-@CASES
-def test_laws_are_probabilities(declared: float, mechanism: Mechanism) -> None:
-    assert declared > 0
-    for cohort in range(mechanism.cohorts):
-        assert all(sum(law.values()) == 1 for law in laws(mechanism, cohort))
-
-
-@pytest.mark.parametrize("name", [name for name, family in MECHANISMS.items() if family.items != NUMBERS])
-@pytest.mark.parametrize("size", [2, 16, 1024, 16384])
-@pytest.mark.parametrize("epsilon", [0.1, 0.25, 1.0, 3.0, 10.0])
-def test_no_privacy_is_given_away_unused(name: str, size: int, epsilon: float) -> None:
+@each(
+    lambda: product(
+        [name for name, family in MECHANISMS.items() if family.items != NUMBERS],
+        (2, 16, 1024, 16384),
+        (0.1, 0.25, 1.0, 3.0, 10.0),
+    )
+)
+def test_calibration_leaves_no_privacy_unused(case: tuple[str, int, float]) -> None:
     """Slack (declared minus exact) under 1e-12."""
+    name, size, epsilon = case
     family = MECHANISMS[name]
     mechanism = family.calibrate(None if family.items.open else size, epsilon)
     assert 0 <= epsilon - mechanism.epsilon < 1e-12
@@ -86,24 +80,25 @@ class Memory(Entropy):
         return self._remembered(lambda: self.source.subset_meeting(width, size, marked))
 
 
-def smallest(name: str, permanent: bool) -> list[Mechanism]:
-    cases = [case for case in small(name, 1.0) if (case.permanent_ratio is not None) == permanent and not case.delta]
-    return sorted(cases, key=lambda case: case.cells)[:1]
+def smallest(permanent: bool) -> list[Mechanism]:
+    """Return the smallest mechanism of each family with a permanent draw, or without, unless it has a δ."""
+    found = []
+    for name in MECHANISMS:
+        cases = [case for case in small(name, 1.0) if case.memoised == permanent and not case.delta]
+        found += sorted(cases, key=lambda case: case.cells)[:1]
+    return found
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [case for name in MECHANISMS for permanent in (0, 1) for case in smallest(name, bool(permanent))],
-    ids=name_of,
-)
-@pytest.mark.parametrize("reports", [1, 2, 3])
-def test_reports_of_one_value_tell_exactly_what_is_stated_and_never_more_than_for_ever(
-    mechanism: Mechanism, reports: int
-) -> None:
-    if mechanism.cells**reports > 100:
-        reports = 2
+def few_cells() -> list[Mechanism]:
+    """Return mechanisms for which the laws of two or three reports of one value can be enumerated."""
+    phased = [case for case in small_numeric("dithered-response", 1.0) if case.cells <= 3]
+    return [*smallest(permanent=False), *smallest(permanent=True), *phased]
 
-    def series(item: Item, cohort: int, entropy: Entropy) -> tuple[bytes, ...]:
+
+def series_law(mechanism: Mechanism, item: Item, cohort: int, reports: int) -> Mapping[tuple[bytes, ...], Fraction]:
+    """Return the joint law of several reports of one value by one device, in one cohort."""
+
+    def series(entropy: Entropy) -> tuple[bytes, ...]:
         memory = Memory(entropy)
         sent = []
         for _ in range(reports):
@@ -111,20 +106,27 @@ def test_reports_of_one_value_tell_exactly_what_is_stated_and_never_more_than_fo
             sent.append(mechanism.randomize(item, entropy, cohort, memory))
         return tuple(sent)
 
+    return exact_law(series)
+
+
+@each(lambda: product((1, 2, 3), few_cells()))
+def test_reports_of_one_value_lose_exactly_the_stated_privacy_and_never_more_than_the_permanent_bound(
+    case: tuple[int, Mechanism],
+) -> None:
+    reports, mechanism = case
+    if mechanism.cells**reports > 100:
+        reports = min(reports, 2)
     worst = Fraction(1)
     for cohort in range(mechanism.cohorts):
-        values = items_apart(mechanism, cohort)
-        laws = [exact_law(lambda entropy, item=item, cohort=cohort: series(item, cohort, entropy)) for item in values]  # type: ignore[misc]
-        worst = max(worst, worst_ratio(laws))
+        apart = items_apart(mechanism, cohort)
+        worst = max(worst, worst_ratio([series_law(mechanism, item, cohort, reports) for item in apart]))
     assert worst == mechanism.ratio_after(reports)
     assert mechanism.permanent_ratio is None or worst <= mechanism.permanent_ratio
 
 
-@pytest.mark.parametrize(
-    "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.permanent_ratio], ids=name_of
-)
-def test_a_permanent_draw_of_a_key_and_a_repetition_of_it_make_a_report(mechanism: Mechanism) -> None:
-    """The law is that of ``randomize``; and each permanent draw fits a payload, and is one of the law's own."""
+@each(lambda: [case for case in small_at(1.0) if case.permanent_ratio])
+def test_permanent_draw_by_key_and_its_repetition_have_the_law_of_randomize(mechanism: Mechanism) -> None:
+    """Each permanent draw also fits a payload, and the order of the key does not matter."""
     for cohort in range(mechanism.cohorts):
         for item in items_apart(mechanism, cohort):
             key = mechanism.permanent_key(item, cohort)
@@ -132,17 +134,16 @@ def test_a_permanent_draw_of_a_key_and_a_repetition_of_it_make_a_report(mechanis
             def twice(entropy: Entropy, key: tuple[int, ...] = key) -> bytes:
                 return mechanism.repeat(mechanism.permanent_draw(key, entropy), entropy)
 
-            whole = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
-            assert exact_law(twice) == whole
+            assert exact_law(twice) == law_of(mechanism, item, cohort)
             drawn = exact_law(lambda entropy, key=key: mechanism.permanent_draw(key, entropy))  # type: ignore[misc]
             assert sum(drawn.values()) == 1
             assert max(drawn) < 1 << (8 * mechanism.row_format.payload_bytes)
             again = exact_law(lambda entropy, key=key: mechanism.permanent_draw(key[::-1], entropy))  # type: ignore[misc]
-            assert drawn == again, "the order of the key tells nothing"
+            assert drawn == again
 
 
-@pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in smallest(name, True)], ids=name_of)
-def test_epsilon_of_many_reports_rises_to_that_for_ever(mechanism: Mechanism) -> None:
+@each(lambda: smallest(permanent=True))
+def test_epsilon_of_many_reports_rises_to_the_permanent_one(mechanism: Mechanism) -> None:
     after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 10, 50)]
     assert after == sorted(after)
     assert after[0] == mechanism.epsilon
@@ -150,22 +151,22 @@ def test_epsilon_of_many_reports_rises_to_that_for_ever(mechanism: Mechanism) ->
     assert 0 <= mechanism.permanent_epsilon - after[-1] < 1e-3
 
 
-def test_rappor_with_colliding_bits_tells_less_and_exactly_as_much_as_it_says() -> None:
-    """Values that share bits: the ratio over a list of them is the enumerated one, below that over all strings."""
+def test_rappor_values_with_shared_bits_lose_exactly_the_ratio_over_their_list() -> None:
+    """It is below the ratio over all strings."""
     mechanism = Rappor.calibrate(None, 1.0, 2.0, bits=4, hashes=2, cohorts=1)
     first, *others = items(mechanism)
     shared = next(item for item in others if len(set(mechanism.marked(first)) & set(mechanism.marked(item))) == 1)
     assert isinstance(first, bytes)
     assert isinstance(shared, bytes)
-    pair = [exact_law(lambda entropy, item=item: mechanism.randomize(item, entropy)) for item in (first, shared)]  # type: ignore[misc]
+    pair = [law_of(mechanism, item) for item in (first, shared)]
     assert worst_ratio(pair) == mechanism.ratio_over([first, shared])
     assert mechanism.ratio_over([first, shared]) ** 2 == mechanism.ratio
     assert mechanism.ratio_over([first, first]) == 1
 
 
-@pytest.mark.parametrize("f", [0.01, 0.3, 0.5, 0.999])
-@pytest.mark.parametrize(("p", "q"), [(0.0, 1.0), (0.25, 0.75), (0.5, 0.75), (0.77, 0.31)])
-def test_rappor_of_any_f_p_and_q_is_as_private_as_it_says(f: float, p: float, q: float) -> None:
+@each(lambda: product((0.01, 0.3, 0.5, 0.999), ((0.0, 1.0), (0.25, 0.75), (0.5, 0.75), (0.77, 0.31))))
+def test_rappor_with_any_f_p_and_q_has_the_stated_ratio(case: tuple[float, tuple[float, float]]) -> None:
+    f, (p, q) = case
     mechanism = Rappor(
         bits=4, hashes=1, cohorts=1, permanent_f=Fraction(f), instant_p=Fraction(p), instant_q=Fraction(q)
     )

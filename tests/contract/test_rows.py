@@ -65,7 +65,7 @@ def of(rows: RowFormat) -> Mechanism:
 
 
 @pytest.mark.parametrize(("rows", "cohort", "cells", "row"), GOOD)
-def test_a_row_is_written_read_and_counted_as_the_table_says(
+def test_row_is_written_read_and_counted_as_the_table_says(
     rows: RowFormat, cohort: int, cells: tuple[int, ...], row: str
 ) -> None:
     encoded, mechanism = bytes.fromhex(row), of(rows)
@@ -84,7 +84,7 @@ def test_a_row_is_written_read_and_counted_as_the_table_says(
 
 
 @pytest.mark.parametrize(("rows", "row", "wrong"), BAD)
-def test_both_readers_refuse_a_row_in_the_same_words(rows: RowFormat, row: str, wrong: str) -> None:
+def test_every_reader_refuses_a_bad_row_in_the_same_words(rows: RowFormat, row: str, wrong: str) -> None:
     encoded, mechanism = bytes.fromhex(row), of(rows)
     assert len(encoded) == rows.row_bytes
     assert not rows.is_row(encoded)
@@ -96,7 +96,7 @@ def test_both_readers_refuse_a_row_in_the_same_words(rows: RowFormat, row: str, 
                 look(mechanism, body)
 
 
-def test_formats_are_alike_if_what_they_are_made_of_is() -> None:
+def test_row_formats_compare_by_their_fields() -> None:
     assert RowFormat(Shape.BITS, 1, 3) == RowFormat(Shape.BITS, 1, 3)
     assert RowFormat(Shape.BITS, 1, 3) != RowFormat(Shape.BITS, 1, 4)
     assert len({RowFormat(Shape.BITS, 1, 3), RowFormat(Shape.BITS, 1, 3)}) == 1
@@ -114,7 +114,7 @@ def test_formats_are_alike_if_what_they_are_made_of_is() -> None:
         (Shape.LIST, 1, 8, -1, "listed"),
     ],
 )
-def test_rows_that_cannot_be_are_refused(shape: Shape, cohorts: int, cells: int, listed: int, place: str) -> None:
+def test_impossible_row_formats_are_refused(shape: Shape, cohorts: int, cells: int, listed: int, place: str) -> None:
     with pytest.raises(ParameterError) as raised:
         RowFormat(shape, cohorts, cells, listed)
     assert raised.value.place == place

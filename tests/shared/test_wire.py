@@ -113,17 +113,17 @@ def bodies(draw: st.DrawFn) -> bytes:
     return written
 
 
-@settings(max_examples=1500)
+@settings(max_examples=400)  # every change of one byte is tried below, without chance
 @given_(bodies())
-def test_the_quick_reader_takes_nothing_that_the_strict_one_does_not(given: bytes) -> None:
+def test_quick_reader_takes_nothing_that_the_strict_one_refuses(given: bytes) -> None:
     """More than a blank behind a body leaves it to the strict reader."""
     read, strictly = told(given), told(given + b"  ")
     assert read == strictly or (isinstance(read, str) and isinstance(strictly, str))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given_(BATCHES)
-def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> None:
+def test_quick_reader_takes_what_this_code_and_json_write(one: Batch) -> None:
     names = one.metric + (one.stratum or "")
     plain = names.isascii() and names.isprintable() and not set(names) & set('"\\[{')
     for written in (one.encode(), json.dumps(json.loads(one.encode())).encode()):
@@ -132,7 +132,7 @@ def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> 
         assert (read == one and not parser.called) == plain
 
 
-def test_every_byte_in_place_of_every_other() -> None:
+def test_quick_reader_takes_no_body_with_one_byte_changed_unless_the_strict_one_does() -> None:
     """The whole neighbourhood of one body: each byte replaced by each, dropped, or doubled."""
     written = BATCH._replace(stratum="linux").encode()
     for place in range(len(written)):

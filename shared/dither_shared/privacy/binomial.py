@@ -1,6 +1,7 @@
 """Exact confidence bounds on a binomial probability, in the standard library alone."""
 
 import math
+from functools import lru_cache
 
 __all__ = ["lower_bound", "tail_fraction", "upper_bound"]
 
@@ -22,6 +23,7 @@ def upper_bound(successes: int, trials: int, confidence: float) -> float:
     return _quantile(confidence, successes + 1, trials - successes)
 
 
+@lru_cache(1 << 14)  # events with the same counts are common
 def _quantile(level: float, a: float, b: float) -> float:
     """Return x with I_x(a, b) = level, by bisection: 60 halvings reach the precision of floats."""
     low, high = 0.0, 1.0

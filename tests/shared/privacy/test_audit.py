@@ -37,34 +37,42 @@ def seeded(name: str) -> Entropy:
     return KeyedEntropy(b"audit", name.encode())
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_sound_randomizers_pass_and_the_attack_is_no_straw_man(name: str) -> None:
+QUICK = ("randomized-response", "set-response", "rappor", "dithered-response", "discrete-gaussian")
+"""One of each kind of item, one without support and one with a δ: the ways in which the attack differs."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    # The others take ten seconds, and the exact laws in tests/contract prove more of them.
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MECHANISMS],
+)
+def test_sound_randomizer_passes_and_the_attack_finds_half_of_its_loss(name: str) -> None:
     family = MECHANISMS[name]
     shape: dict[str, float] = {"delta": 0.01} if "delta" in family.keys else {}
     mechanism = usual(name, **({"bits": 16} if family.items.open else shape))
-    finding = audit(mechanism, seeded(name), draws=20_000)
+    finding = audit(mechanism, seeded(name), draws=8_000)
     assert finding.passed
     assert finding.declared == mechanism.epsilon
-    assert finding.lower_bound > (0.5 if mechanism.delta else 0.6)  # with δ, no frequent event tells all of ε
+    assert finding.lower_bound > 0.5  # of 1: few draws show little of it, and with δ no frequent event tells all
 
 
 @pytest.mark.parametrize("name", ["dithered-response", "discrete-laplace", "exponential"])
-def test_numbers_are_told_apart_by_their_ends(name: str) -> None:
-    """Neighbouring points of a grid tell nothing of what its ends do."""
-    finding = audit(usual(name, resolution=128), seeded(f"fine {name}"), draws=20_000)
+def test_numbers_are_audited_at_the_ends_of_their_grid(name: str) -> None:
+    """Reports of neighbouring points hardly differ."""
+    finding = audit(usual(name, resolution=128), seeded(f"fine {name}"), draws=8_000)
     assert finding.passed
     assert finding.lower_bound > 0.5
 
 
-def test_delta_is_allowed_for_and_no_more() -> None:
+def test_noise_that_is_too_narrow_for_epsilon_and_delta_is_caught() -> None:
     sound = DiscreteGaussian.calibrate(None, 1.0, 0.01, resolution=2)
-    assert audit(sound, seeded("delta"), draws=20_000).passed
+    assert audit(sound, seeded("delta"), draws=8_000).passed
     broken = NoiseTooNarrow(size=sound.size, deviation=sound.deviation, loss=sound.loss)
-    assert not audit(broken, seeded("delta"), draws=20_000).passed
+    assert not audit(broken, seeded("delta"), draws=8_000).passed
 
 
-def test_memoised_reports_are_held_to_what_many_of_them_may_tell() -> None:
-    finding = audit(OptimizedUnary.calibrate(8, 1.0, 2.0), seeded("series"), draws=60_000, reports=20)
+def test_memoised_reports_pass_at_the_loss_of_a_series() -> None:
+    finding = audit(OptimizedUnary.calibrate(8, 1.0, 2.0), seeded("series"), draws=15_000, reports=20)
     assert finding.passed
     assert 1.0 < finding.lower_bound <= finding.declared < 2.0
 
@@ -119,8 +127,8 @@ def test_a_permanent_draw_that_redraws_is_caught_over_a_series() -> None:
     sound = Rappor.calibrate(None, 1.0, 1.5, bits=8, hashes=1, cohorts=1)
     noise = {"permanent_f": sound.permanent_f, "instant_p": sound.instant_p, "instant_q": sound.instant_q}
     broken = PermanentDrawThatRedraws(bits=8, hashes=1, cohorts=1, **noise)
-    assert audit(sound, seeded("memory"), draws=60_000, reports=15).passed
-    assert not audit(broken, seeded("memory"), draws=60_000, reports=15).passed
+    assert audit(sound, seeded("memory"), draws=15_000, reports=15).passed
+    assert not audit(broken, seeded("memory"), draws=15_000, reports=15).passed
 
 
 def test_a_report_that_lists_the_true_value_first_is_caught() -> None:

@@ -15,8 +15,8 @@ def seeded(name: str) -> Entropy:
 
 
 @pytest.mark.parametrize("name", ["set-response", "privset"])
-def test_memoised_reports_are_held_to_what_many_of_them_may_tell(name: str) -> None:
-    finding = audit(usual(name, permanent_epsilon=2.0), seeded(f"series {name}"), draws=60_000, reports=20)
+def test_memoised_reports_of_sets_pass_at_the_loss_of_a_series(name: str) -> None:
+    finding = audit(usual(name, permanent_epsilon=2.0), seeded(f"series {name}"), draws=20_000, reports=20)
     assert finding.passed
     assert 1.0 < finding.lower_bound <= finding.declared <= 2.0
 
@@ -44,12 +44,12 @@ def test_bits_that_each_spend_all_are_caught_together() -> None:
     """A bit of p = 0.81 alone tells ln(p/q) = 1.4."""
     sound = SetResponse.calibrate(6, 2.0, window=2)
     broken = EachBitByItself(size=6, window=2, truth=sound.truth)
-    assert audit(sound, seeded("bits"), draws=20_000).passed
-    assert not audit(broken, seeded("bits"), draws=20_000).passed
+    assert audit(sound, seeded("bits"), draws=8_000).passed
+    assert not audit(broken, seeded("bits"), draws=8_000).passed
 
 
 def test_sets_that_mark_fewer_cells_are_caught() -> None:
     sound = PrivSet.calibrate(4, 1.0, at_most=3)
     broken = ValuesWithoutDummies(size=4, at_most=3, subset=sound.subset, inside=sound.inside)
-    assert audit(sound, seeded("dummies"), draws=20_000).passed
-    assert not audit(broken, seeded("dummies"), draws=20_000).passed
+    assert audit(sound, seeded("dummies"), draws=8_000).passed
+    assert not audit(broken, seeded("dummies"), draws=8_000).passed

@@ -51,7 +51,7 @@ def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsi
     assert blocked == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("reports", [1, 2, 1000, 10**4, 10**6, 10**9, 10**10])
+@pytest.mark.parametrize("reports", [1, 2, 1000, 10**6, 10**10])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 25.0])
 def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
     found = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
