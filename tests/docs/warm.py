@@ -1,7 +1,7 @@
 """Start a page's Python programs by forking one interpreter that has already imported what they import.
 
-Starting ``dither-server`` takes up to a second of processor time, nearly all of it for imports, and the pages start some
-200 such programs. So a page finds stubs in its PATH. A stub hands its arguments, environment, folder and standard
+Starting ``dither-server`` takes up to a second of processor time, nearly all of it for imports, and the pages start
+some 200 such programs. So a page finds stubs in its PATH. A stub hands its arguments, environment, folder and standard
 streams to a warm process, whose child runs the program as a fresh interpreter would; signals and the exit status pass
 through. What the warm process cannot imitate (other options of Python, its variables) the child executes afresh.
 """
@@ -119,7 +119,7 @@ class _Program:
             words = [_installed(self._name), *words]
         known = words and (words[0] in {"-c", "-m"} or not words[0].startswith("-"))
         if special or not known or words[:2] == ["-m", "pytest"]:  # pytest rewrites modules as it imports them
-            os.execv(sys.executable, [sys.executable, *(words if script else self._words)])
+            os.execv(sys.executable, [sys.executable, *(words if script else self._words)])  # noqa: S606
         if strict:
             warnings.simplefilter("error")
             sys.warnoptions.append("error")
@@ -137,7 +137,7 @@ def _run(words: list[str]) -> None:
     sys.modules["__main__"] = module
     if words[0] == "-m":
         sys.argv = words[1:]
-        sys.path[0] = os.getcwd()
+        sys.path[0] = str(Path.cwd())
         runpy._run_module_as_main(words[1])  # type: ignore[attr-defined]  # noqa: SLF001  # it is what -m calls
         return
     if words[0] == "-c":
@@ -214,9 +214,7 @@ def _forked(
     return None
 
 
-def _settle(
-    selector: selectors.BaseSelector, children: dict[int, tuple[int, socket.socket]], descriptor: int
-) -> None:
+def _settle(selector: selectors.BaseSelector, children: dict[int, tuple[int, socket.socket]], descriptor: int) -> None:
     """Tell the stub how its child ended, or kill the child whose stub has ended."""
     if descriptor not in children:
         return
