@@ -7,6 +7,7 @@ through. What the warm process cannot imitate (other options of Python, its vari
 """
 
 import ast
+import atexit
 import contextlib
 import gc
 import importlib
@@ -76,6 +77,7 @@ def stubs() -> str:
             start_new_session=True,
         )
     _kept.callback(process.communicate)
+    atexit.register(_kept.close)
     for name in ("python", "python3", *_SCRIPTS):
         stub = folder / name
         stub.write_text(_STUB.format(python=sys.executable, address=address), encoding="utf-8")
