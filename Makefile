@@ -2,14 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs docs-links example torture mutants clean
+.PHONY: demo test test-all cases lint docs docs-links example torture mutants clean
 .PHONY: bench bench-accuracy bench-strings bench-coverage bench-speed bench-client bench-linkage
 
-demo: .venv/installed
+demo: .venv/demo
 	$(BIN)/dither-sim demo --out demo-out
 
-test: lint
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
+# Lint and types run beside the tests: mypy has one process, and takes a minute when its cache is empty.
+test: TESTS := -m "not slow"
+test test-all: .venv/installed
+	@$(MAKE) --no-print-directory --jobs 2 lint cases TESTS='$(TESTS)'
+
+cases: .venv/installed
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(TESTS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -68,9 +73,14 @@ mutants: .venv/installed
 	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
 	$(BIN)/python -m tests.mutants
 
-.venv/installed: pyproject.toml
+# The demo uses half of what the tests need. Python compiles what is imported, which is less than pip would.
+.venv/demo: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dither needs Python 3.11 or later, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[simulations]'
+	@touch $@
+
+.venv/installed: .venv/demo
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 

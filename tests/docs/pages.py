@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-__all__ = ["NOT_RUN", "PAGES", "ROOT"]
+__all__ = ["NOT_RUN", "PAGES", "ROOT", "SLOW"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -12,6 +12,17 @@ PAGES = [
     if "_build" not in page.parts
 ]
 """The pages whose blocks are run."""
+
+SLOW = {
+    "docs/how-to/publish.md": "runs a demo of its own",
+    "docs/how-to/read-elsewhere.md": "counts 14,000 reports twice",
+    "docs/how-to/scale.md": "starts Dask and several collectors",
+    "docs/how-to/testing.md": "runs pytest three times",
+    "docs/how-to/upkeep.md": "starts 25 programs",
+    "docs/tutorials/command-line-tool.md": "runs an app of its own many times, and pytest",
+    "docs/tutorials/small-team.md": "counts the reports of eight weeks",
+}
+"""Pages that take 3 to 8 seconds of processor time, with the reason; ``make test`` only parses their blocks."""
 
 NOT_RUN = 16
 """The most blocks of all pages that may say ``not run``. Nobody knows whether these are right."""

@@ -18,6 +18,7 @@ from .pages import ROOT
 from .ports import free_ports, ports_of
 from .script import script_of
 from .servers import DEFAULT_PORTS
+from .warm import stubs
 
 __all__ = ["LIMIT", "Run", "run_page"]
 
@@ -133,7 +134,7 @@ def _environment(folder: Path) -> dict[str, str]:
         | {
             "HOME": str(folder / "home"),
             "TMPDIR": str(folder / "tmp"),  # what a page leaves there ends with it, and pytest tidies nobody else's
-            "PATH": _path(),
+            "PATH": os.pathsep.join(filter(None, [stubs(), _path()])),
             "PYTHONUNBUFFERED": "1",
             "MPLCONFIGDIR": str(matplotlib),
         }

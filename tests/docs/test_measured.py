@@ -122,6 +122,7 @@ def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(
     assert committed.partition("*Measured")[0] == text.partition("*Measured")[0]
 
 
+@pytest.mark.slow  # 10 seconds of processor time; the test above runs one benchmark as a command
 @pytest.mark.parametrize(
     ("benchmark", "rows"),
     [

@@ -2,17 +2,30 @@
 
 import pytest
 
-from docs.pages import NOT_RUN, PAGES, ROOT
+from docs.blocks import blocks_of
+from docs.checks import mistake_in
+from docs.pages import NOT_RUN, PAGES, ROOT, SLOW
 from docs.run import not_run
 from docs.running import run_page
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in PAGES])
 def test_page(page: str) -> None:
     run = run_page(ROOT / page)
     assert not run.problems, "\n".join(f"{page}: {problem}" for problem in run.problems)
     if run.skipped:
         pytest.skip(f"{page} {run.skipped}")
+
+
+def test_blocks_of_slow_pages_parse() -> None:
+    assert set(PAGES) >= SLOW.keys()
+    mistakes = [
+        f"{page}:{block.line}: {mistake}"
+        for page in SLOW
+        for block in blocks_of((ROOT / page).read_text(encoding="utf-8"))
+        if (mistake := mistake_in(block))
+    ]
+    assert not mistakes, "\n".join(mistakes)
 
 
 def test_few_blocks_are_not_run() -> None:

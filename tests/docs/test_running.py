@@ -122,6 +122,30 @@ def test_nothing_outlives_a_page(end: str, tmp_path: Path) -> None:
     assert gone(int(pids.read_text(encoding="utf-8")))
 
 
+def test_python_program_ends_with_its_page(tmp_path: Path) -> None:
+    """It is a child of the warm process, and not of the page's shell."""
+    pids = tmp_path / "pids"
+    code = f"import os, pathlib, time; pathlib.Path({str(pids)!r}).write_text(str(os.getpid())); time.sleep(600)"
+    (problem,) = ran(
+        tmp_path, block("sh", f'python -c "{code}" &\nuntil [ -s {pids} ]; do sleep 0.05; done\nfalse')
+    ).problems
+    assert problem.startswith("line 2 (sh): status 1")
+    assert gone(int(pids.read_text(encoding="utf-8")))
+
+
+def test_python_program_has_its_input_arguments_status_and_signals(tmp_path: Path) -> None:
+    """As from an interpreter of its own."""
+    page = (
+        block("python", "# app.py\nimport sys\nprint(__name__, sys.argv, sys.stdin.read())\nsys.exit(7)")
+        + block("sh", "umask 077\necho told | WORD=x python app.py one two", "<!-- status: 7 -->")
+        + block("text", "__main__ ['app.py', 'one', 'two'] told", "<!-- output -->")
+        + block("sh", "python -c 'import os, signal; os.kill(os.getpid(), signal.SIGTERM)'", "<!-- status: 143 -->")
+        + block("sh", "PYTHONPATH=/nowhere python -c 'import sys; print(sys.path[1])'")
+        + block("text", "/nowhere", "<!-- output -->")
+    )
+    assert ran(tmp_path, page) == Run([], "")
+
+
 def gone(pid: int) -> bool:
     """Return whether a process that was killed ends, as it must at once."""
     try:

@@ -1,4 +1,4 @@
-"""The site is built without a warning, and what the files of the repository link is there."""
+"""The site is built without a warning, and files that pages of the repository link exist."""
 
 import re
 import subprocess
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import ROOT
+from docs.pages import PAGES, ROOT
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<file>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 
 
+@pytest.mark.slow  # Sphinx takes 10 seconds of processor time; the test of links below sees the commonest mistake
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     """A page outside of every toctree, a link to no page or heading, and a name that nothing has are warnings."""
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--builder", "dirhtml"]
@@ -29,6 +30,16 @@ def test_links_of_the_repository(name: str) -> None:
         target = page.parent / link["file"] if link["file"] else page
         assert target.exists(), link[0]
         assert not link["anchor"] or link["anchor"] in anchors_of(target), link[0]
+
+
+def test_files_that_pages_of_the_site_link_exist() -> None:
+    missing = [
+        f"{page}: {link[0]}"
+        for page in PAGES
+        for link in _LINK.finditer((ROOT / page).read_text(encoding="utf-8"))
+        if not ((ROOT / page).parent / link["file"]).exists()
+    ]
+    assert not missing, "\n".join(missing)
 
 
 def anchors_of(page: Path) -> set[str]:

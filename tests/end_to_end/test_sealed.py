@@ -1,4 +1,4 @@
-"""Sealed reports of 5,000 clients, over a relay to the collector's sums: three processes, and what each has.
+"""Sealed reports of up to 5,000 clients, over a relay to the collector's sums: three processes, and what each has.
 
 The relay's memory and disk are searched for reports in the clear, the collector's for addresses.
 """
@@ -37,7 +37,7 @@ from server.test_process import PATIENCE, tally
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-CLIENTS, FEW, BATCH = 5000, 100, 500
+FEW, BATCH = 100, 500
 TOML = """
 [metrics.fonts]
 type = "choice"
@@ -91,7 +91,7 @@ def addresses(contents: Iterable[bytes]) -> set[bytes]:
     return {found for content in contents for found in ADDRESS.findall(content)}
 
 
-def answer_all(metrics: dict[str, dither.Metric], relay: str) -> None:
+def answer_all(metrics: dict[str, dither.Metric], relay: str, clients: int) -> None:
     """Be all devices, which know no collector but the relay; a few of them answer a second question, too."""
 
     def answer(number: int) -> None:
@@ -106,7 +106,7 @@ def answer_all(metrics: dict[str, dither.Metric], relay: str) -> None:
             assert client.flush(PATIENCE)
 
     with ThreadPoolExecutor(8) as devices:
-        list(devices.map(answer, range(CLIENTS)))
+        list(devices.map(answer, range(clients)))
 
 
 def command(folder: Path, name: str, *options: str) -> str:
@@ -116,7 +116,10 @@ def command(folder: Path, name: str, *options: str) -> str:
 
 
 @on_linux
-def test_the_relay_sees_no_report_and_the_collector_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("clients", [BATCH, pytest.param(10 * BATCH, marks=pytest.mark.slow)])  # 20 core-seconds
+def test_the_relay_sees_no_report_and_the_collector_no_address(
+    clients: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     collecting, relayed = tmp_path / "collector", tmp_path / "relay"
     collecting.mkdir()
     relayed.mkdir()
@@ -139,18 +142,18 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(tmp_path: Path, m
         metrics = load_metrics(collecting / "metrics.toml")
         fonts = metrics["fonts"]
         until_ready(relay)
-        answer_all(metrics, relay)
+        answer_all(metrics, relay, clients)
         rows, ciphertexts = (set(some) for some in zip(*sent["fonts"], strict=True))
         held = {one for _, one in sent["rare"]}
-        assert (len(rows), len(ciphertexts), len(held)) == (CLIENTS, CLIENTS, FEW)
+        assert (len(rows), len(ciphertexts), len(held)) == (clients, clients, FEW)
         clear, closed = Needles(form for row in rows for form in forms(row)), Needles(ciphertexts | held)
         assert closed.found(disk(relayed)) == ciphertexts | held  # what is there is found
         assert closed.found(memory(holding))
         assert clear.found([*memory(holding), *disk(relayed)]) == set()
         assert addresses(disk(relayed)) == set()
         assert tally(collecting, fonts).total == 0  # at which moment a device reports the collector does not see
-        assert command(relayed, "forward", "--collector", collector).startswith(f"{CLIENTS:,} reports forwarded")
-        assert tally(collecting, fonts).total == CLIENTS
+        assert command(relayed, "forward", "--collector", collector).startswith(f"{clients:,} reports forwarded")
+        assert tally(collecting, fonts).total == clients
         assert Needles([fonts.version.encode()]).found(memory(counting))
         assert addresses([*memory(counting), *disk(collecting)]) == set()
         assert closed.found(disk(relayed)) == held  # too few to leave
@@ -173,7 +176,7 @@ HOLD = "import sys; held = sys.stdin.buffer.read(); print('held', flush=True); i
 
 @on_linux
 def test_what_a_process_or_a_folder_holds_is_found(tmp_path: Path) -> None:
-    needles = Needles(form for number in range(CLIENTS) for form in forms(secrets.token_bytes(16)))
+    needles = Needles(form for _ in range(10 * BATCH) for form in forms(secrets.token_bytes(16)))
     planted = [secrets.token_bytes(size) for size in (8, 9, 16, 50, 100)]
     places = [5, PIECE - 3, 2 * PIECE - 7, 2 * PIECE + 33, 3 * PIECE - 100]
     content = bytearray(secrets.token_bytes(3 * PIECE))

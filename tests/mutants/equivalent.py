@@ -7,7 +7,10 @@ _CLIENT, _SERVER, _PRIVACY = "client/dither", "server/dither_server", "shared/di
 AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
     (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 64"): "a report that takes more asks the system once more",
-    (f"{_SERVER}/store/tables/tallies.py", "_AT_ONCE = 4096"): "sums of whole numbers are the same in whatever parts",
+    (
+        f"{_SERVER}/store/tables/tallies.py",
+        "_AT_ONCE, _CHUNKS_AT_ONCE = 4096, 16",
+    ): "sums of whole numbers are the same in whatever parts",
     (
         f"{_SERVER}/store/store.py",
         "def forget(self, before: date, limit: int = 1_000) -> bool:",
