@@ -17,7 +17,7 @@ from dither_server.reading.exports import FORMATS
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each command runs in a fork of one interpreter")
 HEAVY = {"alembic", "flask", "matplotlib", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress", "werkzeug"}
 ASK = """
-import json, os, sys
+import importlib, json, os, sys
 
 def answer(program, arguments, output):
     os.dup2(output, 1)
@@ -28,9 +28,10 @@ def answer(program, arguments, output):
         sys.stdout.flush()
         os.write(output, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})).encode())
 
+importlib.import_module(f"dither_{sys.argv[1]}.cli.main")  # what all of them import
 for arguments in json.loads(sys.argv[2]):
     ours, theirs = os.pipe()
-    if os.fork() == 0:  # of an interpreter that has imported nothing yet
+    if os.fork() == 0:  # of an interpreter that has imported no command yet
         os.close(ours)
         answer(sys.argv[1], arguments, theirs)
         sys.exit()
