@@ -137,7 +137,7 @@ from dither_server.cli.main import cli
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))
-cli(sys.argv[1:])
+cli(sys.argv[1:], prog_name="dither-server")
 """
 """The command, in a process that can write no file beyond 64 KiB; the database is larger."""
 
