@@ -35,8 +35,7 @@ class Own:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        quick = "-c fsync=off -c shared_buffers=16MB"  # what only a power cut could lose is not tested here
-        options = f"-c listen_addresses=127.0.0.1 -c port={self._port} -c unix_socket_directories= {quick}"
+        options = f"-c listen_addresses=127.0.0.1 -c port={self._port} -c unix_socket_directories="
         _run(self._user, *self._control, "-l", self._log, "-o", options, "start")
         self._runs = True
 
