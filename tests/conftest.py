@@ -28,9 +28,9 @@ def one_day() -> None:
         time.sleep((midnight - now).total_seconds())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """The URL of a PostgreSQL server, without a database's name."""
+    """The URL of a PostgreSQL server that all tests of this process share, without a database's name."""
     from server.postgresql import WHY_NOT, server  # noqa: PLC0415  # the client's tests run where there is no psycopg
 
     with server() as url:

@@ -1,9 +1,10 @@
 """Programs that serve, started by tests as processes of their own."""
 
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+
+from forkserver import start
 
 __all__ = ["serving"]
 
@@ -19,9 +20,9 @@ def serving(
 
     It is killed at the end unless it has ended.
     """
-    command = [sys.executable, "-m", module, "run", "--port", "0", *options]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=_ROOM, text=True, env=environment
+    pipe = subprocess.PIPE
+    with start(
+        "-m", module, "run", "--port", "0", *options, stdout=pipe, stderr=pipe, pipesize=_ROOM, env=environment
     ) as process:
         try:
             assert process.stdout is not None

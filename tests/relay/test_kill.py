@@ -1,7 +1,7 @@
 """Kill -9 at every step of a round, and amid arrivals: what was acknowledged arrives once."""
 
+import os
 import random
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forkserver import run
 from relay.fake_collector import collecting
 from relay.relaying import PATIENCE, POOLS, hold, rounds, rows, running, send, stored, until_ready
 
@@ -81,9 +82,8 @@ for number, point in enumerate(sys.argv[3:]):
 def test_kill_at_every_step_of_a_round(tmp_path: Path) -> None:
     """Each is killed in a round of four bodies, and another process goes on."""
     with collecting(POOLS, batch_limit=10) as collector:
-        work = [sys.executable, "-c", _WORK, str(tmp_path), collector.url, *STEPS]
-        path = {"PYTHONPATH": str(Path(__file__).parents[1])}
-        told = subprocess.run(work, capture_output=True, text=True, check=True, env=path)
+        path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        told = run("-c", _WORK, str(tmp_path), collector.url, *STEPS, check=True, env=path)
         assert told.stdout.splitlines() == [f"{point} -9 7" for point in STEPS], told.stderr
         assert collector.rows() == Counter(row for number in range(len(STEPS)) for row in rows(32, number))
 

@@ -11,6 +11,13 @@ from dither_server.app import collector_of, create_app
 from dither_server.store import Store
 from server.browser import WHY_NOT, Page, browser
 from server.collecting import METRICS, config
+from server.database import quick_schemas
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _schemas() -> Iterator[None]:
+    with quick_schemas():
+        yield
 
 
 @pytest.fixture
@@ -25,9 +32,9 @@ def client(app: Flask) -> FlaskClient:
     return app.test_client()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A tab of a browser."""
+    """A tab of a browser, which all tests of this process share: each says how large it is, and what it opens."""
     with browser(tmp_path_factory.mktemp("profile")) as page:
         if page is None:
             pytest.skip(WHY_NOT)

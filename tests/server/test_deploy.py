@@ -20,6 +20,7 @@ from dither_relay.cli import cli as relay_cli
 from dither_server.access.gatekeeper import Role
 from dither_server.cli.main import cli as collector_cli
 from dither_server.config.sources import SETTINGS, configured, resolve, variable_of
+from forkserver import run
 from ports import kept_port
 from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment, running
 from server.test_near import await_port
@@ -164,8 +165,7 @@ print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
         'dither_reports_acknowledged_total{metric="theme"} 180',
     ]
     assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
-    command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
-    estimate = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
+    estimate = run("-m", "dither_server", "estimate", "theme", check=True, env=settings)
     assert "60 reports" in estimate.stdout
 
 
@@ -189,7 +189,7 @@ def _asked_granian(folder: Path, port: int) -> tuple[HTTPResponse | None, int, i
     with subprocess.Popen(command, env={**environment(folder), **told}, stdout=quiet, stderr=quiet) as process:
         url, end = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
         while (accepted := post(url, batch().encode())) is None and time.monotonic() < end:
-            pass  # it does not listen yet
+            time.sleep(0.05)  # it does not say when it listens
         with closing(connect(url)) as connection:
             connection.request("GET", "/v1/metrics")
             status = connection.getresponse().status

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -34,11 +35,13 @@ from torture.slow import slow_clients
 from torture.trouble import can_fill, full_disk, locked
 
 
+@pytest.mark.slow  # five starts; test_process.py kills a collector under load, too
 def test_kill_9(tmp_path: Path) -> None:
     assert kill_cycles(tmp_path, 2) > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="which processes a fold has started is read in /proc, of Linux")
+@pytest.mark.slow  # Dask's processes alone take 10 s; test_killed.py kills at each step without them
 def test_spool_and_fold_through_kill_9(tmp_path: Path) -> None:
     """Of each kind of process one is killed, but those that a fold starts itself."""
     seen = fold_rounds(tmp_path, 2)
@@ -53,6 +56,7 @@ def test_spool_and_fold_through_kill_9(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+@pytest.mark.slow  # 40 starts; test_sealing_process.py and relay/test_kill.py kill each half
 def test_sealed_reports_through_kill_9_of_relay_and_collector(tmp_path: Path) -> None:
     """Each way to kill once."""
     seen = sealed_rounds(tmp_path, 5)
@@ -62,6 +66,7 @@ def test_sealed_reports_through_kill_9_of_relay_and_collector(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+@pytest.mark.slow  # 20 starts; sealed/test_posts.py has two collectors of one database
 def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
     """Of the 60 reports whose key is retired, each shows at a relay: unread, or kept."""
     lost = several(tmp_path, 1)
@@ -70,27 +75,24 @@ def test_two_relays_and_two_collectors_of_one_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
-def test_power_cuts(tmp_path: Path) -> None:
-    """And the test can fail: without fsync the same cuts lose what was acknowledged."""
+@pytest.mark.parametrize("cuts", [power_cuts, relay_power_cuts])
+@pytest.mark.parametrize(("points", "commits"), [(12, 20), pytest.param(40, 60, marks=pytest.mark.slow)])
+def test_acknowledged_commits_survive_power_cuts(
+    tmp_path: Path, cuts: Callable[..., list[str]], points: int, commits: int
+) -> None:
+    """And the test can fail: without fsync the same cuts lose what was acknowledged. More cuts see more orders."""
     for synchronous in ("FULL", "OFF"):
         (tmp_path / synchronous).mkdir()
-        wrong = power_cuts(tmp_path / synchronous, 40, commits=60, synchronous=synchronous)
+        wrong = cuts(tmp_path / synchronous, points, commits=commits, synchronous=synchronous)
         assert bool(wrong) is (synchronous == "OFF"), wrong
 
 
-@pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
-def test_power_cuts_on_a_relay(tmp_path: Path) -> None:
-    for synchronous in ("FULL", "OFF"):
-        (tmp_path / synchronous).mkdir()
-        wrong = relay_power_cuts(tmp_path / synchronous, 40, commits=60, synchronous=synchronous)
-        assert bool(wrong) is (synchronous == "OFF"), wrong
-
-
-def test_bodies_that_nobody_should_send(app: Flask) -> None:
-    seen = fuzz(app, 3_000)
-    assert seen[202] > 100  # some mutations change nothing
-    assert seen[400] > 100
-    assert seen[415] > 10
+@pytest.mark.parametrize("count", [600, pytest.param(3_000, marks=pytest.mark.slow)])
+def test_mutated_bodies_are_refused_or_counted(app: Flask, count: int) -> None:
+    seen = fuzz(app, count)
+    assert seen[202] > count / 30  # some mutations change nothing
+    assert seen[400] > count / 30
+    assert seen[415] > count / 300
 
 
 def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
@@ -121,6 +123,7 @@ def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:
     assert seen[503] > 0
 
 
+@pytest.mark.slow  # all analyses at once are seconds of work; reading/test_limiter.py has their limits
 def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
     seen = costly(tmp_path, Size(days=15, values=800, candidates=600, rude=6))
     answered = {path for path, status in seen.statuses if status == 200}
@@ -130,6 +133,7 @@ def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
     assert seen.peak < 150
 
 
+@pytest.mark.slow  # the work must take seconds to be abandoned; reading/test_limiter.py abandons work in steps
 def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
     """It shows although nothing has been sent yet: these take seconds before the first byte."""
     toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
@@ -236,7 +240,7 @@ class Retries(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-@pytest.mark.parametrize("examples", [10])
+@pytest.mark.parametrize("examples", [4, pytest.param(20, marks=pytest.mark.slow)])
 def test_deliveries_in_any_order(examples: int) -> None:
 
     limits = settings(max_examples=examples, stateful_step_count=10, suppress_health_check=list(HealthCheck))

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from dither_server.ingest.folding.run import Step
 from dither_server.store import Store
 from dither_server.store.spool.rooms import rooms_at
 from dither_shared import Batch, Metric
+from forkserver import start
 from server.collecting import (
     COUNTED,
     LAYOUT,
@@ -84,12 +84,10 @@ class _Collector:
         self.begin()
 
     def begin(self) -> None:
-        command = [sys.executable, "-m", "dither_server", "run", "--port", "0", "--open", "report,read"]
+        command = ["-m", "dither_server", "run", "--port", "0", "--open", "report,read"]
         command += ["--spool", str(self.folder / "spool"), "--spool-bytes", "1500"]
         with (self.folder / "collectors.log").open("a", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment(self.folder)
-            )
+            self.process = start(*command, stdout=subprocess.PIPE, stderr=log, env=environment(self.folder))
         self.url = ""
 
     def wait(self) -> None:

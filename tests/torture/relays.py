@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from dither_relay.store import RelayStore
+from forkserver import start
 from relay.relaying import url_of as relay_url
 from server.collecting import environment
 from server.database import url_of
@@ -85,9 +86,7 @@ class _Process:
 
     def __init__(self, log: Path, command: Sequence[str], more: dict[str, str]) -> None:
         with log.open("a", encoding="utf-8") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, *command], stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, **more}
-            )
+            self.process = start(*command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **more})
 
     def line(self) -> str:
         """The next line that it says, empty if it has ended."""

@@ -4,7 +4,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,6 +16,7 @@ from dither_relay.store import RelayStore
 from dither_server.store import StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import Batch
+from forkserver import run
 from relay.fake_collector import collecting
 from relay.relaying import POOLS, arrivals, ask, rows, send, until_ready
 from relay.relaying import running as relay_running
@@ -157,8 +157,7 @@ def _hold_until_full(disk: Path, turn: int) -> list[bytes]:
 
 def _relay_command(disk: Path, collector: str, *words: str) -> "subprocess.CompletedProcess[str]":
     settings = {"DITHER_RELAY_DB": relay_url(disk), "DITHER_RELAY_COLLECTOR": collector}
-    command = [sys.executable, "-m", "dither_relay", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
+    return run("-m", "dither_relay", *words, env={**os.environ, **settings})
 
 
 def _report_while(url: str, goes_on: Callable[[], bool]) -> tuple[list[Batch], Counter[int]]:

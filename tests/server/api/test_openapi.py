@@ -52,12 +52,13 @@ def admin(app: Flask) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+@pytest.mark.parametrize("examples", [5, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_every_answer_is_as_described(path: str, method: str, app: Flask, admin: dict[str, str]) -> None:
+def test_every_answer_is_as_described(path: str, method: str, examples: int, app: Flask, admin: dict[str, str]) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
     seen: set[int] = set()
 
-    @settings(max_examples=15, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
     @given(case=schema[path][method.upper()].as_strategy())
     def holds(case: Any) -> None:
         response = case.call(headers=admin)

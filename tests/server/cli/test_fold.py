@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
+from forkserver import run, start
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
 from server.dask import cluster_of
@@ -159,8 +159,8 @@ def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
 
 def test_several_processes(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(60, 3), 3)
-    command = [sys.executable, "-m", "dither_server", "fold", "--spool", str(spool), "--jobs", "2", "--json"]
-    done = subprocess.run(command, env=environment(folder), capture_output=True, text=True, check=True)
+    command = ["-m", "dither_server", "fold", "--spool", str(spool), "--jobs", "2", "--json"]
+    done = run(*command, env=environment(folder), check=True)
     assert lines(done.stdout)[0]["batches"] == 60
     with closing(Store(url_of(folder))) as store:
         assert_same(store, folder, sent)
@@ -169,9 +169,9 @@ def test_several_processes(folder: Path, spool: Folder) -> None:
 @pytest.fixture
 def again(folder: Path, spool: Folder) -> "Iterator[subprocess.Popen[str]]":
     """A fold that comes every second, which is ended by SIGTERM."""
-    command = [sys.executable, "-m", "dither_server", "fold", "--spool", str(spool), "--every", "1s", "--json"]
+    command = ["-m", "dither_server", "fold", "--spool", str(spool), "--every", "1s", "--json"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environment(folder), stdout=pipe, stderr=pipe, text=True) as process:
+    with start(*command, env=environment(folder), stdout=pipe, stderr=pipe) as process:
         yield process
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 128 + signal.SIGTERM
@@ -213,8 +213,8 @@ def test_asked_to_end_it_ends_and_the_next_goes_on(folder: Path, spool: Folder, 
         assert cluster.scheduler is not None
         cluster.scheduler.add_plugin(Watch())
         options = ("--spool", str(spool), "--scheduler", cluster.scheduler_address)
-        command = [sys.executable, "-m", "dither_server", "fold", *options]
-        with subprocess.Popen(command, env=environment(folder), stderr=subprocess.PIPE, text=True) as process:
+        command = ["-m", "dither_server", "fold", *options]
+        with start(*command, env=environment(folder), stderr=subprocess.PIPE) as process:
             assert given.wait(PATIENCE)
             process.send_signal(number)
             assert process.wait(PATIENCE) == 128 + number

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 
 import click
 import pytest
@@ -13,37 +14,58 @@ from dither_server.cli.main import cli
 from dither_server.config.choices import FORMAT_NAMES
 from dither_server.reading.exports import FORMATS
 
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each command runs in a fork of one interpreter")
 HEAVY = {"alembic", "flask", "matplotlib", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress", "werkzeug"}
 ASK = """
-import json, sys
-sys.argv[0] = sys.argv[1]
-program = sys.argv.pop(1)
-try:
-    __import__(f"dither_{program}.__main__", fromlist=["main"]).main()
-finally:
-    print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+import importlib, json, os, sys
+
+def answer(program, arguments, output):
+    os.dup2(output, 1)
+    sys.argv = [program, *arguments]
+    try:
+        __import__(f"dither_{program}.__main__", fromlist=["main"]).main()
+    finally:
+        sys.stdout.flush()
+        os.write(output, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})).encode())
+
+importlib.import_module(f"dither_{sys.argv[1]}.cli.main")  # what all of them import
+for arguments in json.loads(sys.argv[2]):
+    ours, theirs = os.pipe()
+    if os.fork() == 0:  # of an interpreter that has imported no command yet
+        os.close(ours)
+        answer(sys.argv[1], arguments, theirs)
+        sys.exit()
+    os.close(theirs)
+    *told, imported = open(ours, encoding="utf-8").read().splitlines()
+    print(json.dumps([arguments, os.wait()[1], told, imported]))
 """
 
 
-def imported(program: str, *arguments: str, **variables: str) -> tuple[str, set[str]]:
-    """What a program prints, and the packages that it has imported by then."""
-    command = [sys.executable, "-c", ASK, program, *arguments]
+def imported(program: str, *asked: Sequence[str], **variables: str) -> Iterator[tuple[str, set[str]]]:
+    """Of each list of arguments what the program prints, and the packages that it has imported by then."""
+    command = [sys.executable, "-c", ASK, program, json.dumps(asked)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout, set(json.loads(ended.stderr.splitlines()[-1]))
+    for line in ended.stdout.splitlines():
+        arguments, status, told, packages = json.loads(line)
+        assert status == 0, (arguments, ended.stderr)
+        yield "\n".join(told), set(json.loads(packages))
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["token"], ["token", "create"], *([name] for name in cli.commands)], ids=" ".join
-)
-def test_help_imports_no_command(arguments: list[str]) -> None:
-    told, packages = imported("server", *arguments, "--help")
-    assert told.startswith("Usage: dither-server")
-    assert not packages & HEAVY
+def test_help_imports_no_command() -> None:
+    asked = [[], ["token"], ["token", "create"], *([name] for name in cli.commands)]
+    found = list(imported("server", *([*words, "--help"] for words in asked)))
+    assert len(found) == len(asked)
+    wrong = [
+        (words, told, packages & HEAVY)
+        for words, (told, packages) in zip(asked, found, strict=True)
+        if packages & HEAVY or not told.startswith("Usage: dither-server")
+    ]
+    assert not wrong
 
 
 def test_every_command_is_where_it_is_said_to_be() -> None:
-    listed = imported("server", "--help")[0]
+    ((listed, _),) = imported("server", ["--help"])
     for name, known in cli.commands.items():
         found, command, _ = cli.resolve_command(click.Context(cli), [name])
         assert (found, command and command.name) == (name, name)
@@ -63,7 +85,7 @@ def test_every_command_is_where_it_is_said_to_be() -> None:
 )
 def test_completion_lists_commands_and_their_options(words: str, expected: list[str]) -> None:
     variables = {"_DITHER_SERVER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    told, packages = imported("server", **variables)
+    ((told, packages),) = imported("server", [], **variables)
     assert [line.partition(",")[2] for line in told.splitlines()][: len(expected)] == expected
     assert not packages & HEAVY
 

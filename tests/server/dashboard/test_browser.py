@@ -1,4 +1,7 @@
-"""The pages in a real browser: charts where scripts run, whole pages where they do not, and never a complaint."""
+"""The pages in a real browser: charts where scripts run, whole pages where they do not, and never a complaint.
+
+What test_pages.py asserts of the HTML, too, is slow here: a page takes a browser a second.
+"""
 
 import json
 import threading
@@ -94,7 +97,7 @@ def count(tab: Page, selector: str) -> Any:
     return tab.run(f"document.querySelectorAll({selector!r}).length")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1000, False), (390, True)])
+@pytest.mark.parametrize(("width", "dark"), [(1000, False), pytest.param(390, True, marks=pytest.mark.slow)])
 def test_charts_take_the_place_of_tables(tab: Page, url: str, width: int, dark: bool) -> None:
     tab.look(width, dark=dark)
     for path, bars, rest in (("/", 4, 3), ("/m/theme", 1, 1 + len(THEME.labels)), ("/m/wide", 1, 1 + 12)):
@@ -114,7 +117,7 @@ def test_charts_take_the_place_of_tables(tab: Page, url: str, width: int, dark: 
     )
 
 
-@pytest.mark.parametrize("width", [1000, 390])
+@pytest.mark.parametrize("width", [pytest.param(1000, marks=pytest.mark.slow), 390])
 def test_without_script_tables_hold_bars(tab: Page, url: str, width: int) -> None:
     tab.look(width, script=False)
     for path in ("/", "/m/theme"):
@@ -125,6 +128,7 @@ def test_without_script_tables_hold_bars(tab: Page, url: str, width: int) -> Non
         assert tab.run("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.slow
 def test_charts_follow_the_colours_and_the_width_of_the_page(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/theme")
@@ -142,6 +146,7 @@ def test_charts_follow_the_colours_and_the_width_of_the_page(tab: Page, url: str
     assert count(tab, "[data-chart=bars] details[open]") == 0
 
 
+@pytest.mark.slow
 def test_without_plotly_there_is_no_complaint(tab: Page, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "bundle", lambda: None)
     tab.look(1000)
@@ -149,6 +154,7 @@ def test_without_plotly_there_is_no_complaint(tab: Page, url: str, monkeypatch: 
     assert count(tab, "details[open]") == 1
 
 
+@pytest.mark.slow
 def test_if_plotly_does_not_arrive_tables_stay(tab: Page, site: str) -> None:
     tab.look(1000)
     tab.call("Network.setCacheDisabled", cacheDisabled=True)
@@ -173,6 +179,7 @@ def test_hostile_labels_are_text(tab: Page, url: str) -> None:
     assert count(tab, "svg a, svg image, .plot img, iframe, object") == 0
 
 
+@pytest.mark.slow
 def test_a_reader_finds_values_and_days_by_keyboard(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/wide")
@@ -183,6 +190,7 @@ def test_a_reader_finds_values_and_days_by_keyboard(tab: Page, url: str) -> None
     assert count(tab, ".values tbody tr") == 10
 
 
+@pytest.mark.slow
 def test_a_problem_is_a_page(tab: Page, site: str) -> None:
     tab.look(390, dark=True)
     tab.complaints.clear()
@@ -192,6 +200,7 @@ def test_a_problem_is_a_page(tab: Page, site: str) -> None:
     assert [complaint for complaint in tab.complaints if "404" not in complaint] == []
 
 
+@pytest.mark.slow
 def test_the_printed_address_opens_the_pages_and_other_ports_nothing(tab: Page, tmp_path: Path) -> None:
     app, asked = filled(tmp_path, open=frozenset()), []
 

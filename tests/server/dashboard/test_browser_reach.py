@@ -71,6 +71,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # npm brings axe-core: it wants a network
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
 @pytest.mark.parametrize("charts", ["plotly", "svg"])
 def test_axe_finds_nothing(
@@ -106,7 +107,9 @@ def test_axe_finds_nothing(
     tab.complaints.clear()
 
 
-@pytest.mark.parametrize("path", ["/m/theme", "/m/version", "/m/wide"])
+@pytest.mark.parametrize(
+    "path", ["/m/theme", *(pytest.param(path, marks=pytest.mark.slow) for path in ("/m/version", "/m/wide"))]
+)
 def test_on_a_phone_each_value_has_its_verdict(tab: Page, site: str, path: str) -> None:
     tab.look(390)
     tab.open(site + path)
@@ -119,6 +122,7 @@ def test_on_a_phone_each_value_has_its_verdict(tab: Page, site: str, path: str) 
     assert all(one[0] in "●○△" and one[2:].startswith(("clear of 0", "may be 0", "too few")) for one in told)
 
 
+@pytest.mark.slow  # a matter of layout
 @pytest.mark.parametrize(("width", "charts"), [(390, "svg"), (390, "plotly"), (1000, "svg"), (1000, "plotly")])
 def test_a_long_value_does_not_push_the_chart_away(
     tab: Page,
@@ -151,6 +155,7 @@ def test_a_long_value_does_not_push_the_chart_away(
         assert tab.run("document.querySelector('.values .long[open]').innerText.trim()").endswith(f"{ALIKE}1")
 
 
+@pytest.mark.slow  # likewise
 @pytest.mark.parametrize("width", [390, 1280])
 def test_each_pair_is_read_with_its_values_and_verdict(tab: Page, long_site: str, width: int) -> None:
     tab.look(width)
@@ -169,7 +174,9 @@ def test_each_pair_is_read_with_its_values_and_verdict(tab: Page, long_site: str
     assert all(one[0] in "●○△" for one in verdicts)
 
 
-@pytest.mark.parametrize("path", ["/", "/m/theme", "/m/wide?page=2"])
+@pytest.mark.parametrize(
+    "path", ["/m/theme", *(pytest.param(path, marks=pytest.mark.slow) for path in ("/", "/m/wide?page=2"))]
+)
 def test_the_tab_key_reaches_everything_and_shows_where_it_is(tab: Page, site: str, path: str) -> None:
     tab.look(1280)
     tab.open(site + path)

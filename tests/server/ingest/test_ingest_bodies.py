@@ -66,11 +66,13 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED.keys())
-def test_malformed_bodies_are_refused_and_leave_no_trace(body: bytes, door: FlaskClient, app: Flask) -> None:
-    assert problem(post(door, body)) == (400, "malformed")
-    assert collector_of(app).store.tally(THEME).total == 0
-    assert collector_of(app).store.tally(VERSION).total == 0
+def test_malformed_bodies_are_refused_and_leave_no_trace(door: FlaskClient, app: Flask) -> None:
+    store, wrong = collector_of(app).store, []
+    for name, body in MALFORMED.items():
+        answer = problem(post(door, body))
+        if answer != (400, "malformed") or store.tally(THEME).total or store.tally(VERSION).total:
+            wrong.append((name, answer))
+    assert not wrong
 
 
 @pytest.mark.parametrize("opening", [b"[[[[", b'{"a":'])
@@ -80,23 +82,16 @@ def test_deep_nesting_is_no_recursion(opening: bytes, tmp_path: Path) -> None:
     collector_of(wide).close()
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json; charset=latin-1"],
-)
-def test_other_media_types_are_refused(content_type: str, door: FlaskClient) -> None:
-    assert problem(post(door, batch().encode(), content_type=content_type)) == (415, "media-type")
-
-
-@pytest.mark.parametrize("content_type", ["application/json", 'Application/JSON; charset="UTF-8"'])
-def test_ways_to_write_the_right_media_type(content_type: str, door: FlaskClient) -> None:
-    assert post(door, batch().encode(), content_type=content_type).status_code == 202
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "identity", "br"])
-def test_any_content_encoding_is_refused(encoding: str, door: FlaskClient) -> None:
-    response = post(door, batch().encode(), headers={"Content-Encoding": encoding})
-    assert problem(response) == (415, "media-type")
+def test_only_json_without_a_content_encoding_is_taken(door: FlaskClient) -> None:
+    other = ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", f"{JSON}; charset=latin-1"]
+    wrong = [one for one in other if problem(post(door, batch().encode(), content_type=one)) != (415, "media-type")]
+    for encoding in ("gzip", "identity", "br"):
+        response = post(door, batch().encode(), headers={"Content-Encoding": encoding})
+        if problem(response) != (415, "media-type"):
+            wrong.append(encoding)
+    assert not wrong
+    for right in (JSON, 'Application/JSON; charset="UTF-8"'):
+        assert post(door, batch().encode(), content_type=right).status_code == 202, right
 
 
 class Untouchable:
@@ -115,9 +110,10 @@ def call(door: FlaskClient, **changes: Any) -> TestResponse:
     return door.open(environ_overrides=environ(**changes), path="/v1/reports", method="POST")
 
 
-@pytest.mark.parametrize("length", ["20001", "10000000", "9" * 20])
-def test_a_large_body_is_refused_unread(length: str, door: FlaskClient) -> None:
-    assert problem(call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})) == (413, "too-large")
+def test_a_large_body_is_refused_unread(door: FlaskClient) -> None:
+    for length in ("20001", "10000000", "9" * 20):
+        answer = call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})
+        assert problem(answer) == (413, "too-large"), length
 
 
 def test_a_body_of_the_very_limit_is_read(door: FlaskClient) -> None:
@@ -136,9 +132,10 @@ def test_a_length_is_needed_unless_the_server_knows_the_end(door: FlaskClient) -
     assert endless.tell() <= 20_001
 
 
-@pytest.mark.parametrize("length", ["-1", "+5", "5,5", "5, 5", " 5", "1e3", "abc", "١", "²", "9" * 21, "9" * 4400])
-def test_a_length_that_is_no_number(length: str, door: FlaskClient) -> None:
-    assert problem(call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})) == (400, "malformed")
+def test_a_length_that_is_no_number_is_refused_unread(door: FlaskClient) -> None:
+    for length in ("-1", "+5", "5,5", "5, 5", " 5", "1e3", "abc", "١", "²", "9" * 21, "9" * 4400):
+        answer = call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})
+        assert problem(answer) == (400, "malformed"), length
 
 
 def test_a_body_that_ends_early(door: FlaskClient) -> None:

@@ -1,11 +1,8 @@
 """Backup and restore: whole or not there, under load, and nothing lost that was acknowledged before."""
 
 import os
-import resource
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +16,7 @@ from dither_server.cli.main import cli
 from dither_server.store import Store, StoreError, back_up
 from dither_server.store.tables.schema import HEAD
 from dither_shared import ParameterError
+from forkserver import run
 from server.collecting import COUNTED, METRICS, THEME, TODAY, batch, environment, running, upload
 from server.test_process import PATIENCE, send, tally
 
@@ -65,8 +63,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp
         load = threading.Thread(target=lambda: left.extend(send(address, bodies[400:], 200, under_way)))
         load.start()
         assert under_way.wait(PATIENCE)  # these 600 are acknowledged, and more are on their way
-        command = [sys.executable, "-m", "dither_server", "backup", str(saved)]
-        subprocess.run(command, check=True, env=environment(tmp_path), capture_output=True)
+        run("-m", "dither_server", "backup", str(saved), check=True, env=environment(tmp_path))
         load.join(3 * PATIENCE)
         assert left == []
         refused = tried(tmp_path, "restore", saved, "--overwrite")
@@ -134,19 +131,21 @@ def test_targets_that_cannot_be(name: str, what: str, folder: Path) -> None:
     assert (folder / "dither.db").read_bytes() == before
 
 
-def full() -> None:
-    """Let this process write no file beyond 64 KiB; the database is larger."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))
+FULL = """
+import resource, signal, sys
+from dither_server.cli.main import cli
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))
+cli(sys.argv[1:], prog_name="dither-server")
+"""
+"""The command, in a process that can write no file beyond 64 KiB; the database is larger."""
 
 
 def test_a_disk_that_fills_leaves_no_half_file_and_what_was_there(folder: Path) -> None:
     saved = folder / "old" / "saved.db"
     saved.write_text("the backup of yesterday", encoding="utf-8")
-    command = [sys.executable, "-m", "dither_server", "backup", str(saved), "--overwrite"]
-    ended = subprocess.run(
-        command, check=False, env=environment(folder), capture_output=True, text=True, preexec_fn=full
-    )  # fmt: skip
+    ended = run("-c", FULL, "backup", str(saved), "--overwrite", env=environment(folder))
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
     assert ended.stderr.startswith(f"dither-server: {saved}: ")
     assert [path.name for path in saved.parent.iterdir()] == ["saved.db"]
@@ -156,15 +155,12 @@ def test_a_disk_that_fills_leaves_no_half_file_and_what_was_there(folder: Path) 
 def test_a_disk_that_fills_while_restoring_leaves_the_database_as_it_was(folder: Path) -> None:
     saved, new = folder / "saved.db", into(folder)
     back_up(url(folder), saved)
-    command = [sys.executable, "-m", "dither_server", "restore", str(saved)]
     for there in (False, True):
         if there:
             with closing(sqlite3.connect(new / "dither.db")) as other, other:
                 other.execute("CREATE TABLE kept (number)")
-        ended = subprocess.run(
-            [*command, *(["--overwrite"] if there else [])],
-            check=False, env=environment(new), capture_output=True, text=True, preexec_fn=full,
-        )  # fmt: skip
+        options = ["--overwrite"] if there else []
+        ended = run("-c", FULL, "restore", str(saved), *options, env=environment(new))
         assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
         assert [path.name for path in new.iterdir()] == (["dither.db"] if there else [])
     with closing(sqlite3.connect(new / "dither.db")) as other:

@@ -11,6 +11,7 @@ import pytest
 
 from dither_server.store import Store, StoreError
 from dither_server.store.lock import FileLock
+from forkserver import start
 from server.collecting import TODAY, upload
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="flock is of POSIX")
@@ -69,9 +70,7 @@ def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
         "with FileLock(pathlib.Path(sys.argv[1])).held(1.0): print('held', flush=True); sys.stdin.read()"
     )
     path = tmp_path / "lock"
-    with subprocess.Popen(
-        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with start("-c", hold, str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         with pytest.raises(StoreError, match="locked"), FileLock(path).held(0.01):

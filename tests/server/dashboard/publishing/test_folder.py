@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import pytest
 
 from dither_server.dashboard.publishing.folder import LIST, SiteError, exchanged, replacing
 from dither_shared import ParameterError
+from forkserver import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,8 +142,7 @@ with replacing(Path(out), (lambda *_: False) if name == "rename" else None) as f
 def test_a_run_that_was_killed_is_cleaned_up_by_the_next(name: str, at: int, tmp_path: Path) -> None:
     out = tmp_path / "site"
     publish(out, "old")
-    command = [sys.executable, "-c", KILLED, str(out), name, str(at)]
-    assert subprocess.run(command, check=False).returncode == 9
+    assert run("-c", KILLED, str(out), name, str(at)).returncode == 9
     kept = content(out if out.exists() else tmp_path / ".site.old")
     assert kept == site_of("old" if name in {"rename", "fsync"} and at < 7 else "new")
     with pytest.raises(ZeroDivisionError), replacing(out):

@@ -54,8 +54,18 @@ def total(store: Store) -> int:
     return sum(tally.total for tally in tables(store).values())
 
 
-@pytest.mark.parametrize("is_alone", [True, False])
-@pytest.mark.parametrize("clock", CLOCKS)
+_QUICK = {("years ahead, then days", True), ("back and right", False)}
+
+
+@pytest.mark.parametrize(
+    ("clock", "is_alone"),
+    [
+        # Each day is a fold of 256 buckets: the two of most turns, forwards and backwards, stand for the others.
+        pytest.param(clock, is_alone, marks=() if (clock, is_alone) in _QUICK else pytest.mark.slow)
+        for clock in CLOCKS
+        for is_alone in (True, False)
+    ],
+)
 def test_no_batch_counts_twice_while_devices_retry(counts: Store, place: Folder, clock: str, is_alone: bool) -> None:
     """Batches come again for 30 days, to a collector with the clock of the fold or with a right one."""
     dice, sent = random.Random(1), list[list[Delivery]]()
@@ -69,8 +79,18 @@ def test_no_batch_counts_twice_while_devices_retry(counts: Store, place: Folder,
     assert len(place.names("ids/01")) <= len(sent)
 
 
-@pytest.mark.parametrize("jump", JUMPS)
-@pytest.mark.parametrize("step", Step)
+_KILLS = {(Step.LISTED, -3650), (Step.LISTED, 46), (Step.ADDED, 46)}
+"""Before the database knows of the run, and amid its buckets. What comes later is in test_killed.py, of one clock."""
+
+
+@pytest.mark.parametrize(
+    ("step", "jump"),
+    [
+        pytest.param(step, jump, marks=() if (step, jump) in _KILLS else pytest.mark.slow)
+        for step in Step
+        for jump in JUMPS
+    ],
+)
 def test_killed_under_one_clock_and_resumed_under_another(counts: Store, place: Folder, step: Step, jump: int) -> None:
     """Either may be the wrong one. Before it is begun, a run is too old for some clocks, and says so."""
     dice = random.Random(step)
@@ -93,7 +113,7 @@ def test_killed_under_one_clock_and_resumed_under_another(counts: Store, place: 
         assert (total(counts), emptied(place)) == (before + 2, True)
 
 
-@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("jump", [JUMPS[0], pytest.param(JUMPS[1], marks=pytest.mark.slow)])
 def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, place: Folder, jump: int) -> None:
     """On two machines, of one spool and one database, in turn."""
     dice, sent = random.Random(2), list[Delivery]()

@@ -1,8 +1,6 @@
 """A fold that is killed anywhere and begun again counts each batch once."""
 
 import signal
-import subprocess
-import sys
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -14,17 +12,18 @@ from dither_server.store import Store
 from dither_server.store.counting.folds import Sums
 from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder
+from forkserver import run
 from server.collecting import LAYOUT, THEME, TODAY, VERSION, rows_of, upload
 from server.database import url_of
 from server.ingest.folding.runs import KilledError, at, emptied, folded, folding, opened
 from server.ingest.folding.spooling import FILLED, Delivery, assert_same, deliver, put, some
-from server.postgresql import WHY_NOT, fresh, server
 
+BUCKET = (Step.FOLDED, Step.ADDED, Step.REMEMBERED)
 ENDS = [
-    *((step, 1) for step in Step),
-    *((step, 6) for step in (Step.FOLDED, Step.ADDED, Step.REMEMBERED)),
-    *((step, len(FILLED)) for step in (Step.FOLDED, Step.ADDED, Step.REMEMBERED)),
-    (Step.DELETED, 2),
+    *((step, 6 if step in BUCKET else 1) for step in Step),
+    # The first bucket and the last go the way of the sixth, and the second segment that of the first.
+    *(pytest.param(step, time, marks=pytest.mark.slow) for step in BUCKET for time in (1, len(FILLED))),
+    pytest.param(Step.DELETED, 2, marks=pytest.mark.slow),
 ]
 
 
@@ -48,6 +47,7 @@ def test_killed_after_a_step_and_begun_again(
     assert folded(folding(counts, place))[0].sums == Sums()
 
 
+@pytest.mark.slow  # 22 folds; the command below is killed at each step in turn
 def test_killed_again_and_again(counts: Store, place: Folder, tmp_path: Path) -> None:
     """At every step in turn, at a bucket that moves on; collectors spool meanwhile."""
     sent: list[Delivery] = []
@@ -83,31 +83,35 @@ if __name__ == "__main__":  # and not in a process that it starts
 """
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_the_command_is_killed_at_each_step(kind: str, place: Folder, tmp_path: Path) -> None:
-    with server() as base:
-        url = url_of(tmp_path)
-        if kind == "postgresql":
-            if base is None:
-                pytest.skip(WHY_NOT)
-            url = fresh(base)
-        with closing(opened(url)) as store:
-            claim(place, store.identity())
-            sent: list[Delivery] = []
-            for step in Step:
-                sent += (more := some(30, 200 + step))
-                deliver(place, more + sent[:step], step)
-                time = 7 if step in {Step.FOLDED, Step.ADDED, Step.REMEMBERED} else 1
-                arguments = ("-c", KILLED, str(int(step)), str(time), "--spool", str(place), "--db", url)
-                killed = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
-                assert killed.returncode == -signal.SIGKILL, (step, killed.stderr)
-            folded(folding(store, place))
-            assert_same(store, tmp_path, sent)
-            assert emptied(place)
-            assert folded(folding(store, place))[0].sums == Sums()
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def test_the_command_is_killed_at_each_step(
+    kind: str, place: Folder, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url: str = url_of(tmp_path) if kind == "sqlite" else request.getfixturevalue("postgresql_url")
+    with closing(opened(url)) as store:
+        claim(place, store.identity())
+        sent: list[Delivery] = []
+        for step in Step:
+            sent += (more := some(30, 200 + step))
+            deliver(place, more + sent[:step], step)
+            time = 7 if step in BUCKET else 1
+            arguments = ("-c", KILLED, str(int(step)), str(time), "--spool", str(place), "--db", url)
+            killed = run(*arguments, cwd=tmp_path)
+            assert killed.returncode == -signal.SIGKILL, (step, killed.stderr)
+        folded(folding(store, place))
+        assert_same(store, tmp_path, sent)
+        assert emptied(place)
+        assert folded(folding(store, place))[0].sums == Sums()
 
 
-@pytest.mark.parametrize("step", list(Step)[:6])
+@pytest.mark.parametrize(
+    "step",
+    [
+        # They are noted with the counts of their bucket: just before and just after is what matters.
+        pytest.param(step, marks=() if step in {Step.FOLDED, Step.ADDED} else pytest.mark.slow)
+        for step in list(Step)[:6]
+    ],
+)
 def test_conflicts_are_among_the_refusals_once_wherever_it_is_killed(counts: Store, place: Folder, step: Step) -> None:
     sent = [one for one in some(60, 19) if one.upload.metric is not LAYOUT]
     others = [

@@ -1,7 +1,6 @@
 import fcntl
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,6 +12,7 @@ from dither_server.store.errors import SpoolError
 from dither_server.store.spool.journal import Journal, abandoned
 from dither_server.store.spool.places import Folder
 from dither_server.store.spool.records import number_of
+from forkserver import start
 from server.collecting import THEME, TODAY, upload
 from server.store.spool.spooling import ids_in, in_place
 from torture.power import can_record
@@ -57,8 +57,8 @@ def test_a_journal_of_nothing_becomes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_journal_is_taken_only_from_the_dead(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _HOLDS, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with start("-c", _HOLDS, str(tmp_path), stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
         name = process.stdout.readline().strip()
         ours = Journal.create(tmp_path)
@@ -254,9 +254,10 @@ def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
-def test_power_cuts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("points", "commits"), [(15, 20), pytest.param(60, 40, marks=pytest.mark.slow)])
+def test_acknowledged_batches_survive_power_cuts(tmp_path: Path, points: int, commits: int) -> None:
     """And the test can fail: without fsync the same cuts lose what was acknowledged."""
     for durable in (True, False):
         (tmp_path / str(durable)).mkdir()
-        wrong = spool_power_cuts(tmp_path / str(durable), 60, commits=40, durable=durable)
+        wrong = spool_power_cuts(tmp_path / str(durable), points, commits=commits, durable=durable)
         assert bool(wrong) is not durable, wrong
