@@ -101,6 +101,7 @@ def test_a_collector_counts_one_trial() -> None:
     assert "--collector" in result.stderr
 
 
+@pytest.mark.slow  # starts a collector more; the test of SIGTERM has one that starts by itself and ends
 def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Access] = []
 

@@ -20,20 +20,15 @@ def demo(*arguments: str | Path) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize(
-    ("visitors", "jobs"), [(2, 1), pytest.param(12, 3, marks=pytest.mark.slow)], ids=["one-browser", "three-browsers"]
-)
-def test_from_visitors_of_a_page_to_estimates(tmp_path: Path, visitors: int, jobs: int) -> None:
-    """Everything real: Chromium, the page's form, another origin, a collector process. Each report is counted once.
-
-    Slow with several browsers at a time.
-    """
+@pytest.mark.slow  # starts Chromium; tests/js has the smoke test of the page, and test_demo.py that of the demo
+def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
+    """Everything real: Chromium, the page's form, another origin, a collector process. Each report is counted once."""
     packages()
     chromium()
-    status, said, complaints = demo("--visitors", visitors, "--jobs", jobs, "--json", "--out", tmp_path)
+    status, said, complaints = demo("--visitors", "12", "--jobs", "3", "--json", "--out", tmp_path)
     assert status == 0, complaints
     theme, translated, tabs = json.loads(said)
-    assert [answer["reports"] for answer in (theme, translated, tabs)] == [visitors] * 3
+    assert [answer["reports"] for answer in (theme, translated, tabs)] == [12, 12, 12]
     assert sum(row["truth"] for row in theme["values"]) == pytest.approx(1)
     assert [row["statistic"] for row in tabs["values"]] == ["mean", "p50", "p95"]
     assert (tmp_path / "tabs.png").read_bytes().startswith(b"\x89PNG")

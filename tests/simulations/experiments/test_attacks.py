@@ -296,7 +296,9 @@ def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score
     assert abs(row.gain - row.theory) < 10 * row.gain_se + 1e-5
 
 
-@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW if name == "discrete-gaussian" else ()) for name in NUMERIC]
+)
 def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) -> None:
     """Ten standard errors, likewise, in ten rows; a lie moves it by its share times how far the end is away."""
     attacks: tuple[Attack, ...] = ("random-report", "crafted-input")
@@ -320,7 +322,10 @@ def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
     assert attack("poisoning", "--mechanism", "exponential").exit_code == 2
 
 
-@pytest.mark.parametrize("question", [None, DiscoveryQuestion("a-d", 4)], ids=["list", "discovery"])
+@pytest.mark.parametrize(
+    "question",
+    [pytest.param(None, id="list"), pytest.param(DiscoveryQuestion("a-d", 4), id="discovery", marks=SLOW)],
+)
 def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
     """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
 
@@ -340,6 +345,7 @@ def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQ
     assert (row.success, row.needed) == (0, None)
 
 
+@pytest.mark.slow  # decodes RAPPOR in each trial; the command for items and means is tested above
 def test_a_string_is_made_to_appear_by_a_command(tmp_path: Path) -> None:
     few = ("--type", "string", "-k", "20", "-n", "1e5", "--epsilon", "4", "--repeats", "1", "--share", "0.1")
     result = attack("poisoning", *few, "--plot", tmp_path / "appears.png")

@@ -41,13 +41,14 @@ def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
     assert (tmp_path / "demo.db").stat().st_size > 0
 
 
-def test_a_second_run_counts_only_its_own_reports_and_odd_answers_are_shown(tmp_path: Path) -> None:
-    """What TOML, charts and terminals find special is an answer like any other."""
+@pytest.mark.parametrize("runs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_odd_answers_are_shown_and_a_second_run_counts_only_its_own_reports(tmp_path: Path, runs: int) -> None:
+    """What TOML, charts and terminals find special is an answer like any other. Slow: one collector for each run."""
     odd = ['"quoted"', "back\\slash", "$x$^", "日本語", "a\x7fb", "\x1b[31mred"]
     path = tmp_path / "people.csv"
     path.write_text("job\n" + "\n".join('"' + value.replace('"', '""') + '"' for value in odd) + "\n", encoding="utf-8")
     assert set(column_survey(path, "job").metrics["job"].labels) == {*odd, "other"}
-    for _ in range(2):
+    for _ in range(runs):
         result = demo("--input", path, "--column", "job", "--out", tmp_path)
         assert result.exit_code == 0, result.output
         assert ", 6 reports)" in result.stdout
