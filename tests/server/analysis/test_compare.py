@@ -1,5 +1,6 @@
 """Differences: found as often as is said, where there are some, and hardly where there are none."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
@@ -58,7 +59,7 @@ def alike(metric: Metric, first: Table, second: Table, confidence: float = 0.95,
     return cast("Compared", compared_table(first, second, mechanisms, confidence, change).whole())
 
 
-def paired(sides: list[list[Table]], pairs: list[tuple[int, ...]]) -> list[Table]:
+def paired(sides: list[list[Table]], pairs: Sequence[tuple[int, ...]]) -> list[Table]:
     """Return both sides of all pairs of surveys as two answers, of a value for each pair: the second of the metric."""
     names = ("frequency", "standard_error", "repeat_error")
     return [
@@ -220,7 +221,8 @@ def test_same_people_on_both_sides_are_flagged_at_most_as_often_as_stated(perman
     counts, places = np.unique(said, return_inverse=True)
     day_of = [answer(metric, Tally(np.array([people]), np.array([[people - one, one]])), (DAY, DAY)) for one in counts]
     pairs = [(int(one), int(other)) for one, other in places.reshape(said.shape).T]
-    rows = alike(metric, *paired([day_of, day_of], pairs))["values"]
+    one_day, other_day = paired([day_of, day_of], pairs)
+    rows = alike(metric, one_day, other_day)["values"]
     flagged = sum((row["p_value"] or 0) < 0.05 for row in rows)
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
     assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
