@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -7,6 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Threads of linear algebra wait for each other by spinning: with one per process, the tests of regression take a third
+# of the processor time. This file is imported before numpy is, and programs that tests start inherit the setting.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The examples are the same in each run, and how long one takes on a machine that does much else is no failure.
 # `--hypothesis-profile=default` draws others.

@@ -97,7 +97,9 @@ ROOMS: dict[str, Room] = {
         _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),
         _tests("server/estimation/intervals", "shares", "exact"),
     ),
-    "health": Room(_named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health")),
+    "health": Room(
+        _named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health", "health_sets")
+    ),
     "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
     "composition": Room(
         _named(f"{_SHARED}/privacy", "optimal", "parts"), _tests("shared/privacy", "parts", "optimal", "composition")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from dither_server.tally.tally import Tally
@@ -17,8 +18,11 @@ Cells = tuple[int, ...]
 ERROR_PROBABILITY = 1e-7
 """How often, over the choice of its seed, a chi-square test here fails although the law is right."""
 
+DRAWS = [pytest.param(800, id="few"), pytest.param(4_000, id="many", marks=pytest.mark.slow)]
+"""How many tallies a test draws. Slow is the number that shows a law which is off by half as much."""
+
 _LEAST_EXPECTED = 20.0
-"""Outcomes expected less often are pooled, so that the chi-square law holds far into its tail."""
+"""Neighbouring outcomes are pooled until as many are expected, so that the chi-square law holds far into its tail."""
 
 
 def flat(tally: Tally) -> Cells:
@@ -52,14 +56,13 @@ def assert_follows(draws: Iterable[Tally], law: Mapping[Cells, float]) -> None:
     """Chi-square of the draws against the law; fails with ``ERROR_PROBABILITY`` if the law is right."""
     seen = Counter(map(flat, draws))
     assert seen.keys() <= law.keys(), "a tally that cannot be"
-    total = seen.total()
-    expected = np.array([total * law[cells] for cells in law])
-    observed = np.array([seen[cells] for cells in law], dtype=float)
-    rare = expected < _LEAST_EXPECTED
-    if rare.any():
-        expected = np.append(expected[~rare], expected[rare].sum())
-        observed = np.append(observed[~rare], observed[rare].sum())
-    assert len(expected) > 3, "the test would tell nothing"
+    total, outcomes = seen.total(), sorted(law)
+    each = np.array([total * law[cells] for cells in outcomes])
+    bins = np.minimum((each.cumsum() - each / 2) // _LEAST_EXPECTED, total // _LEAST_EXPECTED - 1).astype(int)
+    _, bins = np.unique(bins, return_inverse=True)
+    expected = np.bincount(bins, each)
+    observed = np.bincount(bins, [seen[cells] for cells in outcomes])
+    assert len(expected) > 3, "too few kinds of tallies to test a law by"
     statistic = float((np.square(observed - expected) / expected).sum())
     assert stats.chi2.sf(statistic, len(expected) - 1) > ERROR_PROBABILITY
 

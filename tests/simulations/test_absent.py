@@ -4,6 +4,8 @@ Of a right implementation each value of a listed domain is ok with a probability
 others, for its support is drawn by itself; a test fails then with 1e-9, one of all with less than 1e-6.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,6 +18,8 @@ from dither_simulations.users.populations import Population, numbered
 
 SIZES = (2, 16, 300, 1_000, 3_000, 16_384)
 USERS = (10**3, 10**6, 10**9)
+SOON = {(2, 10**3), (300, 10**9), (3_000, 10**6), (16_384, 10**9)}
+"""Sizes and users, from the fewest to the most; the others are slow."""
 
 
 def absent_of(size: int, users: int) -> tuple[Population, np.ndarray]:
@@ -25,8 +29,10 @@ def absent_of(size: int, users: int) -> tuple[Population, np.ndarray]:
     return population, population.counts == 0
 
 
-@pytest.mark.parametrize("users", USERS)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("size", "users"),
+    [pytest.param(*case, marks=() if case in SOON else pytest.mark.slow) for case in product(SIZES, USERS)],
+)
 @pytest.mark.parametrize("name", CLOSED)
 def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> None:
     shape = {"bits": min(size // 2, 64)} if name == "bit-flip" else {}
@@ -42,7 +48,7 @@ def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> N
     assert oks <= stats.binom.isf(1e-9, values, 0.05)
 
 
-@pytest.mark.parametrize("users", [10**3, 10**5, 10**7])
+@pytest.mark.parametrize("users", [10**3, pytest.param(10**5, marks=pytest.mark.slow), 10**7])
 @pytest.mark.parametrize("name", ["count-mean-sketch", "hadamard-count-mean-sketch"])
 def test_absent_strings_are_hardly_ever_ok(name: str, users: int) -> None:
     """Collisions are those of one list of strings, and hang together: within 1 in 100, where chance moves it by 0.2."""

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
 from dither_simulations.options.common import users_list
-from dither_simulations.trials.mechanism_by_name import CLOSED, NAMES, named
+from dither_simulations.trials.mechanism_by_name import NAMES, named
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
 
@@ -80,8 +80,8 @@ def test_results_are_written_as_csv_and_json_alike(tmp_path: Path, distribution:
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_a_picture_is_drawn(tmp_path: Path, suffix: str, magic: bytes) -> None:
     path = tmp_path / f"error.{suffix}"
-    closed = [argument for name in CLOSED for argument in ("--mechanism", name)]
-    assert run(*closed, "--epsilon", "1,2", "-k", "8", "--repeats", "2", "--plot", path).exit_code == 0
+    few = ("--mechanism", "auto", "--mechanism", "rappor")
+    assert run(*few, "--epsilon", "1,2", "-k", "8", "--repeats", "2", "--plot", path).exit_code == 0
     assert path.read_bytes().startswith(magic)
 
 

@@ -1,5 +1,6 @@
 """Differences: found as often as is said, where there are some, and hardly where there are none."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
@@ -58,7 +59,7 @@ def alike(metric: Metric, first: Table, second: Table, confidence: float = 0.95,
     return cast("Compared", compared_table(first, second, mechanisms, confidence, change).whole())
 
 
-def paired(sides: list[list[Table]], pairs: list[tuple[int, ...]]) -> list[Table]:
+def paired(sides: list[list[Table]], pairs: Sequence[tuple[int, ...]]) -> list[Table]:
     """Return both sides of all pairs of surveys as two answers, of a value for each pair: the second of the metric."""
     names = ("frequency", "standard_error", "repeat_error")
     return [
@@ -72,9 +73,14 @@ def paired(sides: list[list[Table]], pairs: list[tuple[int, ...]]) -> list[Table
 
 
 @pytest.mark.parametrize("name", ["few", "many", "choice"])
-@pytest.mark.parametrize(("users", "most"), [(50, 0.065), (200, 0.056), (800, 0.0515)])
-def test_the_size_of_the_test_at_small_n(name: str, users: int, most: float) -> None:
-    """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%]."""
+@pytest.mark.parametrize(
+    ("users", "most"), [(50, 0.065), (200, 0.0515), pytest.param(800, 0.0515, marks=pytest.mark.slow)]
+)
+def test_false_changes_are_as_frequent_as_stated_of_few_reports(name: str, users: int, most: float) -> None:
+    """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%].
+
+    Slow at 800 reports, where it is as at 200: 5.00 to 5.03%.
+    """
     metric = ASKED[name]
     size, p, q = len(metric.labels), float(metric.mechanism.p), float(metric.mechanism.q)
     sides, laws = [], []
@@ -142,20 +148,17 @@ def test_a_rare_value_that_becomes_common_is_seen() -> None:
     assert seen > 30  # of 45 that are expected, whose standard deviation is 2
 
 
-def test_no_value_is_called_changed_more_often_than_is_said() -> None:
-    """Holm's correction over eight values, none changed: 300 pairs of surveys, as often as a binomial law of 5% has."""
-    rng = np.random.default_rng(20261120)
+def test_unchanged_values_are_flagged_at_most_as_often_as_stated() -> None:
+    """150 pairs of surveys of eight values each: at most as many as a binomial law of 5% has, but for 1e-6.
+
+    Without Holm's correction a third of the pairs would be flagged, which is twice as many as are allowed.
+    """
+    metric, rng, surveys = ASKED["many"], np.random.default_rng(20261120), 150
     flagged = sum(
-        any(
-            row["changed"] for row in alike(ASKED["many"], *_two(ASKED["many"], rng))["values"]
-        )  # of 200 and of 400 people
-        for _ in range(300)
+        any(row["changed"] for row in alike(metric, surveyed(metric, 200, rng), surveyed(metric, 400, rng))["values"])
+        for _ in range(surveys)
     )
-    assert flagged <= stats.binom.isf(1e-6, 300, 0.05)
-
-
-def _two(metric: Metric, rng: np.random.Generator) -> tuple[Table, Table]:
-    return surveyed(metric, 200, rng), surveyed(metric, 400, rng)
+    assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
 
 
 def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
@@ -205,20 +208,22 @@ def test_the_same_people_on_many_days_are_no_more_people() -> None:
 
 
 @pytest.mark.parametrize("permanent", ["", "permanent_epsilon = 1.2"])
-def test_the_same_people_on_both_sides_make_the_test_careful(permanent: str) -> None:
-    """They keep their answer and their permanent draw: 400 pairs of days, flagged at most as often as is said."""
+def test_same_people_on_both_sides_are_flagged_at_most_as_often_as_stated(permanent: str) -> None:
+    """400 pairs of days of people who keep their answer and their permanent draw; all pairs are compared at once."""
     metric = parse_metrics(f'[metrics.x]\ntype = "boolean"\nepsilon = 1.0\n{permanent}\n')["x"]
     assert isinstance(metric.mechanism, RandomizedResponse)
     rng, surveys, people = np.random.default_rng(11), 400, 500
     chain = symbol_chain(2, metric.mechanism.truth, metric.mechanism.permanent_truth)
     truth, first = float(chain.instant.truth), float(metric.mechanism.permanent_truth or 1)
-    flagged = 0
-    for _ in range(surveys):
-        yes = rng.binomial(people, 0.3)
-        yes = rng.binomial(yes, first) + rng.binomial(people - yes, 1 - first)
-        said = rng.binomial(yes, truth, 2) + rng.binomial(people - yes, 1 - truth, 2)
-        days = [answer(metric, Tally(np.array([people]), np.array([[people - one, one]])), (DAY, DAY)) for one in said]
-        flagged += (alike(metric, days[0], days[1])["values"][0]["p_value"] or 0) < 0.05
+    yes = rng.binomial(people, 0.3, surveys)
+    yes = rng.binomial(yes, first) + rng.binomial(people - yes, 1 - first)
+    said = rng.binomial(yes, truth, (2, surveys)) + rng.binomial(people - yes, 1 - truth, (2, surveys))
+    counts, places = np.unique(said, return_inverse=True)
+    day_of = [answer(metric, Tally(np.array([people]), np.array([[people - one, one]])), (DAY, DAY)) for one in counts]
+    pairs = [(int(one), int(other)) for one, other in places.reshape(said.shape).T]
+    one_day, other_day = paired([day_of, day_of], pairs)
+    rows = alike(metric, one_day, other_day)["values"]
+    flagged = sum((row["p_value"] or 0) < 0.05 for row in rows)
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
     assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
 

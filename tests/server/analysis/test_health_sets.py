@@ -79,3 +79,13 @@ def test_windows_are_compared_by_pearsons_test() -> None:
         reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(own) if cells])
         chances.append(stats.chi2_contingency([ones, reports - ones]).pvalue)
     assert found == pytest.approx(min(1.0, 6 * min(chances)))
+
+
+@pytest.mark.parametrize(("ones", "held"), [(24, False), (25, True), (75, True), (76, False)])
+def test_windows_are_compared_if_25_reports_with_a_value_and_25_without_it_are_expected(ones: int, held: bool) -> None:
+    mechanism = SetResponse.calibrate(6, 2.0, window=3)
+    counts = np.zeros((6, 8), dtype=np.int64)
+    counts[:, 7], counts[:, 0] = ones, 100 - ones  # all values of the window, or none
+    checks = {check["test"]: check["p_value"] for check in health(mechanism, (), Tally(counts.sum(axis=1), counts))}
+    assert ("windows" in checks) == held
+    assert checks.get("windows", 1) == 1, "all windows are alike"

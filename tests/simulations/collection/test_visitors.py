@@ -20,6 +20,7 @@ def demo(*arguments: str | Path) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
+@pytest.mark.slow  # starts Chromium; tests/js has the smoke test of the page, and test_demo.py that of the demo
 def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
     """Everything real: Chromium, the page's form, another origin, a collector process. Each report is counted once."""
     packages()

@@ -39,6 +39,9 @@ from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBE
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
 
+SLOW = pytest.mark.slow
+"""Of what is tried for several numbers: those that lie between, or are a special case of, the ones that stay."""
+
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
 
@@ -75,8 +78,8 @@ def beyond(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC, *SETTLED})
-    assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=2)))
-    assert not beyond(sweep(Linkage(REMEMBERING, (1, 5), devices=60, repeats=2)))
+    assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=1)))
+    assert not beyond(sweep(Linkage(REMEMBERING, (1, 5), devices=60, repeats=1)))
     assert not beyond(sweep(Change(REMEMBERING, (1, 5), devices=40, repeats=1)))
 
 
@@ -165,7 +168,7 @@ def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) ->
 
 
 @pytest.mark.parametrize("name", LISTED)
-@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("targets", [pytest.param(1, marks=SLOW), 3])
 def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: int) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 42 tests."""
     rows = sweep(Poisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
@@ -175,9 +178,11 @@ def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: 
     assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize(
+    ("targets", "epsilon"),
+    [(1, 2.0), pytest.param(1, 0.3, marks=SLOW), pytest.param(5, 2.0, marks=SLOW), (5, 0.3)],
+)
 @pytest.mark.parametrize("name", SETTLED)
-@pytest.mark.parametrize("targets", [1, 5])
 def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int, epsilon: float) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9; and a share of 0.02.
 
@@ -291,7 +296,9 @@ def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score
     assert abs(row.gain - row.theory) < 10 * row.gain_se + 1e-5
 
 
-@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW if name == "discrete-gaussian" else ()) for name in NUMERIC]
+)
 def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) -> None:
     """Ten standard errors, likewise, in ten rows; a lie moves it by its share times how far the end is away."""
     attacks: tuple[Attack, ...] = ("random-report", "crafted-input")
@@ -304,7 +311,7 @@ def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) ->
 
 
 def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
-    few = ("poisoning", "--type", "number", "--users", "1e4", "--repeats", "3", "--share", "0.01,0.1")
+    few = ("poisoning", "--type", "number", "--users", "1e4", "--repeats", "2", "--share", "0.01,0.1")
     result = attack(*few, "--mechanism", "dithered-response", "--plot", tmp_path / "mean.png", "--json")
     assert result.exit_code == 0, result.output
     assert [row["size"] for row in json.loads(result.stdout)] == [129] * 6
@@ -315,16 +322,19 @@ def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
     assert attack("poisoning", "--mechanism", "exponential").exit_code == 2
 
 
-@pytest.mark.parametrize("question", [None, DiscoveryQuestion("a-d", 6)], ids=["list", "discovery"])
+@pytest.mark.parametrize(
+    "question",
+    [pytest.param(None, id="list"), pytest.param(DiscoveryQuestion("a-d", 4), id="discovery", marks=SLOW)],
+)
 def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
     """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
 
-    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 3 trials.
+    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 2 trials.
     """
     name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
-    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=3)
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=2)
     for attack_ in ("crafted-input", "crafted-report"):
-        (row,) = sweep(replace(plan, attacks=(attack_,)))
+        (row,) = sweep(replace(plan, attacks=(attack_,), repeats=1))
         assert row.needed is not None
         for factor, found in ((0.2, 0.0), (5.0, 1.0)):
             forged = factor * row.needed
@@ -335,8 +345,9 @@ def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQ
     assert (row.success, row.needed) == (0, None)
 
 
+@pytest.mark.slow  # decodes RAPPOR in each trial; the command for items and means is tested above
 def test_a_string_is_made_to_appear_by_a_command(tmp_path: Path) -> None:
-    few = ("--type", "string", "-k", "20", "-n", "1e5", "--epsilon", "4", "--repeats", "2", "--share", "0.1,0.001")
+    few = ("--type", "string", "-k", "20", "-n", "1e5", "--epsilon", "4", "--repeats", "1", "--share", "0.1")
     result = attack("poisoning", *few, "--plot", tmp_path / "appears.png")
     assert result.exit_code == 0, result.output
     assert "rappor" in result.stdout

@@ -19,15 +19,18 @@ def run(*arguments: str | Path) -> Result:
 
 
 def test_every_mechanism_is_audited_and_passes() -> None:
-    """A right mechanism fails with 1e-3 at most, by the bound's confidence; the seed is fixed."""
-    result = run(*FEW, "--json")
+    """A right mechanism fails with 1e-3 at most, by the bound's confidence; the seed is fixed.
+
+    That an audit finds a loss is what the next test shows, with enough draws.
+    """
+    result = run("--draws", "300", "--seed", "1", "--json")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
     assert [row["mechanism"] for row in rows] == list(MECHANISMS)
     for row in rows:
         assert 0 <= row["lower_bound"] <= row["declared"] <= 1.0
         assert row["passed"]
-        assert (row["reports"], row["draws"], row["confidence"]) == (1, 2000, 0.999)
+        assert (row["reports"], row["draws"], row["confidence"]) == (1, 300, 0.999)
 
 
 def test_the_attack_finds_most_of_what_is_declared() -> None:

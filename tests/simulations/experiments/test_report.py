@@ -89,7 +89,7 @@ def test_the_page_is_html(tmp_path: Path) -> None:
     assert "--out" in result.stderr
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_page_is_dark_where_the_reader_wants_that(tmp_path: Path, dark: bool) -> None:
     report(tmp_path)
     with browser(tmp_path / "profile") as tab:

@@ -67,10 +67,10 @@ def holds(row: object) -> bool:
 
 
 def test_what_is_measured_is_what_the_law_says() -> None:
-    """Twelve standard errors: Student's t of 19 degrees is farther out with probability 3e-10, in 20 numbers."""
-    for row in sweep(Reproduction(("wang-2017",), repeats=20, seed=2)):
+    """Twenty standard errors: Student's t of 9 degrees is farther out with probability 9e-9, in 20 numbers."""
+    for row in sweep(Reproduction(("wang-2017",), repeats=10, seed=2)):
         assert row.measured_se is not None
-        assert abs(row.measured - row.theory) < 12 * row.measured_se, row
+        assert abs(row.measured - row.theory) < 20 * row.measured_se, row
 
 
 def test_each_paper_has_a_command() -> None:

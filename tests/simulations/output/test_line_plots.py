@@ -41,8 +41,9 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     return [(one.get_text(), one.get_window_extent()) for one in found if one.get_text() and one.get_visible()]
 
 
-@pytest.mark.parametrize("count", [1, 3, 6, 7, len(MECHANISMS)])
+@pytest.mark.parametrize("count", [1, 6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])
 def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
+    """Up to six lines share a panel, and seven have a panel each; slow with as many panels as mechanisms."""
     figure = lines_plot([panel(count)], "a title\nof two lines", "ε of one report")
     drawn = texts(figure)
     named = " ".join(text for text, _ in drawn).replace("\n", " ")

@@ -39,7 +39,7 @@ from dither_shared.mechanism import LISTED, NUMBERS
 from dither_simulations.samplers import expected_tally, has_sampler, sample_tally
 from dither_simulations.trials.devices import device_entropy, device_tally
 from dither_simulations.users.populations import Population, numbered, zipf
-from simulations.laws import assert_follows, expected_counts, flat, law_of_all
+from simulations.laws import DRAWS, assert_follows, expected_counts, flat, law_of_all
 
 # A small open domain whose two cohorts mark other bits; f, p and q all differ, and so do a and 1 - b.
 TINY_RAPPOR = Rappor(
@@ -142,19 +142,14 @@ def test_every_mechanism_has_a_sampler_and_is_tested() -> None:
     assert {mechanism.name for mechanism, _ in SMALL.values()} == set(MECHANISMS)
 
 
+@pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("case", SMALL)
-def test_the_sampler_follows_the_exact_law(case: str) -> None:
+def test_sampler_and_device_follow_the_exact_law(case: str, draws: int) -> None:
     mechanism, population = SMALL[case]
-    rng = np.random.default_rng(20)
-    assert_follows((sample_tally(mechanism, population, rng) for _ in range(4_000)), law_of_all(mechanism, population))
-
-
-@pytest.mark.parametrize("case", SMALL)
-def test_the_device_follows_the_exact_law(case: str) -> None:
-    mechanism, population = SMALL[case]
+    law, rng = law_of_all(mechanism, population), np.random.default_rng(20)
     entropy = KeyedEntropy(b"a fixed stream", case.encode())
-    draws = (device_tally(mechanism, population, entropy) for _ in range(4_000))
-    assert_follows(draws, law_of_all(mechanism, population))
+    assert_follows((sample_tally(mechanism, population, rng) for _ in range(draws)), law)
+    assert_follows((device_tally(mechanism, population, entropy) for _ in range(draws)), law)
 
 
 LARGE: dict[str, Mechanism] = {

@@ -13,7 +13,7 @@ from dither_shared import Mechanism, ParameterError, PrivSet, RandomizedResponse
 from dither_simulations.samplers.sets import sample_sets
 from dither_simulations.users.populations import Population, set_label
 from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw, drawn_sets
-from simulations.laws import Cells, assert_follows, law_of_all, law_of_one
+from simulations.laws import DRAWS, Cells, assert_follows, law_of_all, law_of_one
 
 MECHANISMS: dict[str, Mechanism] = {
     "set-response": SetResponse(size=3, window=1, truth=Fraction(3, 4)),
@@ -43,9 +43,10 @@ def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
     return found
 
 
+@pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("people", LAWS)
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_sampler_follows_the_law_of_all_sets(name: str, people: str) -> None:
+def test_the_sampler_follows_the_law_of_all_sets(name: str, people: str, draws: int) -> None:
     mechanism, one = MECHANISMS[name], dict[Cells, float]()
     for item, chance in of_sets(LAWS[people], 3).items():
         for cells, probability in law_of_one(mechanism, item).items() if chance else ():
@@ -56,7 +57,7 @@ def test_the_sampler_follows_the_law_of_all_sets(name: str, people: str) -> None
             cells = tuple(x + y for x, y in zip(first, second, strict=True))
             two[cells] = two.get(cells, 0.0) + p * q
     rng = np.random.default_rng(7)
-    assert_follows((sample_sets(mechanism, LAWS[people], 2, rng) for _ in range(4_000)), two)
+    assert_follows((sample_sets(mechanism, LAWS[people], 2, rng) for _ in range(draws)), two)
 
 
 @pytest.mark.parametrize("size", [16, 64])
@@ -76,13 +77,14 @@ def test_counts_are_where_their_law_puts_them_at_any_scale(size: int, users: int
             assert abs(seen - expected) < 6 * np.sqrt(users / 4) + 1
 
 
-def test_a_given_population_is_drawn_as_its_sets_are() -> None:
+@pytest.mark.parametrize("draws", DRAWS)
+def test_a_given_population_is_drawn_as_its_sets_are(draws: int) -> None:
     """The weights of a list that are all on one set leave nothing to draw but the reports."""
     mechanism = MECHANISMS["privset-of-two"]
     rng = np.random.default_rng(11)
     everyone = ListedSets.of([0b101], 3, np.ones(1))
     law = law_of_all(mechanism, Population((set_label(0b101),), np.array([3])))
-    assert_follows((sample_sets(mechanism, everyone, 3, rng) for _ in range(4_000)), law)
+    assert_follows((sample_sets(mechanism, everyone, 3, rng) for _ in range(draws)), law)
 
 
 def test_drawn_sets_keep_to_the_limit_and_to_the_shares() -> None:

@@ -45,18 +45,16 @@ main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 """
 
 
-def test_processes_change_no_number() -> None:
+def test_processes_change_no_number_and_send_errors_back() -> None:
+    beyond = replace(PLAN, names=("bit-flip",), sizes=(20_000,), law="joint", repeats=1)
     with workers(2) as run:
         assert sweep(PLAN, run) == sweep(PLAN)
-
-
-def test_what_is_wrong_comes_back_from_another_process() -> None:
-    beyond = replace(PLAN, names=("bit-flip",), sizes=(20_000,), law="joint", repeats=1)
-    with workers(2) as run, pytest.raises(ParameterError, match="size: 20000") as caught:
-        sweep(beyond, run)
+        with pytest.raises(ParameterError, match="size: 20000") as caught:
+            sweep(beyond, run)
     assert caught.value.place == "size"
 
 
+@pytest.mark.slow  # starts a scheduler and two workers; the workers of one machine are tested above
 def test_a_dask_cluster_changes_no_number() -> None:
     with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as run:
         assert sweep(PLAN, run) == sweep(PLAN)

@@ -25,6 +25,9 @@ __all__ = ["publish_example"]
 _FIRST, _WEEKS, _CHANGED = date(2026, 9, 7), 10, 6
 """The first day, a Monday; how many weeks there are; and how many of them are of the first version of ``theme``."""
 
+_SHARD = b"published answer"
+"""Of the process that counts; zeros are the shard of closed days."""
+
 _REPORTS = 140
 """Of each metric, on a day."""
 
@@ -94,7 +97,7 @@ def publish_example(out: Path) -> None:
         store.register([*metrics.values(), before["theme"]])
         for number in range(7 * _WEEKS):
             asked = metrics if number >= 7 * _CHANGED else {**metrics, "theme": before["theme"]}
-            store.commit(list(_day(asked, number, rng)), _FIRST + timedelta(days=number), bytes(16))
+            store.commit(list(_day(asked, number, rng)), _FIRST + timedelta(days=number), _SHARD)
         days = Asked(None, _FIRST + timedelta(days=7 * _WEEKS - 1))
         Site(metrics, definition.encode(), days, "What writers told us", identity="example").publish(store, out)
 

@@ -15,8 +15,8 @@ __all__ = ["highest", "least_epsilon", "least_reached", "weigh"]
 
 _LEAST, _MOST = 0.01, 8.0
 """The range of ε: above the greatest, with odds of 3,000 to 1, a report hides hardly anything."""
-_STEPS = 30
-"""Halvings: to a billionth of the range."""
+_STEPS = 18
+"""Halvings of the logarithm: to a part in 30,000, of which three digits are shown."""
 
 
 def least_epsilon(question: Question) -> float | None:

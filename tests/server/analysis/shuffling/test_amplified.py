@@ -13,17 +13,17 @@ MEMOISED = {"bit-flip", "rappor"}
 @pytest.mark.parametrize("name", list(MECHANISMS))
 def test_every_mechanism_has_bounds_or_a_reason(name: str) -> None:
     mechanism = usual(name)
-    found = amplified(mechanism, 10_000, 1e-6)
+    found = amplified(mechanism, 100, 1e-3)
     assert found.local == mechanism.epsilon
     if name in MEMOISED or mechanism.delta:
-        assert found == Amplified(10_000, 1e-6, mechanism.epsilon, reason=found.reason)
+        assert found == Amplified(100, 1e-3, mechanism.epsilon, reason=found.reason)
         assert found.best == found.local
         assert found.reason
         assert ("permanent" in found.reason) == (name in MEMOISED)
     else:
         assert found.reason is None
-        assert found.generic == generic_epsilon(mechanism.epsilon, 10_000, 1e-6)
-        assert found.generic == pytest.approx(0.053, abs=1e-4)
+        assert found.generic == generic_epsilon(mechanism.epsilon, 100, 1e-3)
+        assert found.generic < found.local
         assert (found.blanket is None) == (mechanism.two_level is None)
         assert found.best == min(found.generic, found.blanket or found.generic)
 

@@ -37,20 +37,25 @@ def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
 
 
 @cache
-def estimates_of_every_support(mechanism: Mechanism, users: int) -> list[Estimate]:
+def _estimates(mechanism: Mechanism, users: int) -> list[Estimate]:
     size = mechanism.size or 0
-    labels = tuple(map(str, range(size)))
-    rows = ([[count, *[0] * (size - 1)]] for count in range(users + 1))
-    return [estimate(mechanism, labels, Tally(np.array([users]), np.array(row))) for row in rows]
+    supports = np.arange(-(-(users + 1) // size) * size).clip(max=users).reshape(-1, 1, size)
+    return [estimate(mechanism, tuple(map(str, range(size))), Tally(np.array([users]), row)) for row in supports]
+
+
+def of_every_support(mechanism: Mechanism, users: int, column: str) -> np.ndarray:
+    """Return a column of the estimates at each support from 0 to ``users``.
+
+    An estimate depends on the support of its own value alone, so that a tally holds as many as it has values.
+    """
+    return np.concatenate([getattr(found, column) for found in _estimates(mechanism, users)])[: users + 1]
 
 
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
 def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Mechanism) -> None:
     """Exactly computed, for every number of holders: on average what it says, and never much less."""
     users = 400
-    answers = estimates_of_every_support(mechanism, users)
-    low = np.array([answer.noise_low[0] for answer in answers])
-    high = np.array([answer.noise_high[0] for answer in answers])
+    low, high = (of_every_support(mechanism, users, end) for end in ("noise_low", "noise_high"))
     covered = []
     for holders in range(0, users + 1, 5):
         share = holders / users
@@ -109,9 +114,7 @@ def test_the_population_interval_covers_every_share_at_least_as_often_as_it_says
     mechanism: Mechanism, users: int
 ) -> None:
     """Exactly computed over a fine grid of shares; near 0, where one side cannot miss, not much more often."""
-    answers = estimates_of_every_support(mechanism, users)
-    low = np.array([answer.low[0] for answer in answers])
-    high = np.array([answer.high[0] for answer in answers])
+    low, high = (of_every_support(mechanism, users, end) for end in ("low", "high"))
     p, q = float(mechanism.p), float(mechanism.q)
     shares = np.concatenate([np.linspace(0, 1, 101), low - 1e-9, high + 1e-9])
     for share in shares[(shares >= 0) & (shares <= 1)]:
@@ -180,12 +183,10 @@ def test_the_noise_error_is_that_of_its_law(mechanism: Mechanism, holders: int) 
     """The squared error of the estimate, and the mean of its own claim, by enumeration."""
     users = 400
     law = law_of_noise(mechanism, users, holders)
-    answers = estimates_of_every_support(mechanism, users)
-    frequency = np.array([answer.frequency[0] for answer in answers])
-    exact = float(law @ (frequency - holders / users) ** 2)
-    told = float(law @ np.array([answer.noise_error[0] ** 2 for answer in answers]))
+    exact = float(law @ (of_every_support(mechanism, users, "frequency") - holders / users) ** 2)
+    stated = float(law @ of_every_support(mechanism, users, "noise_error") ** 2)
     assert exact == pytest.approx(mechanism.variance(holders / users) / users)
-    assert told == pytest.approx(exact, rel=0.08)  # from the estimate, cut at 0 and 1
+    assert stated == pytest.approx(exact, rel=0.08)  # from the estimate, cut at 0 and 1
 
 
 def test_sampling_adds_its_part_to_the_noise() -> None:
