@@ -109,6 +109,23 @@ def test_asked_to_end_it_answers_what_it_has_taken(tmp_path: Path) -> None:
     assert tally(tmp_path, THEME).total == 60
 
 
+def test_asked_to_end_it_cuts_peers_that_do_not_read_their_answers(tmp_path: Path) -> None:
+    values = ", ".join(f'"{number:032}"' for number in range(20_000))
+    toml = f'[metrics.wide]\ntype = "choice"\nvalues = [{values}]\nepsilon = 2.0\n'
+    with running(tmp_path, "--request-seconds", "600", toml=toml) as (url, process), ExitStack() as stack:
+        for _ in range(2):
+            peer = stack.enter_context(socket.socket())
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            peer.settimeout(PATIENCE)
+            peer.connect((urlsplit(url).hostname, urlsplit(url).port))
+            peer.sendall(b"GET /v1/metrics/wide/estimate?limit=20000 HTTP/1.1\r\n\r\n")
+            assert peer.recv(12) == b"HTTP/1.1 200"  # the first part was sent
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert [line.split(":")[0] for line in errors.splitlines()] == ["wide"]  # no request is reported as failed
+
+
 def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> None:
     with running(tmp_path) as (url, process):
         address = (urlsplit(url).hostname, urlsplit(url).port)

@@ -71,10 +71,10 @@ def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
 
     Nobody can see here in which batches those of a device lie: even without any delay the hour of a relay divides days,
     so that a batch has those of two.
-    n is what the relay says less what was not counted, rounded down: so few are ever computed, and none promises too
-    much.
+    n is what the relay says less what was not counted, and at most the reports that came: a relay may say any number.
+    It is rounded down, so that few are ever computed and none promises too much.
     """
-    least = min(max(1, sealed.least_total - sealed.refused), _MOST)
+    least = min(max(1, min(sealed.least_total - sealed.refused, sealed.reports)), _MOST)
     among = least - least % 10 ** max(0, len(str(least)) - 2)
     delta = min(_MOST_DELTA, 10.0 ** -(len(str(among)) + 1))
     found = amplified(metric.mechanism, among, delta)

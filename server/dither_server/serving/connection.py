@@ -55,6 +55,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flows = asyncio.Event()
         self._flows.set()
 
+    @property
+    def is_in_work(self) -> bool:
+        """Whether a request of this connection is being answered."""
+        return self._served is not None
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)

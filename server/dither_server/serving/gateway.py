@@ -34,6 +34,9 @@ _SMALL = 1 << 16
 _SOON = 1
 """Seconds after which an address with too many requests in work may send another."""
 
+_MAKE_ROOM = 0.1
+"""Seconds between two looks whether a peer that does not read its answer keeps a thread for which a request waits."""
+
 _SLICE = 0.002
 """Seconds after which the answers that are left wait for the next iteration of the loop."""
 
@@ -80,7 +83,10 @@ class Gateway:
         self._limiter = limiter
         self._proxies = proxies
         self._loop = asyncio.get_running_loop()
+        self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "dither-web")
+        self._in_pool = 0
+        self._is_making_room = False
         self._answered: deque[tuple[Connection, Request, str | None, Answer]] = deque()
         self._is_woken = False
         self._date = (0, "")
@@ -109,7 +115,11 @@ class Gateway:
             self._reception.begin(environ, answered)
         else:
             run = Run(self._app, environ, request, connection, self._loop, self._head)
-            self._pool.submit(run, lambda: self._end(group))
+            self._in_pool += 1
+            self._pool.submit(run, lambda: self._leave_pool(group))
+            if self._in_pool > self._threads and not self._is_making_room:
+                self._is_making_room = True
+                self._loop.call_soon(self._make_room)
 
     def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
@@ -165,6 +175,24 @@ class Gateway:
         if self._answered and not self._is_woken:
             self._is_woken = True
             self._loop.call_soon(self._write)
+
+    def _make_room(self) -> None:
+        """Cut peers that do not read the answers that keep threads, while other requests wait for a thread.
+
+        An answer that is sent in parts keeps its thread until the peer has read all but the last one, so a few dozen
+        peers that read nothing would keep everyone else out until their time is over.
+        """
+        lacking = self._in_pool - self._threads
+        for _ in range(lacking):
+            if not self._limiter.evict_stalled():
+                break
+        self._is_making_room = lacking > 0
+        if self._is_making_room:
+            self._loop.call_later(_MAKE_ROOM, self._make_room)
+
+    def _leave_pool(self, group: str | None) -> None:
+        self._in_pool -= 1
+        self._end(group)
 
     def _end(self, group: str | None) -> None:
         self._limiter.release(group)

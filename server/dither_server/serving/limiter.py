@@ -30,6 +30,8 @@ class _Limited(Protocol):
     held: int
     """The bytes counted for this connection; the limiter alone writes it."""
 
+    @property
+    def is_in_work(self) -> bool: ...
     def expire(self) -> None: ...
     def close(self) -> None: ...
     def abort(self) -> None: ...
@@ -126,6 +128,10 @@ class ConnectionLimiter:
     def evict(self) -> bool:
         """Abort the connection that has waited longest; return False if none has waited long enough to give way."""
         return self._evict(iter(self._waiting))
+
+    def evict_stalled(self) -> bool:
+        """Abort the connection that has waited longest for its peer to read an answer in work; return False if none."""
+        return self._evict(connection for connection in self._waiting if connection.is_in_work)
 
     def _evict(self, candidates: Iterator[_Limited]) -> bool:
         connection = next(candidates, None)

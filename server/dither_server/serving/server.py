@@ -136,7 +136,7 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
         each.cancel()
     listener.close()
     limiter.close()
-    await gateway.drain(_LAST)
+    await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))  # the second cuts peers that read no answer
     await limiter.drain(_FLUSH)
     gateway.close()
     for task in ended:

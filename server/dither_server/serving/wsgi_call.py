@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
@@ -134,5 +135,5 @@ class Run:
     def _send(self, data: bytes) -> None:
         try:
             asyncio.run_coroutine_threadsafe(self._connection.send(data), self._loop).result(_PATIENCE)
-        except (RuntimeError, TimeoutError) as error:
+        except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended meanwhile
             raise ConnectionAbortedError("nobody takes the answer") from error

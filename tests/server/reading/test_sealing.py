@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -13,7 +14,7 @@ from dither_server.reading.sealing import about_sealed, words_of_sealed
 from dither_server.store import Refusal, Sealed
 from dither_shared import parse_metrics
 from server.cli.invoking import invoke
-from server.collecting import METRICS_TOML, THEME, TODAY, sealed_upload, upload
+from server.collecting import METRICS_TOML, THEME, TODAY, rows_of, sealed_upload, upload
 
 PERMANENT = parse_metrics(
     '[metrics.x]\ntype = "choice"\nvalues = ["a", "b"]\nepsilon = 1.0\npermanent_epsilon = 2.0\n'
@@ -31,25 +32,31 @@ def test_where_nothing_came_sealed_nothing_is_told(app: Flask, client: FlaskClie
 
 def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_path: Path) -> None:
     collector_of(app).store.commit(
-        [upload(), sealed_upload(total=900, refused=2), sealed_upload(total=800)], TODAY, b"s" * 16
+        [
+            upload(),
+            sealed_upload(total=900, refused=2, rows=rows_of(THEME, 450)),
+            sealed_upload(total=800, rows=rows_of(THEME, 400)),
+        ],
+        TODAY,
+        b"s" * 16,
     )
-    told = {"batches": 2, "reports": 6, "least_total": 800, "refused": 2}
+    told = {"batches": 2, "reports": 850, "least_total": 800, "refused": 2}
     for query in ("", "?since=2026-11-20", "?by_day=true"):
         answer = client.get(f"/v1/metrics/theme/estimate{query}").json
         assert answer is not None
         one = answer[0] if isinstance(answer, list) else answer
         worth = one["sealed"].pop("shuffled", None)
-        assert (one["reports"], one["sealed"], one["epsilon"]) == (9, told, 1.0)
+        assert (one["reports"], one["sealed"], one["epsilon"]) == (853, told, 1.0)
         assert (worth is None) == ("by_day" in query)
     assert "sealed" not in (client.get("/v1/metrics/theme/estimate?since=2026-11-21").json or {})
     page = client.get("/m/theme").text
-    assert "6 of these reports came sealed, through a relay, in 2 batches; 2 more were not counted." in page
+    assert "850 of these reports came sealed, through a relay, in 2 batches; 2 more were not counted." in page
     assert "each was shuffled among at least 800." in page
     assert "whoever shuffles does not collude with whoever collects" in page
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "estimate", "theme").stdout
     assert shown.startswith(
-        "6 of the reports came sealed, shuffled among at least 800 by what their relay says; "
+        "850 of the reports came sealed, shuffled among at least 800 by what their relay says; "
         "to whoever sees a batch and nothing else, ε of a report is 0."
     )
 
@@ -64,7 +71,7 @@ def test_permanent_draws_gain_nothing_by_shuffling() -> None:
 def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
     """n is rounded down, so what is said is no less than what is true of the least batch."""
     for least, among, delta in ((7, 7, 1e-6), (10_999, 10_000, 1e-6), (1_234_567, 1_200_000, 1e-8)):
-        worth = about_sealed(Sealed(3, 20_000, least, 0), THEME, 30)["sealed"]["shuffled"]
+        worth = about_sealed(Sealed(3, 2_000_000, least, 0), THEME, 30)["sealed"]["shuffled"]
         bound = amplified(THEME.mechanism, among, delta)
         assert (worth["reports"], worth["delta"], worth["epsilon"]) == (among, delta, bound.best)
         own = amplified(THEME.mechanism, among, delta, own=30)
@@ -91,6 +98,15 @@ def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
     (_, alone, late, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
     assert "one device" not in alone
     assert "its relay waited for others" in late  # one day on which reports came may be a batch of four days
+
+
+@pytest.mark.parametrize("reports", [1, 2, 40, 3_000])
+def test_a_relay_cannot_say_that_a_report_hides_among_more_than_have_come(reports: int) -> None:
+    largest = 10**12 - 1
+    worth = about_sealed(Sealed(1, reports, largest, 0), THEME)["sealed"]["shuffled"]
+    assert worth["reports"] == reports
+    assert worth["epsilon"] == amplified(THEME.mechanism, reports, worth["delta"]).best
+    assert about_sealed(Sealed(2, reports, reports, 0), THEME)["sealed"]["shuffled"] == worth
 
 
 def test_what_is_asked_once_has_no_report_that_came_late() -> None:

@@ -210,6 +210,16 @@ def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
         list(map(peer.sendall, repeat(b"GET /%s HTTP/1.1\r\n\r\n" % (b"x" * 8000) * 100)))  # and reads nothing
 
 
+def test_peers_that_read_no_answer_give_way_to_requests_that_wait_for_a_thread() -> None:
+    """Twice as many as there are threads: an answer in parts keeps its thread until the peer has read it."""
+    with Served(seconds=10 * PATIENCE) as served, ExitStack() as stack:
+        for _ in range(8):
+            peer = stack.enter_context(socket.create_connection(served.address, PATIENCE))
+            peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+        assert served.ask(b"GET /x HTTP/1.1\r\nConnection: close\r\n\r\n").endswith(b"\r\n\r\n/x")
+        assert b'dither_connections_closed_total{reason="gave way"}' in served.prometheus.text()
+
+
 def test_a_request_that_does_not_end_gets_408_and_silence_an_end() -> None:
     with Served() as served:
         assert served.ask(b"", waits=True) == b""

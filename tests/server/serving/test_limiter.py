@@ -10,6 +10,7 @@ class Waiter:
     def __init__(self) -> None:
         self.ends: list[str] = []
         self.held = 0
+        self.is_in_work = False
 
     def expire(self) -> None:
         self.ends.append("late")
@@ -41,6 +42,21 @@ def test_the_connection_that_has_waited_longest_gives_way_but_not_one_in_work_or
     assert (idle.ends, served.ends, fresh.ends) == (["cut"], [], [])
     assert not limiter.evict()
     assert b'dither_connections_closed_total{reason="gave way"} 1.0' in prometheus.text()
+
+
+def test_a_peer_that_does_not_read_an_answer_in_work_gives_way_before_one_that_waits_longer() -> None:
+    now = [0.0]
+    limiter, _ = limiter_at(now)
+    idle, stalled, fresh = Waiter(), Waiter(), Waiter()
+    stalled.is_in_work = fresh.is_in_work = True
+    for one in (idle, stalled):
+        limiter.start_waiting(one)
+    assert not limiter.evict_stalled()
+    now[0] = 1.0
+    limiter.start_waiting(fresh)
+    assert limiter.evict_stalled()
+    assert not limiter.evict_stalled()
+    assert (idle.ends, stalled.ends, fresh.ends) == ([], ["cut"], [])
 
 
 def test_a_wait_has_a_limit_and_starts_again_with_each_request() -> None:

@@ -39,7 +39,11 @@ _SHUFFLED: Json = {
     "oneOf": [
         closed({"none": TEXT | {"description": "Why it is worth nothing."}}),
         closed({
-            "reports": REPORTS | {"description": "Number for which it holds: least_total less refused, rounded down."},
+            "reports": REPORTS
+            | {
+                "description": "Number for which it holds: least_total less refused, or the reports that came sealed "
+                "if they are fewer; rounded down."
+            },
             "delta": NUMBER,
             "epsilon": NUMBER | {"description": "The least of this_law, any_law and the epsilon of a report."},
             "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
