@@ -16,7 +16,7 @@ import dither
 from client.devices import METRICS, Make, record_once
 from client.test_processes import FLOORS, needs_fork, run
 
-_A_THOUSAND_FORKS = """
+_FORKS = """
 import dither, datetime, os, threading
 metrics = dither.load_metrics(sys.argv[1])
 day = datetime.date(2026, 11, 18)
@@ -36,7 +36,7 @@ def busy():
 thread = threading.Thread(target=busy)
 thread.start()
 failed = 0
-for number in range(1000):
+for number in range(int(sys.argv[3])):
     child = os.fork()
     if child == 0:
         import signal
@@ -62,13 +62,15 @@ def definitions(tmp_path: Path) -> str:
 
 
 @needs_fork
-def test_a_thousand_forks_while_locks_are_held_report_once(definitions: str, folder: Path) -> None:
-    done = run("import warnings; warnings.simplefilter('ignore')\n" + _A_THOUSAND_FORKS, definitions, str(folder))
+@pytest.mark.parametrize("forks", [30, pytest.param(1000, marks=pytest.mark.slow)])  # 0.1 s of processor time each
+def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, forks: int) -> None:
+    program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS
+    done = run(program, definitions, str(folder), str(forks))
     # A child that finds the journal held by its parent is refused, says so, and counts it.
     assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
     failed, queued, ignored = map(int, done.stdout.split())
     assert (queued, ignored) == (2, 1)
-    assert failed <= 20
+    assert failed <= max(3, forks // 50)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
