@@ -28,7 +28,8 @@ def test_quick_tests_of_all_suites_pass_in_one_chromium() -> None:
     packages()
     imports = "\n".join(f'await import("{suite.as_uri()}");' for suite in IN_BROWSER)
     options = ["--test-reporter=tap", "--input-type=module", "--eval", imports]
-    assert passed(run(node(), *options, folder=HERE, chromium=chromium(), quick=True)) >= QUICK
+    said = run(node(), *options, folder=HERE, chromium=chromium(), quick=True)
+    assert passed(said) > len(IN_BROWSER), "most suites have a quick test, and some several"
 
 
 @pytest.mark.slow  # 50 s of processor time: each starts Chromium, and most of them a collector
