@@ -69,7 +69,7 @@ def chromium() -> str:
 def run(*command: str | Path, folder: Path = CLIENT, chromium: str | None = None, quick: bool = False) -> str:
     """Run a program in a folder and return what it prints; the test fails with its output if it fails.
 
-    ``quick`` leaves out the tests in browsers that are slow.
+    ``quick`` leaves out the tests of JavaScript that are slow.
     """
     # Names of Node's would change how it runs, and consent looks at CI.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("NODE_") and key != "CI"}

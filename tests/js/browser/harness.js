@@ -20,7 +20,7 @@ export const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(`${ROOT}.venv/bin
 /** A name of this machine to which Chromium gives no secure context, as to any host without https. */
 export const INSECURE = "insecure.example";
 
-/** Register a test that `make test` leaves out: it runs all suites in one process, with DITHER_QUICK set. */
+/** Register a test that `make test` leaves out: it sets DITHER_QUICK, and runs all suites for browsers in one process. */
 export const slow = process.env.DITHER_QUICK ? () => {} : test;
 
 const LINGER = 500;

@@ -63,7 +63,7 @@ describe("browsers and pages of other kinds", () => {
     assert.equal(await reports("city"), 1);
   });
 
-  test("a browser that keeps nothing draws nothing, and status says so", async (t) => {
+  slow("a browser that keeps nothing draws nothing, and status says so", async (t) => {
     const { reports, person, open } = await enter(t);
     const broken = {
       "is absent": () => delete window.indexedDB && Object.defineProperty(window, "indexedDB", { value: undefined }),
@@ -123,7 +123,7 @@ describe("browsers and pages of other kinds", () => {
     assert.match(JSON.stringify(trouble), /https/);
   });
 
-  test("a page with a strict policy for content may use it", async (t) => {
+  slow("a page with a strict policy for content may use it", async (t) => {
     const { origin, pages, server, person, open } = await enter(t);
     const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${server.url}`;
     pages["/strict"] = `<!doctype html><meta http-equiv="Content-Security-Policy" content="${policy}"><title>Strict</title>`;

@@ -1,6 +1,6 @@
 /** Several tabs and frames of one origin, and what storage, clocks and the browser do to them meanwhile. */
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import { slow, until } from "./harness.js";
 import { DAY, scene } from "./scene.js";
 
@@ -93,7 +93,7 @@ describe("tabs of one origin", () => {
     assert.ok(counted[0] + counted[1] >= totals.sent, "what was answered is counted");
   });
 
-  test("a later version of the client in another tab is let in, and what it keeps is not touched", async (t) => {
+  slow("a later version of the client in another tab is let in, and what it keeps is not touched", async (t) => {
     const { person, open } = await enter(t);
     const context = await person();
     const [tab, later] = [await open(context), await open(context)];
