@@ -35,7 +35,7 @@ def busy():
         client.status()  # and often a lock held
 thread = threading.Thread(target=busy)
 thread.start()
-failed = 0
+refused = hung = 0
 for number in range(int(sys.argv[3])):
     child = os.fork()
     if child == 0:
@@ -43,11 +43,15 @@ for number in range(int(sys.argv[3])):
         signal.alarm(120)
         client.record("theme", "dark")
         os._exit(sum(client.status().trouble.values()) > 0)
-    failed += os.waitpid(child, 0)[1] != 0
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    refused += status == 1
+    if status < 0:  # its alarm ended it
+        hung += 1
+        break
 stop.set()
 thread.join()
 client.record("theme", "dark")
-print(failed, client.status().queued, client.status().ignored)
+print(hung, refused, client.status().queued, client.status().ignored)
 """
 
 
@@ -62,15 +66,16 @@ def definitions(tmp_path: Path) -> str:
 
 
 @needs_fork
-@pytest.mark.parametrize("forks", [30, pytest.param(1000, marks=pytest.mark.slow)])  # 0.1 s of processor time each
+@pytest.mark.parametrize("forks", [60, pytest.param(1000, marks=pytest.mark.slow)])  # 0.1 s of processor time each
 def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, forks: int) -> None:
     program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS
     done = run(program, definitions, str(folder), str(forks))
     # A child that finds the journal held by its parent is refused, says so, and counts it.
     assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
-    failed, queued, ignored = map(int, done.stdout.split())
+    hung, refused, queued, ignored = map(int, done.stdout.split())
+    assert hung == 0
     assert (queued, ignored) == (2, 1)
-    assert failed <= max(3, forks // 50)
+    assert refused <= max(3, forks // 50)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -135,6 +140,10 @@ sys.exit(3)
 """
 
 
+VERSIONS = ["3.11", pytest.param("3.12", marks=pytest.mark.slow), "3.13", "3.14"]
+"""What threads may do at exit changed in 3.12 and again in 3.13; a program of each takes half a second."""
+
+
 def python_of(version: str) -> str:
     """Return an interpreter of that version that is installed here, or skip the test."""
     beside = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
@@ -144,7 +153,7 @@ def python_of(version: str) -> str:
     pytest.skip(f"there is no Python {version} here")
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_an_exit_does_not_wait_for_a_server_that_never_answers(
     definitions: str, folder: Path, make: Make, version: str
 ) -> None:
