@@ -16,7 +16,7 @@ import dither
 from client.devices import METRICS, Make, record_once
 from client.test_processes import FLOORS, needs_fork, run
 
-_A_THOUSAND_FORKS = """
+_FORKS = """
 import dither, datetime, os, threading
 metrics = dither.load_metrics(sys.argv[1])
 day = datetime.date(2026, 11, 18)
@@ -35,19 +35,21 @@ def busy():
         client.status()  # and often a lock held
 thread = threading.Thread(target=busy)
 thread.start()
-failed = 0
-for number in range(1000):
+refused = hung = 0
+for number in range(int(sys.argv[3])):
     child = os.fork()
     if child == 0:
         import signal
-        signal.alarm(120)
+        signal.alarm(20)
         client.record("theme", "dark")
         os._exit(sum(client.status().trouble.values()) > 0)
-    failed += os.waitpid(child, 0)[1] != 0
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    refused += status == 1
+    hung += status < 0  # its alarm ended it
 stop.set()
 thread.join()
 client.record("theme", "dark")
-print(failed, client.status().queued, client.status().ignored)
+print(hung, refused, client.status().queued, client.status().ignored)
 """
 
 
@@ -62,13 +64,15 @@ def definitions(tmp_path: Path) -> str:
 
 
 @needs_fork
-def test_a_thousand_forks_while_locks_are_held_report_once(definitions: str, folder: Path) -> None:
-    done = run("import warnings; warnings.simplefilter('ignore')\n" + _A_THOUSAND_FORKS, definitions, str(folder))
+@pytest.mark.parametrize("forks", [30, pytest.param(1000, marks=pytest.mark.slow)])  # 0.1 s of processor time each
+def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, forks: int) -> None:
+    program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS
+    done = run(program, definitions, str(folder), str(forks))
     # A child that finds the journal held by its parent is refused, says so, and counts it.
     assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
-    failed, queued, ignored = map(int, done.stdout.split())
+    hung, refused, queued, ignored = map(int, done.stdout.split())
     assert (queued, ignored) == (2, 1)
-    assert failed <= 20
+    assert hung + refused <= max(3, forks // 50)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -133,6 +137,10 @@ sys.exit(3)
 """
 
 
+VERSIONS = ["3.11", pytest.param("3.12", marks=pytest.mark.slow), "3.13", "3.14"]
+"""What threads may do at exit changed in 3.12 and again in 3.13; a program of each takes half a second."""
+
+
 def python_of(version: str) -> str:
     """Return an interpreter of that version that is installed here, or skip the test."""
     beside = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
@@ -142,7 +150,7 @@ def python_of(version: str) -> str:
     pytest.skip(f"there is no Python {version} here")
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_an_exit_does_not_wait_for_a_server_that_never_answers(
     definitions: str, folder: Path, make: Make, version: str
 ) -> None:

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { Client, FileState, MemoryState } from "../../client/js/src/node.js";
-import { collector, compiled } from "./browser/harness.js";
+import { collector, compiled, slow } from "./browser/harness.js";
 
 const TOML = `
 [metrics.theme]
@@ -23,10 +23,14 @@ high = 60
 epsilon = 2.0
 `;
 
+/** @type {Promise<any> | undefined} */
+let made;
+const questions = () => (made ??= compiled(TOML));
+
 test("reports of Node's client are counted, and its state outlives it", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
   t.after(() => rm(folder, { recursive: true }));
-  const [server, metrics] = await Promise.all([collector(t, TOML, []), compiled(TOML)]);
+  const [server, metrics] = await Promise.all([collector(t, TOML, []), questions()]);
   const make = () => {
     const options = { app: "notes", endpoint: server.url, state: new FileState(folder, "notes") };
     return new Client(metrics, { ...options, background: false, surroundings: {}, strict: true });
@@ -44,8 +48,8 @@ test("reports of Node's client are counted, and its state outlives it", async (t
   assert.deepEqual(await readdir(folder), ["notes"]);
 });
 
-test("a collector of this computer takes reports of Node's client without a token, as it does of Python's", async (t) => {
-  const [server, metrics] = await Promise.all([collector(t, TOML, [], "read"), compiled(TOML)]);
+slow("a collector of this computer takes reports of Node's client without a token, as it does of Python's", async (t) => {
+  const [server, metrics] = await Promise.all([collector(t, TOML, [], "read"), questions()]);
   const state = new MemoryState();
   const client = new Client(metrics, { app: "notes", endpoint: server.url, state, background: false, surroundings: {} });
   await client.consent("on");
@@ -65,7 +69,7 @@ test("a program whose collector never answers ends when its flush does", async (
   let signal;
   const fetch = (/** @type {any} */ url, /** @type {any} */ init) => globalThis.fetch(url, { ...init, ...({ signal } = init) });
   const logged = new Promise((log) => Object.assign(options, { log }));
-  const client = new Client(await compiled(TOML), { ...options, fetch, strict: true });
+  const client = new Client(await questions(), { ...options, fetch, strict: true });
   await client.consent("on");
   await client.record("theme", "dark");
   // Seconds, for if they were over before there is a connection, none would come.
@@ -77,7 +81,7 @@ test("a program whose collector never answers ends when its flush does", async (
 });
 
 test("in a test, Node's client is off by itself", async () => {
-  const client = new Client(await compiled(TOML), { app: "notes", endpoint: "https://example.org", background: false });
+  const client = new Client(await questions(), { app: "notes", endpoint: "https://example.org", background: false });
   const { mode, decidedBy } = await client.status();
   assert.equal(mode, "off");
   assert.match(decidedBy, /in the environment/);

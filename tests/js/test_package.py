@@ -90,14 +90,22 @@ def test_browsers_get_no_part_of_node_and_no_one_gets_another_package(imports: M
     assert users <= reached(imports, "src/node.js")
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(CLIENT)))
-def test_a_file_is_short_and_neither_guesses_nor_makes_code(source: Path) -> None:
-    text = source.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 300
-    assert FORBIDDEN.findall(text) == []
+def test_sources_are_short_and_neither_guess_nor_make_code() -> None:
+    texts = {str(path.relative_to(CLIENT)): path.read_text(encoding="utf-8") for path in SOURCES}
+    assert len(texts) > 20
+    assert [name for name, text in texts.items() if len(text.splitlines()) > 300] == []
+    assert {name: found for name, text in texts.items() if (found := FORBIDDEN.findall(text))} == {}
 
 
-def test_it_holds_its_sources_types_and_bundle_and_nothing_else(packed: Path) -> None:
+def test_package_lists_its_sources_and_nothing_else_of_the_folder() -> None:
+    node()
+    listed = json.loads(run("npm", "pack", "--dry-run", "--json", "--ignore-scripts", folder=CLIENT))[0]["files"]
+    held = {one["path"] for one in listed if not one["path"].startswith(("types/", "dist/"))}  # made when it is packed
+    assert held == {str(path.relative_to(CLIENT)) for path in SOURCES} | {"package.json", "README.md"}
+
+
+@pytest.mark.slow  # npm compiles the types when it packs
+def test_package_holds_its_sources_types_and_bundle_and_nothing_else(packed: Path) -> None:
     package = packed / "node_modules" / "dither-client"
     held = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
     sources = {str(path.relative_to(CLIENT)) for path in SOURCES}
@@ -108,7 +116,8 @@ def test_it_holds_its_sources_types_and_bundle_and_nothing_else(packed: Path) ->
     assert not {"preinstall", "install", "postinstall", "prepare"} & told["scripts"].keys()
 
 
-def test_an_app_imports_it_with_its_types(packed: Path) -> None:
+@pytest.mark.slow  # likewise
+def test_app_imports_the_package_with_its_types(packed: Path) -> None:
     app = packed / "app.mts"
     app.write_text(
         'import { Client } from "dither-client";\n'

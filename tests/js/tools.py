@@ -66,11 +66,15 @@ def chromium() -> str:
     return program
 
 
-def run(*command: str | Path, folder: Path = CLIENT, chromium: str | None = None) -> str:
-    """Run a program in a folder and return what it prints; what it complained of is the test's failure."""
+def run(*command: str | Path, folder: Path = CLIENT, chromium: str | None = None, quick: bool = False) -> str:
+    """Run a program in a folder and return what it prints; the test fails with its output if it fails.
+
+    ``quick`` leaves out the tests of JavaScript that are slow.
+    """
     # Names of Node's would change how it runs, and consent looks at CI.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("NODE_") and key != "CI"}
     named = {"DITHER_PYTHON": sys.executable} | ({"DITHER_CHROMIUM": chromium} if chromium else {})
+    named |= {"DITHER_QUICK": "1"} if quick else {}
     done = subprocess.run(
         [str(part) for part in command],
         cwd=folder,

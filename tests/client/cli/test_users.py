@@ -225,17 +225,17 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("command", ["status", "on", "preview", "lint", "catalogue", "audit"])
 @pytest.mark.parametrize("what", BROKEN)
 def test_definitions_that_cannot_be_read_get_one_line(
-    what: str, command: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    what: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "metrics.toml"
     BROKEN[what](path)
-    others = ["--app", "tests", "--state", str(folder)] if command in {"status", "on", "preview"} else []
-    assert main([command, "--metrics", str(path), *others]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 1
-    assert told.err.startswith(f"dither: {path}: ")
-    assert not folder.exists()
+    for command in ("status", "on", "preview", "lint", "catalogue", "audit"):
+        options = ["--app", "tests", "--state", str(folder)] if command in {"status", "on", "preview"} else []
+        assert main([command, "--metrics", str(path), *options]) == 2, command
+        printed = capsys.readouterr()
+        assert printed.out == "", command
+        assert len(printed.err.splitlines()) == 1, command
+        assert printed.err.startswith(f"dither: {path}: "), command
+        assert not folder.exists(), command

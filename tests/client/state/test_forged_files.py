@@ -4,7 +4,7 @@ import os
 import socket
 import tracemalloc
 from binascii import crc32
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -58,6 +58,11 @@ DAMAGE: dict[str, Callable[[int], bytes]] = {
     "long numbers": lambda number: to_line(Debit(f"n{number}", f"v{number}", DAY, 10**4000, 1, 1.0, 0.0)),
     "numbers that Python does not read": lambda _: b"totals " + b"9" * 100_000 + b" 1\n",
 }
+
+
+def but_few_slow(kinds: Mapping[str, object], *quick: str) -> list[object]:
+    """Return the kinds as parameters, all slow but ``quick`` ones: 12 MB of a kind take 2 to 10 s of processor time."""
+    return [pytest.param(kind, marks=[] if kind in quick else [pytest.mark.slow]) for kind in kinds]
 
 
 @contextmanager
@@ -114,7 +119,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", LEDGER)
+@pytest.mark.parametrize("kind", but_few_slow(LEDGER, "debits", "permanent draws"))
 def test_a_journal_with_more_accounts_than_a_device_has_is_refused(kind: str, make: Make, used: Path) -> None:
     forge(used / "journal", lambda number: to_line(LEDGER[kind](number)))
     forged = (used / "journal").stat().st_size
@@ -129,6 +134,7 @@ def test_a_journal_with_more_accounts_than_a_device_has_is_refused(kind: str, ma
     assert len(client.preview()) == 1, "the user can begin anew"
 
 
+@pytest.mark.slow  # goes with format 1
 def test_a_journal_of_format_1_with_more_accounts_than_a_device_has_is_refused(make: Make, used: Path) -> None:
     (used / "journal").write_bytes(to_line(Header(1, "0" * 16)))
     debits = (f"debit n{number} v{number} {DAY} 1 1 1.0 0.0 {'0' * 32}".encode() for number in count())
@@ -139,7 +145,7 @@ def test_a_journal_of_format_1_with_more_accounts_than_a_device_has_is_refused(m
     assert any("the journal holds more accounts than any of ours" in kind for kind in client.status().trouble)
 
 
-@pytest.mark.parametrize("kind", OUTBOX)
+@pytest.mark.parametrize("kind", but_few_slow(OUTBOX, "reports", "long reports"))
 def test_a_journal_with_more_reports_than_a_device_has_keeps_the_newest(kind: str, make: Make, used: Path) -> None:
     forge(used / "journal", lambda number: to_line(OUTBOX[kind](number)))
     client = make(used, mode=None, strict=False)
@@ -152,7 +158,7 @@ def test_a_journal_with_more_reports_than_a_device_has_keeps_the_newest(kind: st
     assert [status.reported for status in client.status().metrics if status.name == "mobile"] == [True]
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("kind", but_few_slow(DAMAGE, "short lines", "a line without an end"))
 def test_a_journal_of_damaged_lines_holds_every_metric(kind: str, make: Make, used: Path) -> None:
     forge(used / "journal", DAMAGE[kind])
     with (used / "journal").open("ab") as file:

@@ -58,7 +58,10 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
     return bins
 
 
-@pytest.mark.parametrize("outage", [60.0, 300.0, 900.0, 3600.0, 6 * 3600.0])
+@pytest.mark.parametrize(
+    "outage",  # long ones are slow: each client tries again and again
+    [60.0, 900.0, *(pytest.param(seconds, marks=pytest.mark.slow) for seconds in (300.0, 3600.0, 6 * 3600.0))],
+)
 @pytest.mark.parametrize(
     "kind",
     [unreachable, lambda seeded: told(seeded, None), lambda seeded: told(seeded, 120.0)],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LABELS } from "../../../client/js/src/element/labels.js";
-import { until } from "./harness.js";
+import { slow, until } from "./harness.js";
 import { scene } from "./scene.js";
 
 /** Show the element, and note what it fires. */
@@ -75,7 +75,7 @@ describe("a person at the element", () => {
     assert.deepEqual(modes.map(({ mode, kept }) => [mode, kept]), ["on", "off", "on", "off"].map((mode) => [mode, true]));
   });
 
-  test("a no is kept, and no one is asked again", async (t) => {
+  slow("a no is kept, and no one is asked again", async (t) => {
     const { person, open } = await enter(t);
     const context = await person();
     const page = await open(context);

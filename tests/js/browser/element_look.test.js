@@ -1,7 +1,7 @@
 /** How `<dither-consent>` looks: as much weight on No as on Yes, wide enough for fingers, narrow enough for phones. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browser, compiled, site } from "./harness.js";
+import { browser, compiled, site, slow } from "./harness.js";
 
 const TOML = `
 [metrics.theme]
@@ -71,7 +71,7 @@ test("the element", async (t) => {
     }
 });
 
-test("where the browser has decided, nobody is asked", async (t) => {
+slow("where the browser has decided, nobody is asked", async (t) => {
   const page = await opened(t, () => Object.defineProperty(navigator, "globalPrivacyControl", { value: true }));
   const element = page.locator("dither-consent");
   await element.getByText("Global Privacy Control").waitFor();

@@ -1,7 +1,7 @@
 /** What the state in IndexedDB does where IndexedDB fails. */
 import { test } from "node:test";
 import { faults, overflow } from "../state/faults.js";
-import { browser, site } from "./harness.js";
+import { browser, site, slow } from "./harness.js";
 
 /** Open a page that has the states, on a site that keeps nothing yet. */
 async function opened(t) {
@@ -20,7 +20,7 @@ test("faults of IndexedDB", async (t) => {
   for (const name of Object.keys(faults)) await t.test(name, () => page.evaluate((which) => faults[which](State), name));
 });
 
-test("a quota that is used up rejects, and what was stays", async (t) => {
+slow("a quota that is used up rejects, and what was stays", async (t) => {
   const { page, origin } = await opened(t);
   const session = await page.context().newCDPSession(page);
   await session.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 5e6 });

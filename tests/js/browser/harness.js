@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
 import { createInterface } from "node:readline";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
@@ -16,17 +17,55 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".json": "applic
 const PATIENCE = 120_000;
 export const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3");
 
+/** A name of this machine to which Chromium gives no secure context, as to any host without https. */
+export const INSECURE = "insecure.example";
+
+/** Register a test that `make test` leaves out: it sets DITHER_QUICK, and runs all suites for browsers in one process. */
+export const slow = process.env.DITHER_QUICK ? () => {} : test;
+
+const LINGER = 500;
+
 /**
- * Start Chromium, which ends with the test.
- * @param {import("node:test").TestContext} t
- * @param {string[]} [flags] More of them.
+ * Share what `start` makes among all tests of this process: starting Chromium or a collector takes longer than most
+ * tests. It ends soon after its last user has left, unless another comes.
+ * @template T
+ * @param {(leaving: { after: (leave: () => any) => void }) => Promise<T>} start
+ * @returns {(t: { after: (leave: () => any) => void }) => Promise<T>}
+ */
+export function shared(start) {
+  let users = 0;
+  let made, leaving, timer;
+  const end = () => {
+    made = undefined;
+    for (const leave of leaving) leave();
+  };
+  return (t) => {
+    users++;
+    clearTimeout(timer);
+    if (!made) {
+      const last = (leaving = []);
+      made = start({ after: (leave) => last.push(leave) });
+    }
+    t.after(() => {
+      if (--users === 0) timer = setTimeout(end, LINGER);
+    });
+    return made;
+  };
+}
+
+/** Return Chromium; a page that a test opens in it is a new person's. */
+export const browser = shared(launched);
+
+/**
+ * @param {{ after: (leave: () => any) => void }} t
  * @returns {Promise<import("playwright-core").Browser>}
  */
-export async function browser(t, flags = []) {
+async function launched(t) {
   const { chromium } = createRequire(`${ROOT}client/js/package.json`)("playwright-core");
   const executablePath = process.env.DITHER_CHROMIUM ?? "/usr/bin/chromium";
   // A browser that says it is steered by a program is asked nothing: here it stands for a person's.
-  const args = ["--disable-blink-features=AutomationControlled", ...flags];
+  const rules = `--host-resolver-rules=MAP ${INSECURE} 127.0.0.1`;
+  const args = ["--disable-blink-features=AutomationControlled", rules];
   const started = await chromium.launch({ executablePath, args, timeout: PATIENCE });
   t.after(() => started.close());
   return patient(started);

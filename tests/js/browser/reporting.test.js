@@ -1,7 +1,7 @@
 /** From a page to a real collector on another origin: what arrives, how often, and what does not. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { site, until } from "./harness.js";
+import { site, slow, until } from "./harness.js";
 import { scene } from "./scene.js";
 
 const agree = () => client.consent("on");
@@ -61,7 +61,7 @@ describe("from a page to a collector on another origin", () => {
     assert.equal(await reports("theme"), 1);
   });
 
-  test("a reload keeps consent, and does not report twice", async (t) => {
+  slow("a reload keeps consent, and does not report twice", async (t) => {
     const { reports, person, open, again } = await enter(t);
     const page = await open(await person());
     await page.evaluate(agree);
@@ -74,7 +74,7 @@ describe("from a page to a collector on another origin", () => {
     assert.equal(await reports("theme"), 1);
   });
 
-  test("cleared storage asks again", async (t) => {
+  slow("cleared storage asks again", async (t) => {
     const { origin, person, open, again } = await enter(t);
     const context = await person();
     const page = await open(context);
@@ -86,7 +86,7 @@ describe("from a page to a collector on another origin", () => {
     assert.equal(await page.evaluate(dark), "off");
   });
 
-  test("a page of an origin that is not listed counts nothing", async (t) => {
+  slow("a page of an origin that is not listed counts nothing", async (t) => {
     const { pages, server, reports, person, open } = await enter(t);
     const other = await site(t, { "/metrics.json": pages["/metrics.json"] });
     const page = await open(await person(), { at: other });
@@ -99,7 +99,7 @@ describe("from a page to a collector on another origin", () => {
     assert.ok(refused.some((line) => Number(line.split(" ").at(-1)) >= 1), prometheus);
   });
 
-  test("what a collector answers late, or not at all, is sent when it is back", async (t) => {
+  slow("what a collector answers late, or not at all, is sent when it is back", async (t) => {
     const { server, reports, person, open } = await enter(t);
     const page = await open(await person());
     await page.evaluate(agree);

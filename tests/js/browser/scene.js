@@ -1,6 +1,6 @@
 /** A scene: a site whose pages have the client, a real collector on another origin, and a clock that a test may set. */
 import { after, before } from "node:test";
-import { browser, collector, compiled, site } from "./harness.js";
+import { browser, collector, compiled, shared, site } from "./harness.js";
 
 const TOML = `
 [metrics.theme]
@@ -20,13 +20,19 @@ epsilon = 2.0
 
 const ASKED = ["theme", "translated", "city"];
 
-/** A name of this machine to which Chromium gives no secure context, as to any host without https. */
-export const INSECURE = "insecure.example";
-
 export const DAY = 86_400_000;
 
 /** By how much the clock of all pages is ahead at first, so that it is noon there, and no day ends amid a test. */
 const TO_NOON = DAY / 2 - (Date.now() % DAY);
+
+/** The site, the collector and Chromium. */
+const surroundings = shared(async (t) => {
+  const pages = {};
+  const origin = await site(t, pages);
+  const [server, metrics, chromium] = await Promise.all([collector(t, TOML, [origin]), compiled(TOML), browser(t)]);
+  pages["/metrics.json"] = JSON.stringify(metrics);
+  return { origin, pages, server, chromium };
+});
 
 /**
  * Set a scene for the tests of a suite, which it is called in; return what enters it in each of them.
@@ -39,13 +45,7 @@ export function scene() {
   const suite = { after: (leave) => leaving.push(leave) };
   let set;
   before(async () => {
-    const pages = {};
-    const origin = await site(suite, pages);
-    const flags = [`--host-resolver-rules=MAP ${INSECURE} 127.0.0.1`];
-    const made = [collector(suite, TOML, [origin]), compiled(TOML), browser(suite, flags)];
-    const [server, metrics, chromium] = await Promise.all(made);
-    pages["/metrics.json"] = JSON.stringify(metrics);
-    set = { origin, pages, server, chromium };
+    set = await surroundings(suite);
   });
   after(() => Promise.all(leaving.map((leave) => leave())));
 

@@ -1,8 +1,8 @@
 /** Browsers in which nothing may be drawn, or nothing can be kept; and pages of other kinds. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { until } from "./harness.js";
-import { INSECURE, scene } from "./scene.js";
+import { INSECURE, slow, until } from "./harness.js";
+import { scene } from "./scene.js";
 
 const dark = () => client.record("theme", "dark");
 const status = () => client.status();
@@ -35,7 +35,7 @@ describe("browsers and pages of other kinds", () => {
     assert.equal(await reports("theme"), 0);
   });
 
-  test("a service worker reports", async (t) => {
+  slow("a service worker reports", async (t) => {
     const { origin, pages, server, reports, person } = await enter(t);
     pages["/worker.js"] = `
       import { Client } from "/client/js/src/index.js";
@@ -63,7 +63,7 @@ describe("browsers and pages of other kinds", () => {
     assert.equal(await reports("city"), 1);
   });
 
-  test("a browser that keeps nothing draws nothing, and status says so", async (t) => {
+  slow("a browser that keeps nothing draws nothing, and status says so", async (t) => {
     const { reports, person, open } = await enter(t);
     const broken = {
       "is absent": () => delete window.indexedDB && Object.defineProperty(window, "indexedDB", { value: undefined }),
@@ -94,7 +94,7 @@ describe("browsers and pages of other kinds", () => {
     assert.equal(await reports("theme"), 0);
   });
 
-  test("storage that fails after consent loses an answer, and neither throws nor reports", async (t) => {
+  slow("storage that fails after consent loses an answer, and neither throws nor reports", async (t) => {
     const { reports, person, open } = await enter(t);
     const page = await open(await person());
     await page.evaluate(() => client.consent("on"));
@@ -112,7 +112,7 @@ describe("browsers and pages of other kinds", () => {
     assert.notDeepEqual((await page.evaluate(status)).trouble, {});
   });
 
-  test("an insecure page has no digests: strings say so, other questions work", async (t) => {
+  slow("an insecure page has no digests: strings say so, other questions work", async (t) => {
     const { origin, person, open } = await enter(t);
     const page = await open(await person(), { at: origin.replace("127.0.0.1", INSECURE), background: false });
     assert.equal(await page.evaluate(() => isSecureContext || typeof crypto.subtle !== "undefined"), false);
@@ -123,7 +123,7 @@ describe("browsers and pages of other kinds", () => {
     assert.match(JSON.stringify(trouble), /https/);
   });
 
-  test("a page with a strict policy for content may use it", async (t) => {
+  slow("a page with a strict policy for content may use it", async (t) => {
     const { origin, pages, server, person, open } = await enter(t);
     const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${server.url}`;
     pages["/strict"] = `<!doctype html><meta http-equiv="Content-Security-Policy" content="${policy}"><title>Strict</title>`;

@@ -1,7 +1,7 @@
 /** Several tabs and frames of one origin, and what storage, clocks and the browser do to them meanwhile. */
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
-import { until } from "./harness.js";
+import { describe } from "node:test";
+import { slow, until } from "./harness.js";
 import { DAY, scene } from "./scene.js";
 
 const ANSWERS = { theme: "dark", translated: true, city: "Bern" };
@@ -28,7 +28,7 @@ const status = (page) => page.evaluate(() => client.status());
 describe("tabs of one origin", () => {
   const enter = scene();
 
-  test("tabs and frames that record and send at the same moment make one report of each metric", async (t) => {
+  slow("tabs and frames that record and send at the same moment make one report of each metric", async (t) => {
     const { person, open, reports, origin, server } = await enter(t);
     const context = await person();
     const tabs = await Promise.all(Array.from({ length: 3 }, () => open(context)));
@@ -64,7 +64,7 @@ describe("tabs of one origin", () => {
     assert.deepEqual(errors.flat(), []);
   });
 
-  test("a tab that dies amid transactions and uploads loses no debit, and no report counts twice", async (t) => {
+  slow("a tab that dies amid transactions and uploads loses no debit, and no report counts twice", async (t) => {
     const { person, open, server } = await enter(t);
     const context = await person();
     const survivor = await open(context);
@@ -93,7 +93,7 @@ describe("tabs of one origin", () => {
     assert.ok(counted[0] + counted[1] >= totals.sent, "what was answered is counted");
   });
 
-  test("a later version of the client in another tab is let in, and what it keeps is not touched", async (t) => {
+  slow("a later version of the client in another tab is let in, and what it keeps is not touched", async (t) => {
     const { person, open } = await enter(t);
     const context = await person();
     const [tab, later] = [await open(context), await open(context)];
@@ -137,7 +137,7 @@ describe("tabs of one origin", () => {
     assert.deepEqual(errors.flat(), []);
   });
 
-  test("a page that is frozen and resumed reports once, and sends nothing that was withdrawn meanwhile", async (t) => {
+  slow("a page that is frozen and resumed reports once, and sends nothing that was withdrawn meanwhile", async (t) => {
     const { person, open, reports } = await enter(t);
     const context = await person();
     const [tab, other] = [await open(context), await open(context)];
@@ -160,7 +160,7 @@ describe("tabs of one origin", () => {
     assert.deepEqual(errors.flat(), []);
   });
 
-  test("tabs whose clocks differ make a report for each day that they show, and one for each correction", async (t) => {
+  slow("tabs whose clocks differ make a report for each day that they show, and one for each correction", async (t) => {
     const { person, open } = await enter(t);
     const context = await person();
     const tabs = [];

@@ -1,7 +1,7 @@
 /** Days without a network, clocks that jump, and pages that are left. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { until } from "./harness.js";
+import { slow, until } from "./harness.js";
 import { DAY, scene } from "./scene.js";
 
 const dark = () => client.record("theme", "dark");
@@ -19,7 +19,7 @@ async function agreed(t, enter, options) {
 describe("days, clocks and leaving", () => {
   const enter = scene();
 
-  test("what was answered without a network arrives a day later", async (t) => {
+  slow("what was answered without a network arrives a day later", async (t) => {
     const { reports, context, page, again } = await agreed(t, enter);
     await context.setOffline(true);
     assert.equal(await page.evaluate(dark), "kept");
@@ -33,7 +33,7 @@ describe("days, clocks and leaving", () => {
     assert.equal(await reports("theme"), 2);
   });
 
-  test("a clock that is moved to and fro opens a day, and after it is put right another, and no more", async (t) => {
+  slow("a clock that is moved to and fro opens a day, and after it is put right another, and no more", async (t) => {
     const { reports, page } = await agreed(t, enter);
     const outcomes = [];
     for (const days of [0, 400, 0, 400, 0, 400, 0]) {
@@ -45,7 +45,7 @@ describe("days, clocks and leaving", () => {
     assert.ok((await reports("theme")) <= 3);
   });
 
-  test("what is not due when a page is left waits for the next", async (t) => {
+  slow("what is not due when a page is left waits for the next", async (t) => {
     const { reports, context, page, open } = await agreed(t, enter, { spread: 300 });
     assert.equal(await page.evaluate(dark), "kept");
     await page.goto("about:blank");

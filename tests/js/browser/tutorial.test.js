@@ -5,9 +5,8 @@ import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { promisify } from "node:util";
-import { browser, keptPorts, PYTHON, ROOT, until } from "./harness.js";
+import { browser, keptPorts, PYTHON, ROOT, slow, until } from "./harness.js";
 
 /** Write the files that the tutorial names into a folder, with ports of our own in place of its two. */
 async function written(folder, ports) {
@@ -31,7 +30,7 @@ function running(t, folder, command) {
   return child;
 }
 
-test("a visitor of the tutorial's page agrees, and each question has one report of them", async (t) => {
+slow("a visitor of the tutorial's page agrees, and each question has one report of them", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "dither-tutorial-"));
   t.after(() => rm(folder, { recursive: true }));
   const [site, collector] = await keptPorts(t, 2);
