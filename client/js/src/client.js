@@ -42,9 +42,6 @@ import { Sender } from "./upload/sender.js";
 /** Stands for data that cannot be read; its choice is taken for off. @returns {Data} */
 const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
 
-/** The choice that holds in this client after a no, until a choice is stored. */
-const REFUSED = { mode: "off", accepted: {} };
-
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
   const { now = Date.now, entropy = new SystemEntropy(), surroundings = {}, background = true } = settings;
@@ -58,8 +55,8 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const refusal = { holds: false };
-  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, refusal.holds ? REFUSED : choice);
+  const refusal = { holds: false, choice: { mode: "off", accepted: {} } }; // after a no, until a choice is stored
+  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, refusal.holds ? refusal.choice : choice);
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
   return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
 }
