@@ -1,6 +1,5 @@
 """Search what a process holds, on disk and in memory, for any of many byte strings at once."""
 
-import os
 import signal
 import subprocess
 from collections import defaultdict
@@ -68,7 +67,7 @@ def disk(folder: Path) -> list[bytes]:
 
 
 def memory(process: subprocess.Popen[str]) -> list[bytes]:
-    """All that a child process may write, as it is at one moment."""
+    """All that a process may write, as it is at one moment."""
     with _standing_still(process), Path(f"/proc/{process.pid}/mem").open("rb", 0) as content:
         found = []
         for line in Path(f"/proc/{process.pid}/maps").read_text("utf-8").splitlines():
@@ -85,8 +84,9 @@ def memory(process: subprocess.Popen[str]) -> list[bytes]:
 def _standing_still(process: subprocess.Popen[str]) -> Iterator[None]:
     process.send_signal(signal.SIGSTOP)
     try:
-        _, status = os.waitpid(process.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status)
+        state = Path(f"/proc/{process.pid}/stat")
+        while state.read_text("utf-8").rpartition(")")[2].split()[0] != "T":  # it may be no child of ours to wait for
+            pass
         yield
     finally:
         process.send_signal(signal.SIGCONT)
