@@ -141,18 +141,20 @@ def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
     with running(tmp_path, *limits, toml=toml) as (url, _):
         for number, path in enumerate((TREND, f"{TREND}?top=2"), 1):
             with hanging_up(url, path):
-                until(url, 503)  # it has the only place
+                until(url, 503)  # it has the only slot
             until(url, 200)
             assert ended(url)["abandoned"] == number
 
 
 def until(url: str, status: int) -> None:
-    """Ask for a small estimate until it is answered so."""
-    stop = time.monotonic() + PATIENCE
-    while time.monotonic() < stop:
+    """Ask for another large estimate each time, for none is to be remembered, until it is answered so."""
+    start = time.monotonic()
+    while (now := time.monotonic()) < start + PATIENCE:
         with closing(connect(url)) as connection:
-            connection.request("GET", "/v1/metrics/theme/estimate")
-            if connection.getresponse().status == status:
+            connection.request("GET", f"/v1/metrics/wide/estimate?confidence={0.5 + (now % 1000) / 3000:.12f}")
+            response = connection.getresponse()
+            response.read()  # or it would be abandoned, too
+            if response.status == status:
                 return
     raise AssertionError(f"never {status}")
 

@@ -14,11 +14,11 @@ HEAVY_HERE = HEAVY | {"dither", "distributed", "jinja2", "multiprocessing", "tqd
 
 
 def test_help_and_completion_import_no_command() -> None:
-    told, packages = imported("simulations", "--help")
+    ((told, packages),) = imported("simulations", ["--help"])
     assert all(f"  {name} " in told for name in main.commands)
     assert not packages & HEAVY_HERE
     variables = {"_DITHER_SIM_COMPLETE": "bash_complete", "COMP_WORDS": "dither-sim a", "COMP_CWORD": "1"}
-    told, packages = imported("simulations", **variables)
+    ((told, packages),) = imported("simulations", [], **variables)
     assert told.splitlines() == ["plain,attack", "plain,audit"]
     assert not packages & HEAVY
 

@@ -28,7 +28,9 @@ def answer(program, arguments, output):
         sys.stdout.flush()
         os.write(output, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})).encode())
 
-importlib.import_module(f"dither_{sys.argv[1]}.cli.main")  # what all of them import
+commands = importlib.import_module(f"dither_{sys.argv[1]}.cli")
+if hasattr(commands, "__path__"):
+    importlib.import_module(f"{commands.__name__}.main")  # what all of them import
 for arguments in json.loads(sys.argv[2]):
     ours, theirs = os.pipe()
     if os.fork() == 0:  # of an interpreter that has imported no command yet

@@ -4,6 +4,7 @@ A day that is over is closed: the blocks of its shards are added up and stored a
 changes no sum. Reports that come for it later, by a fold, stand beside as blocks until it is closed again.
 """
 
+import uuid
 from collections.abc import Collection
 from datetime import date
 
@@ -40,8 +41,8 @@ __all__ = [
 Places = Collection[int] | None
 """The places of strata among those of a metric; None is all of them."""
 
-CLOSED = bytes(16)
-"""The shard of closed days. No process has it, for a random UUID is never zero."""
+CLOSED = uuid.uuid5(uuid.NAMESPACE_URL, "dither:closed").bytes
+"""The shard of closed days. No process has it: theirs are random UUIDs, of another version."""
 
 _IS_CLOSED = TALLIES.c.shard == CLOSED
 
