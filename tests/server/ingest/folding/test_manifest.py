@@ -19,7 +19,10 @@ MANIFEST = {"format": 1, "begun": NOW.isoformat(), "segments": []}
         (b"[]", "cannot be read"),
         (json.dumps(MANIFEST | {"format": 2}).encode(), "format 2, this program knows 1"),
         (json.dumps(MANIFEST | {"segments": ["../../dither.db"]}).encode(), "what is no segment"),
-        (json.dumps(MANIFEST | {"begun": "2026-08-01T00:00:00+00:00"}).encode(), "the database does not know whether it was counted"),
+        (
+            json.dumps(MANIFEST | {"begun": "2026-08-01T00:00:00+00:00"}).encode(),
+            "the database does not know whether it was counted",
+        ),
         (json.dumps(MANIFEST | {"begun": "2026-11-21T14:05:09"}).encode(), "says no time zone"),
         (json.dumps(MANIFEST | {"begun": "9999-12-31T23:59:59-14:00"}).encode(), "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
