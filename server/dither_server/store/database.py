@@ -147,10 +147,15 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
+        """Open a transaction. One that only reads sees the database as it was at one moment."""
         alone = self._lock.held(self._lock_wait) if write and self._lock is not None else nullcontext()
         try:
             with alone, self._engine.connect() as connection:
                 connection.execution_options(**{WRITE: write})
+                if not write and connection.dialect.name == "postgresql":
+                    # SQLite reads one snapshot in any case. Without one, a day that is closed between two statements
+                    # would be read twice: as blocks, and as chunks.
+                    connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
                     yield connection
         except IntegrityError as error:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from dither_server.store import Store
 from dither_server.store.counting.uploads import add_counts
 from dither_server.store.removal import Housekeeper
-from dither_server.tally.blocks import to_blocks
+from dither_server.tally.blocks import add_blocks, to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.retention import Retention
 from dither_server.tally.tally import Tally
@@ -94,6 +95,24 @@ def test_what_comes_later_for_a_closed_day_is_counted_and_closed_again(any_store
         any_store.close_day(VERSION, ago(9))
     assert same(any_store.tally(VERSION), Tally.fold(VERSION.mechanism, b"".join(sent)))
     assert any_store.reports_by_day(VERSION) == {ago(9): 337}
+
+
+def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader fetches blocks and then chunks; a day that moves from the ones to the others in between is in both."""
+    any_store.commit([upload(VERSION, rows_of(VERSION, 40))], ago(9), SHARD)
+    right = any_store.tally(VERSION)
+
+    def closing(*blocks: Any) -> None:
+        monkeypatch.undo()
+        add_blocks(*blocks)
+        any_store.close_day(VERSION, ago(9))  # as the housekeeper of another process would
+
+    monkeypatch.setattr("dither_server.store.tables.tallies.add_blocks", closing)
+    read = any_store.tally(VERSION)
+    assert any_store.open_days(VERSION.version, TODAY) == []
+    assert same(read, right)
 
 
 def test_any_order_of_counting_closing_and_purging_comes_to_the_same_as_plain_sums(any_store: Store) -> None:
