@@ -5,7 +5,8 @@ A collector does the last two by itself, in a thread.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -44,9 +45,12 @@ class Removal:
     reports: int | None
     before: date | None
 
-    def carry_out(self, store: Store) -> None:
-        """Remove it, a transaction a day. Raises StoreError, and the days that are removed then stay removed."""
-        for day in self.days:
+    def carry_out(self, store: Store, ended: threading.Event | None = None) -> None:
+        """Remove it, a transaction a day, until ``ended`` is set.
+
+        Raises StoreError, and the days that are removed then stay removed.
+        """
+        for day in _spaced(self.days, ended or threading.Event()):
             store.purge_day(self.version or "", day)
         if self.version is None:
             store.purge_refusals(self.metric, self.before)
@@ -60,6 +64,20 @@ def removals(store: Store, metric: str, version: str | None, before: date | None
             yield Removal(metric, one, tuple(rows), sum(rows.values()), reports, before)
     if version is None and (refused := store.refusal_rows(metric, before)):
         yield Removal(metric, None, (), refused, 0, before)
+
+
+def _spaced(days: Iterable[date], ended: threading.Event) -> Iterator[date]:
+    """Yield days until ``ended`` is set, each after a pause as long as the one before took.
+
+    A database has one writer at a time, and whoever lets go of it and takes it again at once keeps out all who wait:
+    commits waited for seconds, and some in vain.
+    """
+    for day in days:
+        if ended.is_set():
+            return
+        began = time.monotonic()
+        yield day
+        ended.wait(time.monotonic() - began)
 
 
 def _reports(store: Store, name: str, version: str, before: date | None) -> int | None:
@@ -143,9 +161,7 @@ class Housekeeper:
             days = store.open_days(version, today - _CLOSED_AFTER)
             if not days or (metric := _readable(store, name, version)) is None:
                 continue
-            for day in days:
-                if self._ended.is_set():
-                    return
+            for day in _spaced(days, self._ended):
                 store.close_day(metric, day)
 
     def _apply(self, store: Store, today: date) -> None:
@@ -154,7 +170,7 @@ class Housekeeper:
             for removal in removals(store, name, None, before) if before is not None else ():
                 if self._ended.is_set():
                     return
-                removal.carry_out(store)
-                if removal.version:
+                removal.carry_out(store, self._ended)
+                if removal.version and not self._ended.is_set():
                     days, ends = counted(len(removal.days), "day"), (removal.days[0], removal.days[-1])
                     _log.info("retention: removed %s of %s %s, %s to %s", days, name, removal.version, *ends)

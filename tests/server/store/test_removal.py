@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.materialize import refresh
-from dither_server.store import Refusal, Store, StoreError, Upload
+from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import Metric, parse_metrics
@@ -50,6 +50,23 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         fill(store)
         yield store
+
+
+class Pauses(threading.Event):
+    """An event that is set after some pauses, and counts a commit in each."""
+
+    def __init__(self, store: Store, most: int) -> None:
+        super().__init__()
+        self.counted: list[Outcome] = []
+        self._store, self._most = store, most
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Count a report where another process would: the database is free."""
+        assert timeout is not None
+        self.counted += self._store.commit([upload()], TODAY, SHARD)
+        if len(self.counted) == self._most:
+            self.set()
+        return self.is_set()
 
 
 def ends(store: Store, metric: Metric) -> tuple[date, date]:
@@ -279,3 +296,14 @@ def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store, t
         for removal in removals(filled, "theme", None, ago(8)):
             removal.carry_out(filled)
     assert (seen, filled.tally(THEME).total) == ([30], 27)
+
+
+def test_commits_have_their_turn_between_two_days(filled: Store) -> None:
+    (removal,) = removals(filled, "mobile", None, TODAY)
+    assert len(removal.days) == 9
+    pauses = Pauses(filled, 4)
+    removal.carry_out(filled, pauses)
+    assert pauses.counted == [COUNTED] * 4
+    assert ends(filled, MOBILE) == (ago(5), TODAY)  # four days are removed
+    removal.carry_out(filled)
+    assert ends(filled, MOBILE) == (TODAY, TODAY)
