@@ -124,9 +124,10 @@ class EstimateReader:
         All values that both list are compared, and those that are asked for shown; the top is of the first side.
         """
         sides = both_sides(first, second, query.strata, query.names())
-        histories = [self._store.history(side) for side in (first, second)]
         if first.version == second.version and sides[0].overlaps(sides[1]):
-            query = query.apart(max(histories[0].days(sides[0].places), default=None))
+            query = query.apart(lambda: max(self._store.history(first).days(sides[0].places), default=None))
+        spans: list[Span] = [(query.since, query.until), (query.other_since, query.other_until)]
+        histories = [self._store.history(side, *span) for side, span in zip((first, second), spans, strict=True)]
         cost = 0
         for side, history in zip((first, second), histories, strict=True):
             shown = query.selection.count(len(side.labels))
@@ -135,8 +136,8 @@ class EstimateReader:
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
-        before = _source(first, sides[0], histories[0], (query.since, query.until))
-        after = _source(second, sides[1], histories[1], (query.other_since, query.other_until))
+        before = _source(first, sides[0], histories[0], spans[0])
+        after = _source(second, sides[1], histories[1], spans[1])
 
         def compared() -> Table:
             self._demand(cost)

@@ -1,6 +1,6 @@
 """Queries about estimates: their parameters, read strictly by the routes and by the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Annotated, Self, TypeVar
@@ -134,15 +134,15 @@ class Comparison(OneVersion):
         super().__post_init__()
         _in_order(self.other_since, self.other_until, "other_since")
 
-    def apart(self, last: date | None) -> Self:
+    def apart(self, last_day: Callable[[], date | None]) -> Self:
         """Return the comparison of two sides that hold reports of the same strata of one version.
 
-        ``last`` is its last day with reports, if there is one.
+        ``last_day`` returns its last day with reports, if there is one.
 
         If no days are asked for, these are the last week and the one before it. Raises ParameterError if days overlap.
         """
         if not any((self.since, self.until, self.other_since, self.other_until)):
-            if last is None:
+            if (last := last_day()) is None:
                 return self
             first, end, next_first = (last - timedelta(days=back) for back in (13, 7, 6))
             return replace(self, since=first, until=end, other_since=next_first, other_until=last)

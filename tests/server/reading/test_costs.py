@@ -1,15 +1,20 @@
 """What an answer costs is known before it is begun, and work ends with whoever asked for it."""
 
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from dither_server.app import collector_of
-from dither_server.reading.costs import effort
+from dither_server.reading.costs import effort, reading
+from dither_server.reading.estimates import EstimateReader
+from dither_server.reading.query import Comparison
 from dither_shared import parse_metrics
-from server.collecting import problem
+from server.collecting import TODAY, problem
 from server.reading.wide import COMPARE, DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, filled
+
+DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,19 @@ def test_what_would_cost_too_much_is_refused_before_it_is_begun(
 def test_what_the_hints_say_helps(path: str, tmp_path: Path) -> None:
     with closing(collector_of(app := filled(tmp_path, estimates_limit=7 * (300 + effort(WIDE))))):
         assert app.test_client().get(path).status_code == 200
+
+
+def test_a_comparison_costs_the_tallies_of_its_days_alone(tmp_path: Path) -> None:
+    with closing(collector_of(app := filled(tmp_path))):
+        store = collector_of(app).store
+        query = Comparison(since=TODAY, until=TODAY, other_since=TODAY - DAY, other_until=TODAY - DAY)
+        right = EstimateReader(store).compare(WIDE, WIDE, query)
+        alone = sum(reading(WIDE, store.history(WIDE, day, day)) for day in (TODAY, TODAY - DAY))
+        costs: list[int] = []
+        found = EstimateReader(store, demand=costs.append).compare(WIDE, WIDE, query)
+        assert found.whole() == right.whole()
+        assert costs == [2 * (300 + effort(WIDE)) + alone]
+        assert alone < reading(WIDE, store.history(WIDE))
 
 
 def test_the_largest_answer_that_is_allowed_by_default() -> None:

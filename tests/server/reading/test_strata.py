@@ -315,7 +315,7 @@ class Tallies:
         first, *rest = (self.parts[place] for place in places)
         return sum(rest, first)
 
-    def history(self, metric: Metric) -> History:
+    def history(self, metric: Metric, *_: date | None) -> History:
         """A day of reports, of which none was refused."""
         reports = {(TODAY, place): tally.total for place, tally in enumerate(self.parts)}
         return History(metric.version, reports, {}, {}, purges=0, blocks=0, chunks=0, folded_up_to=None)
