@@ -8,19 +8,21 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..analysis.columns import Table
+from .summaries.window import Window
 
 __all__ = ["AnswerCache"]
 
 T = TypeVar("T")
 
-_OVERHEAD, _CELL = 2_000, 16
-"""Bytes of a key with what an answer says beside its rows, and of a value in a list."""
+_OVERHEAD, _CELL, _ROW = 2_000, 16, 1_000
+"""Bytes of a key with what an answer says beside its rows, of a value in a list, and of a row that a page shows."""
 
 
 class AnswerCache:
     """The answers used last, of at most ``limit`` bytes in all; labels do not count, for the metric holds them.
 
-    A key holds a ``Slice`` for each tally that the answer is computed from. Safe to use from many threads.
+    A key depends on a ``Slice`` for each tally that the answer is computed from, and takes no room but that of labels.
+    Safe to use from many threads.
     """
 
     def __init__(self, limit: int) -> None:
@@ -33,6 +35,10 @@ class AnswerCache:
     def size(self) -> int:
         """Bytes of the answers that are remembered now."""
         return self._bytes
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Return whether the answer of a key is remembered now."""
+        return key in self._known
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the answer of a key: from memory, or as ``compute`` returns it, which is remembered then."""
@@ -59,5 +65,6 @@ def _size(found: Any) -> int:
     table = found if isinstance(found, Table) else getattr(found, "table", None)
     if not isinstance(table, Table):
         return int(found.size)
+    rows = len(found.found.shown) if isinstance(getattr(found, "found", None), Window) else 0
     columns = [column for listed in table.lists.values() for column in listed.columns.values()]
-    return sum(one.nbytes if isinstance(one, np.ndarray) else _CELL * len(one) for one in columns)
+    return _ROW * rows + sum(one.nbytes if isinstance(one, np.ndarray) else _CELL * len(one) for one in columns)

@@ -1,6 +1,7 @@
 """Read estimates from a database's tallies, for routes, pages and commands: the one reader."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
@@ -36,10 +37,15 @@ class _Source(NamedTuple):
     part: Part
     slice: Slice
 
-    @property
-    def key(self) -> tuple[Slice, tuple[str, ...]]:
-        """What every estimate of it depends on, but for the query: labels are no part of a version of any string."""
-        return self.slice, self.metric.labels
+
+def _key(sources: Sequence[_Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
+    """Return the key of an answer: what it depends on, in little room however many days were collected.
+
+    ``labels`` are candidates in place of those of the metrics. Labels are no part of a version that takes any string.
+    """
+    whole = repr((*asked, *(source.slice for source in sources)))
+    named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)
+    return hashlib.blake2b(whole.encode(), digest_size=16).digest(), named
 
 
 def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool) -> Any:
@@ -79,7 +85,7 @@ class EstimateReader:
         beside = summary_of(metric).beside(metric)
         cost = require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
         source = _source(metric, part, history, (query.since, query.until))
-        whole = self._whole(source, self._demanding(cost), query, candidates)
+        whole = self._whole(source, query, candidates, cost=cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
         return self._chosen(replace(whole, about=about), query)
@@ -102,16 +108,17 @@ class EstimateReader:
         shown = query.selection.count(len(labels))
         beside = summary_of(metric).beside(metric)
         cost = require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
-        demand = self._demanding(cost)  # all of it before the first step, for later nothing can be refused any more
         places = None
         if not query.selection.everything:
             places = self._places(_source(metric, part, history, (query.since, query.until)), query, labels)
-        for span in spans:
-            sources = [_source(metric, one, history, span) for one in (*parts, part)]
-            for source in sources:
-                if source.slice.total or source is sources[-1]:
-                    table = self._whole(source, demand, query, candidates, places)
-                    yield replace(table, about={**table.about, **folded(history.folded_up_to)})
+        of_spans = [[_source(metric, one, history, span) for one in (*parts, part)] for span in spans]
+        sources = [one for some in of_spans for one in some if one.slice.total or one is some[-1]]
+        missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
+        # All of it before the first step, for once a part is sent nothing can be refused any more.
+        self._demand(cost * missing // max(1, len(sources)))
+        for source in sources:
+            table = self._whole(source, query, candidates, places)
+            yield replace(table, about={**table.about, **folded(history.folded_up_to)})
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return parts with the reports that each has on some days."""
@@ -146,7 +153,7 @@ class EstimateReader:
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
             return replace(table, about={**table.about, "sides": about})
 
-        return self._chosen(self._cache.get(("compare", before.key, after.key, query), compared), query, "first")
+        return self._chosen(self._cache.get(_key([before, after], None, "compare", query), compared), query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
         """Return the combination of the versions that are of the metric's kind; the top is by combined shares.
@@ -168,8 +175,7 @@ class EstimateReader:
             surveys, estimator = self._surveys(sources)
             return summary.combine(named.name, surveys, query, estimator)
 
-        keys = tuple(source.key for source in sources)
-        table = self._cache.get(("combine", named.version, keys, query), combined)
+        table = self._cache.get(_key(sources, None, "combine", named.version, query), combined)
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
@@ -185,7 +191,7 @@ class EstimateReader:
             (survey,), estimator = self._surveys([source])
             return summary_of(metric).exhibit(survey, query, estimator, look)
 
-        return self._cache.get(("exhibit", source.key, query, look), shown)
+        return self._cache.get(_key([source], None, "exhibit", query, look), shown)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
@@ -225,37 +231,27 @@ class EstimateReader:
             self._demand(effort(source.metric))
             return self._compute(source.metric, labels, self._tally(source), confidence, simultaneous)
 
-        return self._cache.get(("estimate", source.slice, labels, confidence, simultaneous), computed)
+        return self._cache.get(_key([source], labels, "estimate", confidence, simultaneous), computed)
 
     def _whole(
         self,
         source: _Source,
-        demand: Callable[[], None],
         query: EstimateQuery,
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
+        cost: int = 0,
     ) -> Table:
-        """Return the estimates of a source: of every value, or at ``places``; ``demand`` is called to compute them."""
-        # Only the source depends on these, so that answers about other days share those of the days that they share.
-        same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
-        if isinstance(same, Query):
-            same = replace(same, by_day=False, by=())
+        """Return the estimates of a source: of every value, or at ``places``; ``cost`` is demanded to compute them."""
 
         def made() -> Table:
-            demand()
+            self._demand(cost)
             (survey,), estimator = self._surveys([source], keep=places is None)
             table = summary_of(source.metric).table(survey, query, estimator, candidates)
             sealed = about_sealed(source.slice.sealed)
             table = replace(table, about={**table.about, **source.part.about, **sealed})
             return table if places is None else table.chosen(places)
 
-        shown = None if places is None else tuple(places.tolist())
-        return self._cache.get(("table", source.key, same, candidates, shown), made)
-
-    def _demanding(self, cost: int) -> Callable[[], None]:
-        """Return what demands a cost when it is first called."""
-        left = [cost]
-        return lambda: self._demand(left.pop() if left else 0)
+        return self._cache.get(_table_key(source, query, candidates, places), made)
 
     def _surveys(self, sources: Sequence[_Source], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
         """Return what was collected of each source, with its tally, and what estimates these tallies.
@@ -263,12 +259,12 @@ class EstimateReader:
         Estimates are remembered if ``keep``: those of many days, of which few values are shown, would take all room.
         """
         tallies = [self._tally(source) for source in sources]
-        known = {id(tally): source.slice for tally, source in zip(tallies, sources, strict=True)}
+        known = {id(tally): source for tally, source in zip(tallies, sources, strict=True)}
 
         def remembered(
             metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
         ) -> Any:
-            key = ("estimate", known[id(tally)], labels, confidence, simultaneous)
+            key = _key([known[id(tally)]], labels, "estimate", confidence, simultaneous)
             return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
 
         surveys = [
@@ -299,6 +295,17 @@ class EstimateReader:
             return found
 
         return query.selection.places(labels, frequency)
+
+
+def _table_key(
+    source: _Source, query: EstimateQuery, candidates: tuple[str, ...] | None, places: Indices | None
+) -> Hashable:
+    """Return the key of the estimates of a source: of every value, or at ``places``."""
+    # Only the source depends on these, so that answers about other days share those of the days that they share.
+    same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
+    if isinstance(same, Query):
+        same = replace(same, by_day=False, by=())
+    return _key([source], candidates, "table", same, None if places is None else places.tolist())
 
 
 def _source(metric: Metric, part: Part, history: History, span: Span) -> _Source:

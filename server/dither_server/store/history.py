@@ -1,10 +1,10 @@
 """What was collected of a metric version, day by day, without its counts: read in one transaction, of one moment."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -17,6 +17,8 @@ from .tables.sealed import Sealed, read_sealed
 from .tables.tallies import Places, read_reports, read_stored_rows
 
 __all__ = ["History", "Slice", "read_history"]
+
+T = TypeVar("T")
 
 
 class Slice(NamedTuple):
@@ -52,16 +54,16 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """What was collected of a metric version: reports and sealed ones by day and place of the stratum.
+    """What was collected of a metric version: for each day, reports and sealed ones by place of the stratum.
 
-    ``refused`` counts refused batches by day and kind of problem. ``blocks`` and ``chunks`` are the stored rows that
-    make up the tally, and ``folded_up_to`` is when the last finished fold of a spool began.
+    ``refused`` counts the refused batches of each day by kind of problem. ``blocks`` and ``chunks`` are the stored rows
+    that make up the tally, and ``folded_up_to`` is when the last finished fold of a spool began.
     """
 
     version: str
-    reports: Mapping[tuple[date, int], int]
-    refused: Mapping[tuple[date, str], int]
-    sealed: Mapping[tuple[date, int], Sealed]
+    reports: Mapping[date, Mapping[int, int]]
+    refused: Mapping[date, Mapping[str, int]]
+    sealed: Mapping[date, Mapping[int, Sealed]]
     purges: int
     blocks: int
     chunks: int
@@ -74,9 +76,8 @@ class History:
     def strata(self, since: date | None, until: date | None) -> Counter[int]:
         """Return the reports of each stratum on these days, by its place."""
         found: Counter[int] = Counter()
-        for (day, place), number in self.reports.items():
-            if _lies_in(day, since, until):
-                found[place] += number
+        for _, places in _within(self.reports, since, until):
+            found.update(places)
         return found
 
     def slice(self, since: date | None, until: date | None, places: Places = None) -> Slice:
@@ -85,41 +86,52 @@ class History:
         ours = None if places is None else tuple(places)
         found = Slice(self.version, since, until, ours, reports, (), None, self.purges)
         refused: Counter[str] = Counter()
-        for (day, kind), number in self.refused.items():
-            if _lies_in(day, *found.days):
-                refused[kind] += number
+        for _, kinds in _within(self.refused, *found.days):
+            refused.update(kinds)
         sealed = None
-        for (day, place), one in self.sealed.items():
-            if _lies_in(day, since, until) and (places is None or place in places):
-                sealed = one.plus(sealed)
+        for _, parts in _within(self.sealed, since, until):
+            for place, one in parts.items():
+                if places is None or place in places:
+                    sealed = one.plus(sealed)
         return found._replace(refused=tuple(sorted(refused.items())), sealed=sealed)
 
 
 def read_history(connection: sa.Connection, metric: Metric, since: date | None, until: date | None) -> History:
     """Return what was collected of a metric version from ``since`` to ``until``, both included."""
-    refused: Counter[tuple[date, str]] = Counter()
+    refused: defaultdict[date, Counter[str]] = defaultdict(Counter)
     for refusal, number in read_refused(connection, metric.name, since, until).items():
-        refused[refusal.day, refusal.kind] += number
+        refused[refusal.day][refusal.kind] += number
     return History(
         metric.version,
-        read_reports(connection, metric, since, until),
+        _nested(read_reports(connection, metric, since, until)),
         refused,
-        read_sealed(connection, metric, since, until),
+        _nested(read_sealed(connection, metric, since, until)),
         int(connection.execute(sa.select(IDENTITY.c.purges)).scalar_one()),
         *read_stored_rows(connection, metric, since, until),
         read_folded_up_to(connection),
     )
 
 
+def _nested(found: Mapping[tuple[date, int], T]) -> dict[date, dict[int, T]]:
+    by_day: defaultdict[date, dict[int, T]] = defaultdict(dict)
+    for (day, place), one in found.items():
+        by_day[day][place] = one
+    return dict(by_day)
+
+
 def _by_day(
-    reports: Mapping[tuple[date, int], int], since: date | None, until: date | None, places: Places
+    reports: Mapping[date, Mapping[int, int]], since: date | None, until: date | None, places: Places
 ) -> dict[date, int]:
-    days: dict[date, int] = {}
-    for (day, place), number in reports.items():
-        if _lies_in(day, since, until) and (places is None or place in places):
-            days[day] = days.get(day, 0) + number
-    return days
+    sums = (
+        (day, sum(number for place, number in parts.items() if places is None or place in places))
+        for day, parts in _within(reports, since, until)
+    )
+    return {day: number for day, number in sums if number}
 
 
-def _lies_in(day: date, since: date | None, until: date | None) -> bool:
-    return (since is None or day >= since) and (until is None or day <= until)
+def _within(by_day: Mapping[date, T], since: date | None, until: date | None) -> Iterator[tuple[date, T]]:
+    """Yield the days from ``since`` to ``until``, both included: a single one without a look at the others."""
+    days = [since] if since is not None and since == until else by_day
+    for day in days:
+        if day in by_day and (since is None or day >= since) and (until is None or day <= until):
+            yield day, by_day[day]

@@ -1,6 +1,8 @@
 """Answers are computed once for what was collected, whoever counted it, while there is room."""
 
+import gc
 import threading
+import tracemalloc
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -156,6 +158,24 @@ def test_an_estimate_takes_no_more_than_it_is_said_to() -> None:
     found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
     columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
     assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
+
+
+def test_what_is_remembered_of_many_days_takes_no_more_than_it_is_said_to(store: Store) -> None:
+    """An answer is found by what was collected on each of its days, which once took ten times its own room."""
+    for number in range(400):
+        add(store, THEME, 1, TODAY - timedelta(days=number))
+    cache = AnswerCache(1 << 30)
+    reader = EstimateReader(store, cache)
+    reader.exhibit(THEME, Query(), EVERYONE, Look("", 1, 12))
+    before = cache.size
+    tracemalloc.start()
+    for number in range(20):
+        reader.table(THEME, Query(forged=0.01 + number / 1000))
+        reader.exhibit(THEME, Query(), EVERYONE, Look(f"{number}" + "x" * 10_000, 1, 12))
+    gc.collect()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 2 * (cache.size - before)
 
 
 def test_many_threads_use_one() -> None:

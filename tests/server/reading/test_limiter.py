@@ -10,10 +10,11 @@ from flask import Flask
 from dither_server.app import collector_of
 from dither_server.observability.prometheus import Prometheus
 from dither_server.protocol.problems import Problem
+from dither_server.reading.costs import effort
 from dither_server.reading.limiter import AnalysisLimiter, PeerGoneError, Turns, Work
 from dither_server.store import Store, StoreError
-from server.collecting import problem
-from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, ended, filled, rows
+from server.collecting import TODAY, problem, rows_of, upload
+from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, filled, rows
 
 
 @pytest.fixture
@@ -85,6 +86,29 @@ def test_a_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest
     assert ended(app) == {"failed": 1}
     assert problem(app.test_client().get(f"{TABLE}&confidence=0.9")) == (503, "unavailable")
     assert ended(app) == {"failed": 2}
+
+
+def test_a_table_of_which_a_day_is_new_is_refused_at_its_beginning_if_at_all(app: Flask) -> None:
+    """The days before it are remembered: they were sent at once, and then the connection was cut."""
+    client = app.test_client()
+    assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
+    collector_of(app).store.commit([upload(WIDE, rows_of(WIDE, 20, value="v,1"))], TODAY, b"s" * 16)
+    large = client.get(f"{TABLE}&confidence=0.9", buffered=False)
+    next(large.iter_encoded())
+    assert problem(client.get(TABLE)) == (503, "busy")
+    large.close()
+    assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
+
+
+def test_a_table_costs_what_is_not_remembered(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = app.test_client()
+    assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
+    collector_of(app).store.commit([upload(WIDE, rows_of(WIDE, 20, value="v,1"))], TODAY, b"s" * 16)
+    monkeypatch.setattr("dither_server.reading.limiter._SMALL", 2 * (300 + effort(WIDE)))
+    large = client.get(f"{TABLE}&confidence=0.9", buffered=False)
+    next(large.iter_encoded())
+    assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
+    large.close()
 
 
 def test_turns_are_taken_in_order() -> None:

@@ -317,7 +317,7 @@ class Tallies:
 
     def history(self, metric: Metric, *_: date | None) -> History:
         """A day of reports, of which none was refused."""
-        reports = {(TODAY, place): tally.total for place, tally in enumerate(self.parts)}
+        reports = {TODAY: {place: tally.total for place, tally in enumerate(self.parts)}}
         return History(metric.version, reports, {}, {}, purges=0, blocks=0, chunks=0, folded_up_to=None)
 
 
