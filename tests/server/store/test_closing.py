@@ -13,8 +13,7 @@ import pytest
 from dither_server.store import Store
 from dither_server.store.counting.uploads import add_counts
 from dither_server.store.removal import Housekeeper
-from dither_server.store.tables import tallies
-from dither_server.tally.blocks import to_blocks
+from dither_server.tally.blocks import add_blocks, to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.retention import Retention
 from dither_server.tally.tally import Tally
@@ -104,14 +103,13 @@ def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
     """A reader fetches blocks and then chunks; a day that moves from the ones to the others in between is in both."""
     any_store.commit([upload(VERSION, rows_of(VERSION, 40))], ago(9), SHARD)
     right = any_store.tally(VERSION)
-    add_blocks = tallies.add_blocks
 
     def closing(*blocks: Any) -> None:
         monkeypatch.undo()
         add_blocks(*blocks)
         any_store.close_day(VERSION, ago(9))  # as the housekeeper of another process would
 
-    monkeypatch.setattr(tallies, "add_blocks", closing)
+    monkeypatch.setattr("dither_server.store.tables.tallies.add_blocks", closing)
     read = any_store.tally(VERSION)
     assert any_store.open_days(VERSION.version, TODAY) == []
     assert same(read, right)
