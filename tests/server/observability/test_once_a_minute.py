@@ -20,13 +20,13 @@ def test_the_first_event_may_be_logged_at_once_and_others_together_a_minute_late
 
 
 def test_a_logger_writes_some_lines_a_minute_and_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    now, logger = [0.0], logging.getLogger("of.a.library")
+    now, logger = [0.0], logging.getLogger("of.a.dependency")
     with limited_lines(logger, 2, lambda: now[0]):
         for minute in (0.0, 60.0):
             now[0] = minute
             for number in range(5):
                 logger.warning("%d", number)
     logger.warning("after")
-    left_out = "lines left out of the log of of.a.library: %d"
+    left_out = "lines left out of the log of of.a.dependency: %d"
     first, later = ["0", "1", left_out % 1], ["0", "1", left_out % 3]
     assert [record.getMessage() for record in caplog.records] == [*first, *later, left_out % 2, "after"]
