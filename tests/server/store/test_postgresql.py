@@ -222,7 +222,7 @@ def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
 
 def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     metric = Metric("wide", BooleanQuestion(), LocalHashing.calibrate(100_000, 3.0))
-    rows = some_rows(metric.mechanism, 8_000)
+    rows = some_rows(metric.mechanism, 6_000)
     pg.register([metric])
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]

@@ -128,7 +128,7 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp
     text = '[metrics.many]\ntype = "string"\nepsilon = 2.0\nbits = 128\ncohorts = 65536\n'
     many = parse_metrics(text)["many"]
     random = np.random.default_rng(0)
-    rows = random.integers(0, 256, (20_000, many.mechanism.row_bytes), dtype=np.uint8).tobytes()
+    rows = random.integers(0, 256, (10_000, many.mechanism.row_bytes), dtype=np.uint8).tobytes()
     store.register([many])
     store.commit([upload(many, rows)], TODAY, SHARD)
     ((kept,),) = execute(url_of(tmp_path), "SELECT sum(length(counts)) FROM tallies")
@@ -136,19 +136,18 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp
     assert same(store.tally(many), Tally.fold(many.mechanism, rows))
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-def test_a_store_waits_five_seconds_for_whoever_writes(tmp_path: Path, read_only: bool) -> None:
-    url = f"sqlite:///{tmp_path}/dither.db"
-    Store(url).close()
+def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
+    Store(url_of(tmp_path)).close()
     waits: list[object] = []
 
     def note(connection: sqlalchemy.Connection, *_: object) -> None:
         driver = cast("sqlite3.Connection", connection.connection.driver_connection)
         waits.extend(driver.execute("PRAGMA busy_timeout").fetchone())
 
-    with closing(Store(url, read_only=read_only)) as store, listening("before_cursor_execute", note):
-        store.ping()
-    assert set(waits) == {5000}
+    for read_only in (False, True):
+        with closing(Store(url_of(tmp_path), read_only=read_only)) as store, listening("before_cursor_execute", note):
+            store.ping()
+    assert (set(waits), len(waits) >= 2) == ({5000}, True)
 
 
 def test_whatever_writes_says_so_before_it_reads(tmp_path: Path) -> None:

@@ -45,15 +45,9 @@ def test_duplicates_and_conflicts_within_one_group(store: Store) -> None:
     other_rows = upload(rows=one.rows + one.rows, name=one.batch)
     other_metric = upload(MOBILE, rows=one.rows, name=one.batch)
     assert store.commit([one, other_rows, one, other_metric], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED, CONFLICT]
+    assert store.commit([other_rows], TODAY + timedelta(days=1), SHARD) == [CONFLICT]
     assert store.tally(THEME).total == 3
     assert store.tally(MOBILE).total == 0
-
-
-def test_a_conflict_is_still_one_a_day_later(store: Store) -> None:
-    one = upload()
-    store.commit([one], TODAY, SHARD)
-    assert store.commit([upload(rows=one.rows * 2, name=one.batch)], TODAY + timedelta(days=1), SHARD) == [CONFLICT]
-    assert store.tally(THEME).total == 3
 
 
 def test_a_failure_between_ids_and_counts_leaves_neither(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
