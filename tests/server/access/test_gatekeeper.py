@@ -199,7 +199,7 @@ def test_while_the_database_is_away_known_tokens_go_on() -> None:
     assert tokens.used == [([digest_of("good")], TODAY)]
 
 
-def test_a_token_is_settled_while_it_is_known_afresh_and_no_other_is() -> None:
+def test_only_a_token_read_recently_is_judged_without_the_database() -> None:
     """What is not settled may need the database, for which the socket's thread does not wait."""
     now = [0.0]
     keeper = gatekeeper(Tokens("right"), lambda: now[0])

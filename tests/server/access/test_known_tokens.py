@@ -116,7 +116,7 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
 
 
 @pytest.mark.usefixtures("one_day")
-def test_a_running_collector_takes_them_and_writes_their_last_use(folder: Path) -> None:
+def test_running_collector_takes_tokens_and_writes_their_last_use(folder: Path) -> None:
     today = utc_today()
     good, ended = draw_token(Role.READ), draw_token(Role.ADMIN)
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:

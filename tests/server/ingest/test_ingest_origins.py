@@ -84,7 +84,7 @@ def test_reports_of_any_other_page_are_refused(door: FlaskClient, app: Flask) ->
     assert collector_of(app).store.tally(THEME).total == 0
 
 
-def test_what_is_refused_is_counted_by_its_name(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
+def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
     for origin in (FOREIGN, "null"):
         send(door, origin)
     assert b'dither_refused_batches_total{metric="(unknown)",reason="origin",version="(unknown)"} 2.0' in (
@@ -122,7 +122,7 @@ def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch
         assert shares(response, APP)
 
 
-def test_a_commit_that_takes_too_long_is_told_to_the_page(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_may_read_the_answer_of_a_commit_that_takes_too_long(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector_of(app).committer, "submit", lambda *_: None)
     impatient = IngestLayer(app.wsgi_app, replace(collector_of(app).ingest, patience=0.01))
     app.wsgi_app = impatient  # type: ignore[method-assign]
@@ -144,7 +144,7 @@ def test_a_page_without_a_token_is_told_so_where_one_is_needed(tmp_path: Path) -
     collector_of(app).close()
 
 
-def test_without_an_origin_all_is_as_it_was(door: FlaskClient) -> None:
+def test_request_without_an_origin_gets_no_sharing_headers(door: FlaskClient) -> None:
     assert problem(send(door, None)) == (415, "media-type")
     taken = send(door, None, content_type=JSON)
     assert (taken.status_code, taken.headers["Vary"]) == (202, "Origin")

@@ -36,7 +36,7 @@ class Written:
         self.writes.append(dict(refused))
 
 
-def test_a_flood_is_written_once_and_not_at_once() -> None:
+def test_flood_of_refusals_is_written_once_after_a_pause() -> None:
     now, days, written = [0.0], [TODAY], Written()
     refusals = Refusals(lambda: days[-1], lambda: now[-1])
     assert refusals.pause() is None
@@ -125,7 +125,7 @@ def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
     assert counts[Refusal("theme", TOMORROW, "malformed", VERSION)] == 1
 
 
-def test_one_of_many_is_logged_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     refusals = Refusals(lambda: TODAY, lambda: now[-1])
     for second in range(150):
@@ -139,7 +139,7 @@ def test_one_of_many_is_logged_a_minute(caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
-def test_what_was_refused_is_a_metric_with_few_labels(client: FlaskClient) -> None:
+def test_prometheus_counts_refusals_with_few_labels(client: FlaskClient) -> None:
     bodies = [batch().encode().replace(VERSION.encode(), f"{number:016x}".encode()) for number in range(50)]
     bodies += [batch().encode().replace(b"theme", f"stranger{number}".encode()) for number in range(50)]
     for body in [*bodies, batch(rows=b"\xff").encode()]:

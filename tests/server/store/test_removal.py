@@ -164,7 +164,7 @@ def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path)
     assert filled.tally(THEME).total == 30
 
 
-def test_a_definition_that_cannot_be_read_is_no_hindrance(filled: Store, tmp_path: Path) -> None:
+def test_version_with_an_unreadable_definition_can_be_purged(filled: Store, tmp_path: Path) -> None:
     execute(url_of(tmp_path), "UPDATE metrics SET definition = replace(definition, 'randomized', 'forgotten')")
     done = purge(tmp_path, "--metric", "theme", "--yes")
     assert done.exit_code == 0
@@ -172,7 +172,7 @@ def test_a_definition_that_cannot_be_read_is_no_hindrance(filled: Store, tmp_pat
     assert filled.rows_by_day(THEME.version) == {}
 
 
-def test_estimates_that_were_made_while_their_day_was_removed_go_at_the_next_refresh(filled: Store) -> None:
+def test_estimates_written_after_their_day_was_purged_go_at_the_next_refresh(filled: Store) -> None:
     basis = filled.estimated(THEME.version)[ago(9)]
     row = dict.fromkeys(("frequency", "noise_error", "standard_error", "low", "high"), 0.0) | {"value": "dark"}
     filled.purge_day(THEME.version, ago(9))
@@ -204,7 +204,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
     assert ends(filled, THEME) == (ago(2), TODAY)
 
 
-def test_a_metric_of_which_nothing_is_said_is_kept(filled: Store, tmp_path: Path) -> None:
+def test_metric_without_a_retention_is_kept(filled: Store, tmp_path: Path) -> None:
     housekeeper(tmp_path, "theme = 3 days", [TODAY]).look()
     assert (ends(filled, THEME), ends(filled, MOBILE)) == ((ago(3), TODAY), (ago(9), TODAY))
     assert filled.refusals("") == {"malformed": 10}
@@ -229,7 +229,7 @@ def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(
     assert filled.tally(THEME).total == 3
 
 
-def test_what_fails_is_tried_again(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_retention_that_fails_is_tried_again(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     url, tries = f"sqlite:///{tmp_path}/dither.db", []
 
     def opened() -> Store:

@@ -61,7 +61,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(parts.reports, whole.reports)
 
 
-def test_one_bad_row_among_good_ones_counts_nothing() -> None:
+def test_batch_with_one_bad_row_counts_nothing() -> None:
     mechanism = Rappor.calibrate(None, 1.0, bits=20, cohorts=5)
     good = Report(4, bytes([255, 255, 15])).encode(mechanism)
     assert Tally.fold(mechanism, good * 3).counts[4].tolist() == [3] * 20

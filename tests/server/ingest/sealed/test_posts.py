@@ -248,7 +248,7 @@ def test_where_nothing_opens_the_batch_is_refused_and_may_come_again(
     assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 90}
 
 
-def test_of_a_large_body_without_one_report_for_us_a_part_is_tried(
+def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
     key: SecretKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anyone can post garbage; it costs some milliseconds. A body that was counted is known by such a part, too."""
@@ -328,7 +328,7 @@ NEVER_SENT = [
 ]  # fmt: skip
 
 
-def test_what_no_relay_sends_is_refused_before_anything_is_opened(
+def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     key: SecretKey, door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object) -> None:
@@ -342,7 +342,7 @@ def test_what_no_relay_sends_is_refused_before_anything_is_opened(
     assert {one.kind for one in told(app)} == kinds.keys()
 
 
-def test_a_device_that_takes_this_for_its_relay_keeps_its_report(key: SecretKey, door: FlaskClient) -> None:
+def test_sealed_report_of_a_device_is_refused_as_an_unknown_pool(key: SecretKey, door: FlaskClient) -> None:
     (row,) = sealed_rows(THEME, key.public, 1)
     assert problem(post(door, SealedReport(pool(THEME), row).encode())) == (404, "unknown-pool")
     assert problem(post(door, b'{"pool":"x","sealed":"AA=="}')) == (400, "malformed")

@@ -111,7 +111,7 @@ def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store)
     assert (known.begun, known.finished, known.buckets) == (AT, True, {})
 
 
-def test_what_cannot_be_committed_whole_is_not_noted(store: Store) -> None:
+def test_bucket_whose_counts_fail_is_not_noted(store: Store) -> None:
     part = tallies((THEME, rows_of(THEME, 4), 0))
     with pytest.raises(StoreError):
         store.folds.add(RUN, 1, {**part, ("f" * 16, TODAY, 0): part[THEME.version, TODAY, 0]}, SUMS)  # no such version
@@ -121,7 +121,7 @@ def test_what_cannot_be_committed_whole_is_not_noted(store: Store) -> None:
     assert store.folds.add(RUN, 1, part, SUMS) is True
 
 
-def test_how_far_runs_have_come(store: Store) -> None:
+def test_folds_tell_the_start_of_the_last_finished_run(store: Store) -> None:
     assert store.folds.up_to() is None
     store.folds.finish(RUN)
     assert store.folds.up_to() == AT

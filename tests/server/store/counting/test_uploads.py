@@ -33,7 +33,7 @@ from server.database import execute, url_of
 SHARD = b"s" * 16
 
 
-def test_a_retry_counts_nothing_and_is_still_true(store: Store) -> None:
+def test_retry_is_acknowledged_and_counts_nothing(store: Store) -> None:
     one = upload()
     assert store.commit([one], TODAY, SHARD) == [COUNTED]
     assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
@@ -147,7 +147,7 @@ def test_rows_are_counted_in_the_stratum_of_their_batch(store: Store) -> None:
     assert store.reports_by_stratum(LAYOUT, TODAY, TODAY) == {0: 20, 1: 22, 5: 30}
 
 
-def test_days_are_those_of_the_strata_that_are_asked_for(store: Store) -> None:
+def test_history_of_strata_has_their_days_alone(store: Store) -> None:
     store.register([LAYOUT])
     days = [TODAY + timedelta(days=number) for number in range(3)]
     for place, day in enumerate(days):
