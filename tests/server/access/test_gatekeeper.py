@@ -84,10 +84,11 @@ def test_every_route_declares_the_role_that_it_should(app: Flask) -> None:
 
 def test_each_route_admits_exactly_the_roles_that_cover_its_own(app: Flask) -> None:
     for rule, role in product(rules(), (None, *Role)):
-        needed = app.view_functions[rule.endpoint].role  # type: ignore[attr-defined]
+        route = app.view_functions[rule.endpoint]
+        assert isinstance(route, Route)
         for method in (rule.methods or set()) - {"OPTIONS"}:
             answer, case = ask(app, rule, method, None if role is None else TOKENS[role]), (rule.endpoint, method, role)
-            if needed is OPEN or (role is not None and role.covers(needed)):
+            if route.role is OPEN or (role is not None and role.covers(route.role)):
                 assert answer.status_code in {200, 202}, (case, answer.data)
             elif role is None:
                 assert answer.status_code == 401, case
