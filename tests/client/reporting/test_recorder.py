@@ -84,7 +84,7 @@ def test_strict_raises_for_mistakes_and_for_nothing_else(metric: str, make: Make
 _INDICES = st.integers(0, len(VALUES) - 1)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(list(METRICS)), st.lists(st.tuples(_INDICES, _INDICES, st.integers(0, 8)), max_size=25))
 def test_how_many_reports_there_are_depends_on_no_value(
     make: Make, metric: str, days: list[tuple[int, int, int]]
