@@ -13,14 +13,6 @@ from shared import odd
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
 
 
-def test_a_boolean_that_is_a_number_is_what_it_says(make: Make, calendar: Calendar) -> None:
-    client = make()
-    for value in (1, 1.0, "true"):
-        client.record("mobile", value)
-        calendar.pass_days(1)
-    assert (client.status().queued, client.status().outside, client.status().mistakes) == (3, 0, 0)
-
-
 def test_a_mistake_is_reported_and_told_by_metric_and_type(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     client = make(strict=False)
     for value in ("Very-Secret", 2, None):
@@ -48,12 +40,6 @@ def test_a_mistake_is_told_whatever_the_user_has_chosen(make: Make) -> None:
     client = make(mode="off", strict=False)
     client.record("mobile", None)
     assert (client.status().mistakes, client.status().queued, client.status().outside) == (1, 0, 0)
-
-
-def test_an_answer_outside_the_list_is_no_mistake(make: Make) -> None:
-    client = make()
-    client.record("theme", "purple")
-    assert (client.status().outside, client.status().mistakes, client.status().trouble) == (1, 0, {})
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -174,15 +174,6 @@ def test_an_attribute_of_the_client_serves_those_that_declare_it(make: Make, cap
         made(make, strata=mistaken)
 
 
-@pytest.mark.parametrize("strata", ["linux", None, 3, ["platform"], {1: "linux"}])
-def test_attributes_that_cannot_be_disable_the_client(make: Make, strata: object) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^strata: a "):
-        made(make, strata=strata)
-    client = made(make, strata=strata, strict=False, mode=None)
-    client.record("theme", "dark")
-    assert client.status().unrecorded == 1
-
-
 class Loud(str):
     """A name that runs code of the app's when it is compared."""
 
