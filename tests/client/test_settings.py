@@ -17,7 +17,7 @@ TIMES = ("spread", "exit_wait", "exit_every")
 NO_NAMES = [None, "", ".", "..", "../../etc", "a/b", "a\\b", "a\nb", "C:", 7, "notes.", "notes ", "con", "com1 .a"]
 
 MISTAKES: dict[str, list[object]] = {
-    **dict.fromkeys(TIMES, [*NO_NUMBERS, *NEGATIVE, *HUGE]),
+    **{name: [*NO_NUMBERS, *NEGATIVE, *HUGE] for name in TIMES},
     "lifetime_cap": [*NO_NUMBERS, *NEGATIVE],
     "metrics": [None, 5, b"metrics.toml", {"mobile": 5}, {"mobile": None}, {5: MOBILE}, {None: None}, {"mobile": {}}],
     "endpoint": [5, None, b"https://example.org", "", "ftp://example.org"],
