@@ -133,19 +133,20 @@ def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) 
     assert opened(script.bodies[0], "xwing")
 
 
-@pytest.mark.parametrize("answer", [200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")])
-def test_a_relays_answers_mean_what_a_collectors_do(make: Make, answer: int | OSError) -> None:
-    found = []
-    for seal in (None, KEY):
-        script = Script([answer])
-        client = make(transport=script, seal=seal)
-        client.record("mobile", True)
-        client.record("theme", "dark")
-        client.flush(60)
-        status = client.status()
-        states = [metric.state for metric in status.metrics]
-        found.append((status.sent, status.dropped, status.queued, status.failed_attempts, states, len(script.bodies)))
-    assert found[0] == found[1]
+def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
+    for answer in (200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")):
+        found = []
+        for seal in (None, KEY):
+            script = Script([answer])
+            client = make(transport=script, seal=seal)
+            client.record("mobile", True)
+            client.record("theme", "dark")
+            client.flush(60)
+            status = client.status()
+            states = [metric.state for metric in status.metrics]
+            counts = status.sent, status.dropped, status.queued, status.failed_attempts
+            found.append((counts, states, len(script.bodies)))
+        assert found[0] == found[1], answer
 
 
 def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
