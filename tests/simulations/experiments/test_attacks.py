@@ -1,7 +1,5 @@
 """Attacks come to what theory says, and never beyond what it allows."""
 
-import csv
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -199,16 +197,6 @@ def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int,
     assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
 
 
-def test_items_are_raised_by_a_command() -> None:
-    few = ("--type", "selection", "--repeats", "2", "--share", "0.1", "-n", "500", "--json")
-    rows = json.loads(attack("poisoning", *few).stdout)
-    assert {(row["mechanism"], row["size"]) for row in rows} == {("set-response", 16)}, "privset must know a limit"
-    rows = json.loads(attack("poisoning", *few, "--at-most", "2", "-k", "6").stdout)
-    assert {(row["mechanism"], row["size"]) for row in rows} == {("set-response", 6), ("privset", 6)}
-    assert "--at-most: 9 is more than the 6 items" in attack("poisoning", *few, "--at-most", "9", "-k", "6").stderr
-    assert "--at-most: goes with --type selection" in attack("poisoning", "--at-most", "9").stderr
-
-
 @pytest.mark.parametrize("name", LISTED)
 def test_a_crafted_report_is_one_that_a_collector_takes_and_supports_as_much_as_is_said(name: str) -> None:
     mechanism, targets = named(name, 24, 1.0), (3, 5, 20)
@@ -232,49 +220,6 @@ def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
     hits = sum(not set(one.cells(mechanism)).isdisjoint(mechanism.marked(5, one.cohort)) for one in reports)
     chance = random_support(mechanism)
     assert abs(hits - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
-
-
-@pytest.mark.parametrize("kind", ["averaging", "linkage", "change"])
-def test_attacks_are_commands_that_write_and_draw(kind: str, tmp_path: Path) -> None:
-    few = ("--devices", "8", "--repeats", "1", "--reports", "1,2", "--mechanism", "randomized-response")
-    result = attack(kind, *few, "--out", tmp_path / "rows.csv", "--plot", tmp_path / "rows.png")
-    assert result.exit_code == 0, result.output
-    assert [line.split()[:3] for line in result.stdout.splitlines()[2:]] == [
-        ["randomized-response", memory, reports] for memory in ("no", "yes") for reports in ("1", "2")
-    ]
-    assert (tmp_path / "rows.png").read_bytes().startswith(b"\x89PNG")
-    with (tmp_path / "rows.csv").open(newline="") as stream:
-        assert {row["attack"] for row in csv.DictReader(stream)} == {kind}
-    assert attack(kind, *few, "--json").stdout == attack(kind, *few, "--json", "--jobs", "1").stdout
-
-
-def test_poisoning_is_a_command(tmp_path: Path) -> None:
-    few = ("--repeats", "2", "--share", "0.01,0.2", "-k", "8", "-n", "500", "--mechanism", "optimized-unary")
-    result = attack("poisoning", *few, "--json", "--plot", tmp_path / "gain.svg")
-    assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
-    assert [(row["attack"], row["forged"]) for row in rows] == [
-        (kind, forged) for kind in ("random-report", "crafted-input", "crafted-report") for forged in (5, 125)
-    ]
-    assert (tmp_path / "gain.svg").read_bytes().startswith(b"<?xml")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("averaging", "--reports", "0"), "--reports"),
-        (("averaging", "--mechanism", "rappor"), "--mechanism"),
-        (("linkage", "--permanent-epsilon", "0.5"), "permanent_epsilon"),
-        (("change", "--devices", "1"), "--devices"),
-        (("poisoning", "--share", "1"), "--share"),
-        (("poisoning", "--targets", "65"), "--targets"),
-        (("poisoning", "--attack", "bribery"), "--attack"),
-    ],
-)
-def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
-    result = attack(*arguments)
-    assert result.exit_code == 2, result.output
-    assert named in result.stderr.splitlines()[-1]
 
 
 def test_gains_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
@@ -308,18 +253,6 @@ def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) ->
         assert row.gain_se is not None
         assert abs(row.gain - row.theory) < 10 * row.gain_se
     assert {row.mechanism for row in rows} == {name}
-
-
-def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
-    few = ("poisoning", "--type", "number", "--users", "1e4", "--repeats", "2", "--share", "0.01,0.1")
-    result = attack(*few, "--mechanism", "dithered-response", "--plot", tmp_path / "mean.png", "--json")
-    assert result.exit_code == 0, result.output
-    assert [row["size"] for row in json.loads(result.stdout)] == [129] * 6
-    assert (tmp_path / "mean.png").read_bytes().startswith(b"\x89PNG")
-    assert attack(*few, "--json", "--seed", "1").stdout.count("dithered-response-mean") == 6
-    for wrong in (("-k", "16"), ("--targets", "2"), ("--mechanism", "subset-selection")):
-        assert attack(*few, *wrong).exit_code == 2
-    assert attack("poisoning", "--mechanism", "exponential").exit_code == 2
 
 
 @pytest.mark.parametrize(
