@@ -99,24 +99,12 @@ def test_people_are_drawn_from_the_table_with_the_seed() -> None:
     assert browser.users == one.truth("version").users == one.truth("mobile").users == 500
 
 
-def test_a_family_is_a_mobile_one_if_its_name_says_so() -> None:
-    survey = browser_survey(20_000, np.random.default_rng(0))
-    mobile = {person["browser"] for person in survey.people if person["mobile"]}
-    assert mobile == {
-        "Android Browser",
-        "Chrome for Android",
-        "Firefox for Android",
-        "Opera Mobile",
-        "QQ Browser",
-        "Safari on iOS",
-        "Samsung Internet",
-        "UC Browser for Android",
-    }
-
-
-def test_a_version_is_behind_the_newer_ones_of_its_browser_alone() -> None:
-    survey = browser_survey(20_000, np.random.default_rng(0))
-    behind = {person["version"]: person["behind"] for person in survey.people}
+def test_families_are_mobile_by_name_and_versions_behind_the_newer_ones_of_their_browser() -> None:
+    people = browser_survey(20_000, np.random.default_rng(0)).people
+    mobile = {str(person["browser"]) for person in people if person["mobile"]}
+    assert len(mobile) == 8
+    assert {"Chrome for Android", "Opera Mobile", "Safari on iOS", "Samsung Internet", "QQ Browser"} < mobile
+    behind = {person["version"]: person["behind"] for person in people}
     assert [behind[f"Safari on iOS {version}"] for version in ("27.2", "27.0", "26.6", "18.5-18.7")] == [0, 1, 2, 9]
     assert (behind["Chrome for Android 157"], behind["Chrome 155"], behind["Chrome 109"]) == (0, 3, 49)
 

@@ -8,7 +8,7 @@ import numpy as np
 from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
-from dither_simulations.experiments.error.numbers import NumberAccuracy, NumberRow
+from dither_simulations.experiments.error.numbers import NumberAccuracy
 from dither_simulations.sweeps.sweep import sweep
 from dither_simulations.trials.mechanism_by_name import NUMERIC
 from dither_simulations.users.numbers import NumberColumn, Numbers
@@ -30,15 +30,12 @@ def test_every_mechanism_tells_mean_distribution_and_quantiles() -> None:
     assert told == [[name, what, "4"] for name in NUMERIC for what in ("mean", "distribution", "p50", "p95")]
 
 
-def test_rows_are_complete_and_plain() -> None:
+def test_each_row_is_of_the_mean_of_the_distribution_or_of_a_quantile() -> None:
     rows = sweep(PLAN)
     assert [(row.epsilon, row.what) for row in rows] == [
         (epsilon, what) for epsilon in (1.0, 4.0) for what in ("mean", "distribution", "p50", "p95")
     ]
-    for row in rows:
-        assert isinstance(row, NumberRow)
-        assert {type(value) for value in vars(row).values()} <= {str, int, float, type(None)}
-        assert (row.mse_bound is None) == (row.what != "mean")
+    assert all((row.mse_bound is None) == (row.what != "mean") for row in rows)
     assert (rows[0].mse_bound or 0) <= (rows[0].mse_theory or 0) < 1.1 * (rows[0].mse_bound or 0)
 
 

@@ -21,14 +21,6 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["error", "--type", "selection", *map(str, arguments)])
 
 
-def test_rows_are_complete_and_plain() -> None:
-    rows = sweep(PLAN)
-    assert [(row.asked, row.epsilon) for row in rows] == [(name, epsilon) for name in SELECTIONS for epsilon in (1, 4)]
-    for row in rows:
-        assert {type(value) for value in vars(row).values()} <= {str, int, float, type(None)}
-        assert (row.size, row.at_most, row.users) == (6, 3, 2_000)
-
-
 def test_a_billion_people_cost_no_more_and_tell_more() -> None:
     few, many = (sweep(replace(PLAN, names=("privset",), users=(users,), repeats=10)) for users in (10**3, 10**9))
     for one, other in zip(few, many, strict=True):

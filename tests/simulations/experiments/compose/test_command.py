@@ -3,6 +3,7 @@
 import json
 import math
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +158,10 @@ def test_a_definition_is_charged_as_devices_charge_it(metrics: Path) -> None:
     assert 0.9 * 53e-9 < found["together"]["sum_delta"] <= 53e-9
 
 
-@pytest.mark.parametrize(("days", "weeks"), [("1", 1), ("2", 2), ("8", 2), ("9", 3), ("365", 53)])
-def test_days_lie_in_as_many_weeks_as_a_calendar_allows(metrics: Path, days: str, weeks: int) -> None:
-    found = {row["part"]: row["reports"] for row in rows("--metrics", metrics, "--days", days)}
-    assert found["crash"] == weeks
-    assert found["theme"] == int(days)
+def test_days_lie_in_as_many_weeks_as_a_calendar_allows(metrics: Path) -> None:
+    for days, weeks in ((1, 1), (2, 2), (8, 2), (9, 3), (365, 53)):
+        found = {row["part"]: row["reports"] for row in rows("--metrics", metrics, "--days", f"{days}")}
+        assert (found["crash"], found["theme"]) == (weeks, days)
 
 
 def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path) -> None:
@@ -179,14 +179,12 @@ def test_extremes_are_drawn(tmp_path: Path, extreme: str) -> None:
     assert run(*extreme.split(), "--plot", tmp_path / "one.svg").exit_code == 0
 
 
-@pytest.mark.parametrize("delta", ["0", "1e-12", "1e-6", "0.5"])
-@pytest.mark.parametrize("reports", ["1", "10000", "100000"])
-@pytest.mark.parametrize("epsilon", ["1e-4", "10"])
-def test_extremes_have_bounds_in_order(epsilon: str, reports: str, delta: str) -> None:
-    (row,) = rows("--epsilon", epsilon, "--reports", reports, "--delta", delta)
-    assert 0 <= row["optimal"] <= row["sum"]
-    assert Fraction(row["sum"]) >= Fraction(epsilon) * int(reports)
-    assert row["advanced"] is None or row["advanced"] > row["optimal"]
+def test_extremes_have_bounds_in_order() -> None:
+    for epsilon, reports, delta in product(("1e-4", "10"), ("1", "10000", "100000"), ("0", "1e-12", "1e-6", "0.5")):
+        (row,) = rows("--epsilon", epsilon, "--reports", reports, "--delta", delta)
+        assert 0 <= row["optimal"] <= row["sum"], (epsilon, reports, delta)
+        assert Fraction(row["sum"]) >= Fraction(epsilon) * int(reports)
+        assert row["advanced"] is None or row["advanced"] > row["optimal"], (epsilon, reports, delta)
 
 
 def test_twenty_parts_whose_losses_have_no_common_divisor_are_added_up() -> None:
