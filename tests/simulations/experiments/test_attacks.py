@@ -188,7 +188,7 @@ def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int,
     """
     rows = sweep(
         SelectionPoisoning(
-            (name,), (0.1,), size=12, users=20_000, targets=targets, repeats=30, at_most=3, epsilon=epsilon
+            (name,), (0.1,), size=12, users=6_000, targets=targets, repeats=30, at_most=3, epsilon=epsilon
         )
     )
     for row in rows:
