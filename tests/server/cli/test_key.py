@@ -74,9 +74,7 @@ def test_the_file_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert "/no/keys.json.lock cannot be opened (No such file or directory)" in told(nowhere)
 
 
-def test_without_the_sealed_extra_key_says_what_to_install(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
     for command in ("create", "rotate"):
         assert "pip install 'dither[server,sealed]'" in told(invoke(folder, "key", command))

@@ -15,6 +15,7 @@ from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE
+from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.window import Look
 from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
@@ -151,16 +152,18 @@ def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:
     found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
     columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
     assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
-    for number in range(100):  # an answer's key is of what was collected on each of its days
-        add(store, THEME, 1, TODAY - timedelta(days=number))
+    number = parse_metrics('[metrics.x]\ntype = "number"\nlow = 0\nhigh = 60\nepsilon = 2.0\n')["x"]
+    assert 5_000 < summary_of(number).estimate(number, (), Tally.zero(number.mechanism), 0.95, False).size < 20_000
+    for day in range(100):  # an answer's key is of what was collected on each of its days
+        add(store, THEME, 1, TODAY - timedelta(days=day))
     cache = AnswerCache(1 << 30)
     reader = EstimateReader(store, cache)
     reader.exhibit(THEME, Query(), EVERYONE, Look("", 1, 12))
     before = cache.size
     tracemalloc.start()
-    for number in range(20):
-        reader.table(THEME, Query(forged=0.01 + number / 1000))
-        reader.exhibit(THEME, Query(), EVERYONE, Look(f"{number}" + "x" * 10_000, 1, 12))
+    for turn in range(20):
+        reader.table(THEME, Query(forged=0.01 + turn / 1000))
+        reader.exhibit(THEME, Query(), EVERYONE, Look(f"{turn}" + "x" * 10_000, 1, 12))
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
