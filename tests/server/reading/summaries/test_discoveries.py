@@ -153,7 +153,7 @@ def test_reach_in_words() -> None:
     assert reach_text({"sought": sought, "reach": 0.02}) == (
         "A string that 2.00% of people hold is found about half the time; one that 1% hold takes 12,000 reports."
     )
-    for reach in (None, 1.2):
-        assert reach_text({"sought": sought, "reach": reach}) == (
+    for too_much in (None, 1.2):
+        assert reach_text({"sought": sought, "reach": too_much}) == (
             "So few reports cannot find a string that everybody holds; one that 1% hold takes 12,000 reports."
         )

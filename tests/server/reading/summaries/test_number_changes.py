@@ -42,32 +42,31 @@ def most(chance: float, runs: int = RUNS) -> int:
 
 
 def test_comparison_of_the_same_people_is_seldom_a_change() -> None:
-    for metric, reports in ((LINEAR, (50, 50)), (LOG, (60, 3000)), (PERMANENT, (50, 50)), (TABLE, (60, 3000))):
-        rng, shares = np.random.default_rng(5), hill(metric, 0.2)
-        changed = [
-            [row["changed"] for row in comparison(metric, *(drawn(metric, shares, n, rng) for n in reports))]
-            for _ in range(RUNS)
-        ]
-        assert sum(map(any, changed)) <= most(0.05), metric
-        assert (np.sum(changed, axis=0) <= most(0.05 / 3)).all(), metric
+    for one, reports in ((LINEAR, (50, 50)), (LOG, (60, 3000)), (PERMANENT, (50, 50)), (TABLE, (60, 3000))):
+        rng, shares = np.random.default_rng(5), hill(one, 0.2)
+        rows = [comparison(one, *(drawn(one, shares, n, rng) for n in reports)) for _ in range(RUNS)]
+        assert all(mean["changed"] == (mean["adjusted"] < 0.05) for mean, *_ in rows), one
+        changed = [[row["changed"] for row in one] for one in rows]
+        assert sum(map(any, changed)) <= most(0.05), one
+        assert (np.sum(changed, axis=0) <= most(0.05 / 3)).all(), one
 
 
 def test_intervals_hold_the_true_difference() -> None:
-    """Those of a geometric mean too, of which one side is known badly."""
-    for metric, middles in ((LINEAR, (0.3, 0.5)), (LOG, (0.6, 0.3))):
-        rng, scale, sides = np.random.default_rng(6), Scale.of(metric), [hill(metric, middle) for middle in middles]
+    """Those of a geoone mean too, of which one side is known badly."""
+    for one, middles in ((LINEAR, (0.3, 0.5)), (LOG, (0.6, 0.3))):
+        rng, scale, sides = np.random.default_rng(6), Scale.of(one), [hill(one, middle) for middle in middles]
         points = np.arange(len(sides[0])) / scale.last
         means = [scale.value(float(shares @ points)) for shares in sides]
         medians = [scale.at(int(np.searchsorted(np.cumsum(shares), 0.5))) for shares in sides]
         missed, differences, errors = 0, [], []
         for _ in range(RUNS):
-            mean, median, _ = comparison(metric, *(drawn(metric, sides[n], (200, 20_000)[n], rng) for n in (0, 1)))
+            mean, median, _ = comparison(one, *(drawn(one, sides[n], (200, 20_000)[n], rng) for n in (0, 1)))
             missed += not mean["low"] <= means[1] - means[0] <= mean["high"]
             differences.append(mean["difference"])
             errors.append(mean["standard_error"])
             assert median["low"] <= medians[1] - medians[0] <= median["high"]  # in far more than 95%
-        assert missed <= most(0.06), metric
-        assert np.mean(errors) == pytest.approx(np.std(differences), rel=0.4), metric
+        assert missed <= most(0.06), one
+        assert np.mean(errors) == pytest.approx(np.std(differences), rel=0.4), one
 
 
 def test_reports_needed_see_the_change_with_the_stated_power() -> None:
@@ -177,12 +176,25 @@ def test_the_same_people_reporting_again_are_no_drift(metric: Metric, crowds: in
     assert drifts <= most(0.05, runs)
 
 
+def test_permanent_draws_widen_the_error_of_a_slope() -> None:
+    """The same people may stand behind all days: what a permanent draw adds to one it adds to each."""
+    stretched = []
+    for one in (LINEAR, PERMANENT):
+        rng = np.random.default_rng(3)
+        tallies = [drawn(one, hill(one, 0.5, 2), PEOPLE, rng) for _ in range(DAYS)]
+        errors = [bare(one, (), tally, 0.95).mean.standard_error for tally in tallies]
+        independent = Scale.of(one).width * np.sqrt(np.mean(np.square(errors)) / np.sum((np.arange(DAYS) - 2.5) ** 2))
+        stretched.append(trend(one, tallies)["values"][0]["slope_error"] / independent)
+    assert 1 <= stretched[0] < 1.2
+    assert stretched[1] > 1.4
+
+
 def test_drift_is_seen_with_its_slope() -> None:
-    for metric, width, unit in ((LINEAR, 10, "s"), (TABLE, 10, "unit"), (LOG, np.log(1200), "logarithm")):
+    for one, width, unit in ((LINEAR, 10, "s"), (TABLE, 10, "unit"), (LOG, np.log(1200), "logarithm")):
         rng = np.random.default_rng(12)
-        answer = trend(metric, [drawn(metric, hill(metric, 0.4 + 0.02 * day), 10**6, rng) for day in range(4)])
+        answer = trend(one, [drawn(one, hill(one, 0.4 + 0.02 * day), 10**6, rng) for day in range(4)])
         mean, *quantiles = answer["values"]
-        assert mean["drift"], metric
+        assert mean["drift"], one
         assert mean["slope"] == pytest.approx(0.02 * width, rel=0.05)
         assert mean["adjusted"] == mean["p_value"] < 1e-6
         assert answer["slope_unit"] == f"{unit} per day"

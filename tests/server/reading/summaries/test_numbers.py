@@ -76,7 +76,7 @@ def test_log_scale_is_even_in_ratios() -> None:
 
 def test_point_beyond_the_range_is_refused() -> None:
     for at in (-1e-9, 10.000001, math.nan, math.inf, -math.inf):
-        with pytest.raises(ParameterError, match="^at: .*not within the range, from 0 to 10"):
+        with pytest.raises(ParameterError, match=r"^at: .*not within the range, from 0 to 10"):
             Scale.of(LINEAR).place(at)
 
 
@@ -191,7 +191,7 @@ def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
     assert [(row["estimate"], row["consistent"]) for row in rows[3:]] == [
         (row["share"], row["consistent"]) for row in told["cdf"]
     ]
-    with pytest.raises(ParameterError, match="^at: "):
+    with pytest.raises(ParameterError, match=r"^at: "):
         answer(of, Query(at=(10.5,)))
 
 
