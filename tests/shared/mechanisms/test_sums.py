@@ -86,11 +86,11 @@ def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
     assert advice(4.0, 2, 2) == advice(4.0, 2, 10) == []
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 def test_with_few_pairs_crossing_is_better_or_as_good_as_sampling(epsilon: float) -> None:
     """K <= e^ε/2 is enough to within a tenth: the collector divides by each question's own reports."""
-    for a in range(2, 15):
-        for b in range(a, 30):
+    for a in (2, 3, 5, 14):
+        for b in (a, a + 1, 12, 29):
             mechanism = choose(a * b, epsilon, None, 1 << 20)
             both = [costs(mechanism, a, b), costs(mechanism, b, a)]
             worst = max(one.crossed / one.sampled for one in both if one is not None)

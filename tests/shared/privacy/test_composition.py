@@ -31,11 +31,8 @@ def test_of_questions_of_which_each_person_answers_one_the_dearest_counts() -> N
     ("epsilon", "reports", "loss"),
     [
         ("0.01", 100, 0.5357),
-        ("0.1", 10, 1.767),
         ("0.1", 365, 13.88),
-        ("0.5", 30, 24.13),
         ("1", 30, 80.34),
-        ("1", 365, 727.6),
         ("1", 1000, 1885),
         ("10", 100_000, 1e6 * math.expm1(10)),
     ],
@@ -78,7 +75,7 @@ def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None
         assert low == pytest.approx(prior * (1 - truth) / no)
 
 
-def test_sentences_for_people() -> None:
+def test_odds_of_each_mechanism_in_words() -> None:
     survey = RandomizedResponse(size=2, truth=Fraction(3, 4))
     assert odds_sentence(survey) == "if your answer is yes, we see yes 75 times in 100; if it is no, 25 times"
     choice = odds_sentence(RandomizedResponse.calibrate(16, 1.0), ("Firefox", "another"))
@@ -99,7 +96,7 @@ def test_losses_in_a_few_words() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan])
-def test_losses_that_cannot_be(epsilon: float) -> None:
+def test_impossible_losses_are_refused(epsilon: float) -> None:
     for use in (
         lambda: sequential([epsilon]),
         lambda: parallel([epsilon]),
