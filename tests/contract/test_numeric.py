@@ -11,12 +11,6 @@ from dither_shared.primitives.probability import ONE
 CASES = each(lambda: [case for name in NUMERIC for epsilon in EPSILONS for case in small_numeric(name, epsilon)])
 
 
-@each(lambda: [(epsilon, case) for name in NUMERIC for epsilon in EPSILONS for case in small_numeric(name, epsilon)])
-def test_small_numeric_mechanisms_spend_all_of_the_declared_epsilon(case: tuple[float, NumericMechanism]) -> None:
-    declared, mechanism = case
-    assert 0 <= declared - mechanism.epsilon < 1e-12
-
-
 @CASES
 def test_point_marks_the_cell_that_it_makes_likeliest(mechanism: NumericMechanism) -> None:
     for cohort in range(mechanism.cohorts):

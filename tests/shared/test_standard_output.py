@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dither_shared.standard_output import written_whole
-
 FULL = Path("/dev/full")
 
 PROGRAMS = {"dither": ("dither", "status"), "dither-server": ("dither_server", "--help")}
@@ -70,12 +68,3 @@ def test_what_began_without_a_standard_output_ends_as_ever(tmp_path: Path) -> No
         ["/bin/sh", "-c", '"$@" >&-', "sh", *asked], env=environment(tmp_path, ""), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.parametrize(
-    "error", [FileNotFoundError(2, "none", "a.toml"), OSError(28, "full", "a.db"), OSError(9, "x")]
-)
-def test_other_errors_pass(error: OSError) -> None:
-    with pytest.raises(OSError) as raised, written_whole("dither"):  # noqa: PT011 - it is the same object
-        raise error
-    assert raised.value is error

@@ -12,10 +12,10 @@ from dither_server.tally.tally import Tally
 from dither_shared import PrivSet, SetResponse
 from server.estimation.sets_of_people import People, privset_tally, response_tally
 
-SURVEYS, REPORTS = 250, 4_000
+SURVEYS, REPORTS = 150, 4_000
 
 
-@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 2), (8, 5), (40, 3)])
+@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 5)])
 def test_honest_reports_of_windows_pass_as_often_as_is_said(size: int, window: int) -> None:
     mechanism, people = SetResponse.calibrate(size, 2.0, window=window), People.of(size)
     rng = np.random.default_rng(20261120)

@@ -10,6 +10,7 @@ from dither_shared import (
     MECHANISMS,
     BitFlip,
     CountMeanSketch,
+    DitheredResponse,
     HadamardCountMeanSketch,
     HadamardResponse,
     KeyedEntropy,
@@ -20,6 +21,8 @@ from dither_shared import (
     ProjectiveGeometry,
     RandomizedResponse,
     Rappor,
+    SetResponse,
+    Shape,
     SubsetSelection,
     SymmetricUnary,
 )
@@ -177,6 +180,7 @@ def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> No
         (lambda: CountMeanSketch(bits=1, keep=THREE_QUARTERS), "bits: 1 is out of range"),
         (lambda: CountMeanSketch(bits=65537, keep=THREE_QUARTERS), "bits: 65537 is out of range"),
         (lambda: CountMeanSketch(cohorts=0, keep=THREE_QUARTERS), "cohorts: 0 is out of range"),
+        (lambda: CountMeanSketch(bits=2, cohorts=65537, keep=THREE_QUARTERS), "cohorts: 65537 is out of range"),
         (lambda: RandomizedResponse.calibrate(MAX_CELLS + 1, 1.0), "size: 1048577 is out of range"),
         (lambda: CountMeanSketch.calibrate(9, 1.0), "size: count-mean-sketch takes any string"),
         (lambda: CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 60000}), "bits: 60000 in 1024 cohorts"),
@@ -238,3 +242,24 @@ def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
         assert mechanism.marked(item) == mechanism.marked(item, 0)
         drawn, again = (KeyedEntropy(b"cohort", b"%d" % number) for _ in range(2))
         assert mechanism.randomize(item, drawn) == mechanism.randomize(item, again, 0)
+
+
+@pytest.mark.parametrize("family", [RandomizedResponse, SetResponse, DitheredResponse])
+def test_truth_is_rounded_toward_telling_nothing(family: type[Mechanism]) -> None:
+    """No multiple of 2^-64: of two symbols a third is below chance and rounded up, of four two fifths are above."""
+    shapes: dict[str, list[dict[str, int]]] = {
+        "randomized-response": [{"size": 2}, {"size": 4}],
+        "set-response": [{"size": 4, "window": 1}, {"size": 4, "window": 2}],
+        "dithered-response": [{"size": 5, "steps": 1}, {"size": 7, "steps": 3}],
+    }
+    two, four = shapes[family.name]
+    assert 0 < family(truth=Fraction(1, 3), **two).a - Fraction(1, 3) < Fraction(1, 1 << 64)  # type: ignore[call-arg]
+    assert 0 < Fraction(2, 5) - family(truth=Fraction(2, 5), **four).a < Fraction(1, 1 << 64)  # type: ignore[call-arg]
+
+
+def test_subset_is_a_list_where_that_halves_the_report() -> None:
+    shapes = {
+        (size, subset): SubsetSelection(size=size, subset=subset, inside=Fraction(9, 10)).shape
+        for size, subset in ((16, 2), (16, 3), (17, 1), (17, 2))
+    }
+    assert [each for each, shape in shapes.items() if shape is Shape.LIST] == [(16, 2), (17, 1)]

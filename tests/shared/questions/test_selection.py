@@ -1,6 +1,5 @@
 """Selections: which set an answer becomes, what is told of it, and what is said about it in words."""
 
-import math
 from collections import UserList
 from collections.abc import Iterator
 from enum import Enum
@@ -18,7 +17,6 @@ from dither_shared import (
     WireError,
     parse_metrics,
 )
-from dither_shared.questions.plain import MOST_MEMBERS
 from dither_shared.questions.question import Encoded
 from shared import odd
 
@@ -140,17 +138,6 @@ def test_objects_that_lie_or_raise_are_mistakes_alone_and_within() -> None:
     assert encoded(odd.Spiteful("export")) == Encoded(1, mistake=True)
 
 
-def test_only_the_first_members_of_a_long_answer_are_read() -> None:
-    """Of an endless supply the first members are read."""
-    many = ["exprot"] * MOST_MEMBERS
-    assert encoded([*many[1:], "export", "search"]) == Encoded(1, outside=True)
-    assert encoded(range(10**12)) == Encoded(0, outside=True, mistake=True)
-    question = SelectionQuestion(tuple(f"v{place}" for place in range(1024)))
-    answers = question.answers(SetResponse.calibrate(1024, 1.0))
-    assert answers.encode([f"v{place}" for place in range(1024)]) == Encoded((1 << 1024) - 1)
-    assert answers.encode(["v1023"]) == Encoded(1 << 1023)
-
-
 @pytest.mark.parametrize(
     ("keys", "complaint"),
     [
@@ -267,22 +254,3 @@ def test_advice_that_one_can_follow(size: int, rest: str, advice: str | None) ->
     assert advice is None or (
         found[0].startswith(advice) and f"if one may choose all, say at_most = {size}" in found[0]
     )
-
-
-@pytest.mark.parametrize(("size", "epsilon", "percent"), [(8, 2.0, 54), (16, 4.0, 50), (100, 4.0, 5)])
-def test_the_advice_states_the_ratio_of_users(size: int, epsilon: float, percent: int) -> None:
-    """Both variances are those where everyone chooses w of d values, by the formulas of the papers; r = 1 is best."""
-    odds, w = math.exp(epsilon), min(3, size // 4)
-    share = w / size
-    whole = odds * w + size
-    p, q = odds / whole, 1 / whole
-    limited = (q * (1 - q) + share * (1 - p - q) * (p - q)) / (p - q) ** 2
-    window = {2.0: 2, 4.0: 4}[epsilon]
-    m = (odds - 1) / (odds + 2**window - 1)
-    unlimited = (size / window / m**2 - 1) / 4 - (size / window - 1) * (1 - 2 * share) ** 2 / 4
-    people = share * (1 - share)
-    assert round(100 * (limited + people) / (unlimited + people)) == percent
-    values = ", ".join(f'"v{place}"' for place in range(size))
-    asked = parse_metrics(f'[metrics.used]\ntype = "selection"\nvalues = [{values}]\nepsilon = {epsilon}')["used"]
-    (advice,) = asked.question.advice(asked.mechanism)
-    assert f"at_most = {w} needs only {percent} % of the users" in advice

