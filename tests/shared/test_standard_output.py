@@ -62,7 +62,7 @@ def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.name != "posix", reason="it is closed by a shell of POSIX")
-def test_what_began_without_a_standard_output_ends_as_ever(tmp_path: Path) -> None:
+def test_program_without_a_standard_output_ends_with_status_0(tmp_path: Path) -> None:
     asked = [sys.executable, "-m", *PROGRAMS["dither"]]
     done = subprocess.run(
         ["/bin/sh", "-c", '"$@" >&-', "sh", *asked], env=environment(tmp_path, ""), capture_output=True, check=False

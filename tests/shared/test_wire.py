@@ -61,7 +61,7 @@ def test_the_stratum_stands_behind_the_version() -> None:
         (BODY + b"x", "body: not JSON"),
     ],
 )
-def test_bodies_that_no_honest_peer_sends(wrong: bytes, complaint: str) -> None:
+def test_bodies_that_no_honest_peer_sends_are_refused(wrong: bytes, complaint: str) -> None:
     with pytest.raises(WireError) as caught:
         Batch.decode(wrong)
     assert str(caught.value).startswith(complaint)

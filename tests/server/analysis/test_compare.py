@@ -141,7 +141,7 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
     assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
 
 
-def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
+def test_stated_number_of_reports_detects_the_change_with_the_stated_power() -> None:
     """Power 80%: of 100 surveys between 60% and 96%, wrong with a probability below 1e-5."""
     metric, rng = ASKED["few"], np.random.default_rng(3)
     pilot = alike(
@@ -208,7 +208,7 @@ def test_same_people_on_both_sides_are_flagged_at_most_as_often_as_stated(perman
     assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
 
 
-def test_sides_that_share_nothing_or_have_nothing() -> None:
+def test_comparison_without_shared_values_is_refused_and_without_reports_is_empty() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(ParameterError, match="few and many share no values"):
         alike(ASKED["few"], surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))

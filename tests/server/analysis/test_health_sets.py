@@ -41,7 +41,7 @@ def test_honest_lists_of_values_pass_as_often_as_is_said() -> None:
 
 
 @pytest.mark.parametrize("periods", [1, 3])
-def test_a_value_that_is_forged_in_one_window_looks_odd(periods: int) -> None:
+def test_value_forged_in_one_window_is_flagged_as_odd(periods: int) -> None:
     """Two in a hundred forged reports of one window; with a permanent draw the same ones come each day."""
     permanent = None if periods == 1 else 3.0
     mechanism = SetResponse.calibrate(8, 2.0, permanent, window=2)
@@ -57,7 +57,7 @@ def test_a_value_that_is_forged_in_one_window_looks_odd(periods: int) -> None:
     assert not any(check["odd"] for check in health(mechanism, (), same, periods))
 
 
-def test_a_value_that_nobody_could_be_without_looks_odd() -> None:
+def test_value_in_every_report_is_flagged_as_odd() -> None:
     """All values in every report is more than everybody has; the levels share the false alarms."""
     mechanism = SetResponse.calibrate(6, 1.0, window=2)
     counts = np.zeros((6, 4), dtype=np.int64)

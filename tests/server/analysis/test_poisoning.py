@@ -81,7 +81,7 @@ def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mec
     assert lows[0] == 0 < lows[1]
 
 
-def test_how_many_forged_reports_make_a_value_up() -> None:
+def test_stated_number_of_forged_reports_makes_a_value_appear() -> None:
     """So many, and not fewer, take the expected estimate of an absent value to where its interval leaves 0."""
     mechanism, users = OptimizedUnary.calibrate(64, 1.0), 1_000_000
     told = poisoning(mechanism, users, 0.95, 0.01)
@@ -112,7 +112,7 @@ def test_a_crafted_rappor_report_moves_its_string_by_as_much_as_is_told() -> Non
         assert after - before == pytest.approx(moved, rel=0.01)
 
 
-def test_so_few_forged_reports_of_a_value_s_own_window_make_it_up() -> None:
+def test_forged_reports_of_its_own_window_make_a_value_appear() -> None:
     """They all speak of the value that is attacked; had it to be one in four, four times as many would be needed."""
     mechanism, users = BitFlip.calibrate(16, 1.0, 4), 1_600_000
     needed = poisoning(mechanism, users, 0.95, 0.01)["reports_to_appear"]

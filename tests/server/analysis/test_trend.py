@@ -127,7 +127,7 @@ def test_rare_values_are_flagged_at_most_as_often_as_stated(mechanism: str, size
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
 
 
-def test_a_rare_value_that_comes_up_is_seen() -> None:
+def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     """None of 100 a day, and then 20: support is expected of 0.7 and then of 10, 11 standard deviations more."""
     metric = parse_metrics(
         '[metrics.x]\ntype = "choice"\nmechanism = "optimized-unary"\nvalues = ["a", "b"]\nepsilon = 5.0\n'

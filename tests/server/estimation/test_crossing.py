@@ -60,7 +60,7 @@ def test_where_few_have_an_answer_nothing_is_told_of_them() -> None:
     assert not np.isnan(few.marginals[0].frequency).any()
 
 
-def test_together_intervals_are_wider() -> None:
+def test_simultaneous_intervals_of_crossings_are_wider() -> None:
     mechanism = choose(6, 2.0)
     tally = drawn(mechanism, 50_000, np.random.default_rng(2), np.ones(6))
     each, together = (crossed(mechanism, tally, (2, 3), 0.95, simultaneous=every) for every in (False, True))
@@ -68,7 +68,7 @@ def test_together_intervals_are_wider() -> None:
     assert (together.marginals[1].low < each.marginals[1].low).all()
 
 
-def test_of_no_reports_nothing_is_known() -> None:
+def test_crossing_of_no_reports_is_unknown() -> None:
     mechanism = SubsetSelection.calibrate(6, 1.0)
     found = crossed(mechanism, Tally.zero(mechanism), (2, 3), 0.95)
     assert all(np.isnan(numbers).all() for ratios in found.within for numbers in ratios)

@@ -135,7 +135,7 @@ def _covers(inside: np.ndarray, *, careful: bool = False) -> None:
         assert stats.binom.sf(hits - 1, surveys, 0.98).min() > 1e-9
 
 
-def test_a_ratio_is_surer_by_the_reports_of_both_values_than_by_all() -> None:
+def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() -> None:
     """Of those with one value those with another: both ratios are right, and that over all reports spreads more."""
     mechanism, people, rng = SetResponse.calibrate(8, 3.0, window=3), People.of(8), np.random.default_rng(9)
     same, over_all, widths = [], [], []

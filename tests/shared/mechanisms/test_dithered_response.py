@@ -49,16 +49,6 @@ def test_variances_are_those_of_the_table(
     assert of_fine_phase(least, least.average_mean_variance) == pytest.approx(average, abs=digits(average))
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 0.7, 1.0, 2.0, 4.0, 6.0, 12.0])
-def test_for_the_mean_the_worst_case_is_below_the_hybrid_mechanism(epsilon: float) -> None:
-    """The hybrid mechanism of Wang et al. (2019): beyond ε = 0.6093 the same for every x; below that, Duchi's."""
-    e, s = math.exp(epsilon), math.exp(epsilon / 2)
-    hybrid = (s + 3) / (3 * s * (s - 1)) + (e + 1) ** 2 / (s * (e - 1) ** 2)
-    if epsilon <= 0.6093524930:
-        hybrid = ((e + 1) / (e - 1)) ** 2
-    assert 4 * made(epsilon, **{"for": "mean"}).worst_mean_variance < hybrid
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) -> None:
@@ -115,7 +105,7 @@ def test_bad_parameters_are_refused_by_name(parameters: dict[str, float | str], 
     assert raised.value.place == place
 
 
-def test_a_size_is_not_given_and_must_fit_the_steps() -> None:
+def test_size_that_does_not_fit_the_steps_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"size: .* its grid follows"):
         DitheredResponse.configure(129, {"epsilon": 1.0})
     with pytest.raises(ParameterError, match="size: 128 points"):

@@ -41,7 +41,8 @@ def test_variances_and_losses_are_those_of_the_papers() -> None:
     """Warner's survey with γ = 3/4 and 1/4, and n·Var at ε = 1, with s = e^(ε/2)."""
     for truth in (THREE_QUARTERS, QUARTER):
         survey = RandomizedResponse(size=2, truth=truth)
-        assert (survey.ratio, survey.p - survey.q) == (3, 2 * truth - 1)
+        assert survey.ratio == 3
+        assert survey.p - survey.q == 2 * truth - 1
         assert survey.variance(0.2) == pytest.approx(0.75)
     e, s = math.e, math.exp(0.5)
     optimized = OptimizedUnary.calibrate(1000, 1.0)
@@ -86,26 +87,6 @@ def test_epsilon_of_repeated_reports_is_that_of_the_literature() -> None:
     assert RandomizedResponse.calibrate(5, 1.0, 4.0).epsilon_after(2) == pytest.approx(1.97, abs=0.006)
     rappors = [rappor().epsilon_after(reports) for reports in (1, 2, 5, 10, 100)]
     assert rappors == pytest.approx([1.074, 2.017, 3.656, 4.299, 4.394], abs=0.0006)
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_no_mechanism_beats_subset_selection_and_the_large_ones_come_close(epsilon: float) -> None:
-    least = SubsetSelection.calibrate(1024, epsilon).risk
-    for family in (OptimizedUnary, ProjectiveGeometry, LocalHashing):
-        assert 1 <= family.calibrate(1024, epsilon).risk / least < 1.02
-
-
-def test_permanent_bits_are_the_same_for_ever_and_the_reports_are_not() -> None:
-    """With p = 0 and q = 1 a report is its permanent draw; with noise on top it is not."""
-    bare, noisy = rappor(p=0, q=1), rappor()
-
-    def memory() -> KeyedEntropy:
-        return KeyedEntropy(b"secret", b"version", b"cohort", b"value")
-
-    fresh = KeyedEntropy(b"fresh")
-    assert len({bare.randomize(b"value", fresh, 3, memory()) for _ in range(20)}) == 1
-    assert len({noisy.randomize(b"value", fresh, 3, memory()) for _ in range(20)}) == 20
-    assert len({bare.randomize(b"value", fresh, 3) for _ in range(20)}) == 20
 
 
 def test_bloom_positions_are_distinct_and_uniform() -> None:
@@ -222,7 +203,7 @@ def test_parameters_at_the_ends_of_their_ranges_are_taken() -> None:
         assert 0 < mechanism.epsilon <= 25.0, mechanism
 
 
-def test_an_item_outside_the_domain_is_refused_without_being_told() -> None:
+def test_item_outside_the_domain_is_refused_without_naming_it() -> None:
     survey = RandomizedResponse.calibrate(3, 1.0)
     assert [survey.marked(item) for item in range(3)] == [(0,), (1,), (2,)]
     for item in (-1, 3, b"1"):

@@ -96,7 +96,7 @@ def test_what_can_be_found_grows_with_the_users() -> None:
         ({"weights": (0, 1 << 16)}, "weights"),
     ],
 )
-def test_a_sketch_that_cannot_be_says_why(wrong: dict[str, object], place: str) -> None:
+def test_impossible_sketches_are_refused_by_parameter(wrong: dict[str, object], place: str) -> None:
     right: dict[str, object] = {
         "rows": 2,
         "buckets": 1 << 15,

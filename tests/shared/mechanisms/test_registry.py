@@ -37,7 +37,7 @@ print(*sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith
     assert not loaded & {"bit_flip", "dithered_response", "numeric", "randomized_response"}
 
 
-def test_a_family_from_outside_comes_and_goes() -> None:
+def test_family_is_added_to_the_registry_and_removed() -> None:
     registry = Registry({STRINGS: {"rappor": "rappor.Rappor"}})
     registry["own"] = MECHANISMS["exponential"]
     assert (list(registry), registry.of(NUMBERS), len(registry)) == (["rappor", "own"], [MECHANISMS["exponential"]], 2)

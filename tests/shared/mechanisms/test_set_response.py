@@ -48,7 +48,7 @@ def test_a_value_of_half_of_the_users_scatters_as_the_formula_says(size: int, ep
         ((8, 1.0, 0.5, 1), "permanent_epsilon: 0.5 must exceed epsilon = 1"),
     ],
 )
-def test_windows_that_cannot_be(arguments: tuple[int | None, float, float | None, int], complaint: str) -> None:
+def test_impossible_windows_are_refused(arguments: tuple[int | None, float, float | None, int], complaint: str) -> None:
     size, epsilon, permanent, window = arguments
     with pytest.raises(ParameterError) as caught:
         SetResponse.calibrate(size, epsilon, permanent, window=window)

@@ -71,7 +71,7 @@ def test_every_object_has_a_cell() -> None:
         assert TWO.index(TWO.label_of({"platform": value, "channel": value})) is not None
 
 
-def test_the_cells_with_chosen_values() -> None:
+def test_cells_of_chosen_attribute_values_are_listed() -> None:
     assert TWO.places({}) == tuple(range(9))
     assert TWO.places({"platform": "macos"}) == (6, 7, 8)
     assert TWO.places({"channel": "beta"}) == (1, 4, 7)
@@ -147,7 +147,7 @@ def test_largest_strata_are_taken() -> None:
         Strata.of([("a", ["1"]), ("a", ["1"])])
 
 
-def test_a_version_depends_on_all_of_it_and_on_nothing_else() -> None:
+def test_version_depends_on_the_strata_and_their_order() -> None:
     plain = parse_metrics(THEME)["theme"].version
     assert plain == "2f027490e9dee6fc"
     changes = (

@@ -35,7 +35,7 @@ def test_field_axioms(order: int) -> None:
 
 
 @pytest.mark.parametrize("order", SMALL)
-def test_x_is_a_root_of_the_polynomial_that_is_told(order: int) -> None:
+def test_x_is_a_root_of_the_stated_polynomial(order: int) -> None:
     space = Field(order)
     if space.degree == 1:
         assert space.lower is None

@@ -161,7 +161,7 @@ def test_what_two_bytes_tell_only_together_is_caught() -> None:
 
 
 @pytest.mark.parametrize(("draws", "reports"), [(10, 9), (17, 9), (1, 1), (10, 0), (10, -1)])
-def test_too_few_draws(draws: int, reports: int) -> None:
+def test_audit_of_too_few_draws_is_refused(draws: int, reports: int) -> None:
     with pytest.raises(ParameterError, match=f"draws: {draws} are too few for two series of {reports}"):
         audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=draws, reports=reports)
 
@@ -297,7 +297,7 @@ class ThirdOfMany(OptimizedUnary):
         return bytes([int(item == 2)])
 
 
-def test_the_two_inputs_are_those_that_mark_the_most_different_cells() -> None:
+def test_audit_compares_the_inputs_that_mark_the_most_different_cells() -> None:
     f = Fraction(1, 2)
     strings = FarApart(bits=8, hashes=2, cohorts=9, permanent_f=f, instant_p=f, instant_q=f / 2)
     for mechanism in (strings, ThirdOfMany(size=8, raised=Fraction(1, 4))):

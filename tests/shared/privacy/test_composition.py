@@ -57,13 +57,6 @@ def test_advanced_composition_wants_a_delta(delta: str) -> None:
         advanced([Part(Fraction(1))], Fraction(delta))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, math.log(3), 20.0])
-def test_the_posterior_of_even_odds(epsilon: float) -> None:
-    low, high = posterior_bounds(epsilon)
-    assert low == pytest.approx(1 / (1 + math.exp(epsilon)))
-    assert high == pytest.approx(1 / (1 + math.exp(-epsilon)))
-
-
 def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None:
     """Bayes' rule on Warner's survey gives the bounds, whatever the prior."""
     truth = 0.75
@@ -88,7 +81,7 @@ def test_odds_of_each_mechanism_in_words() -> None:
     assert odds_sentence(memoised).endswith("at most 88 in 100 sure after any number of reports")
 
 
-def test_losses_in_a_few_words() -> None:
+def test_loss_of_one_report_and_of_many_in_words() -> None:
     assert losses(RandomizedResponse.calibrate(16, 1.0)) == "ε = 1 for each report"
     memoised = RandomizedResponse.calibrate(16, 1.0, 8.0)
     assert losses(memoised) == "ε = 1 for one report, 7.877 after 10, 8 for ever"

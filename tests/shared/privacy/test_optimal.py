@@ -66,22 +66,6 @@ def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal
 
 
 @pytest.mark.parametrize(
-    ("reports", "multiple", "delta"),
-    [
-        (10, 8, Fraction(6561, 131072)),
-        (10, 6, Fraction(3645, 16384)),
-        (10, 4, Fraction(16119, 32768)),
-        (30, 18, Fraction(3425932652213259, 18014398509481984)),
-    ],
-)
-def test_exact_values_of_odds_of_three(reports: int, multiple: int, delta: Fraction) -> None:
-    loss = log_above(Fraction(3))
-    found = optimal([Part(loss, reports)], delta)
-    assert Fraction(found) >= multiple * log_above(Fraction(3)) - Fraction(1, 10**100)
-    assert found == pytest.approx(multiple * math.log(3), rel=1e-9)
-
-
-@pytest.mark.parametrize(
     ("parts", "found"),
     [
         ([part("1", 30)], 29.9879),

@@ -99,7 +99,7 @@ def test_no_code_of_the_app_is_run_by_an_answer() -> None:
         assert BOTH.answers.encode({"theme": value, "failed": value}).outside
 
 
-def test_axes_may_be_given_where_they_are_not_asked_by_themselves() -> None:
+def test_axes_of_a_crossing_may_be_defined_inline() -> None:
     for cross in (APART, '[{name = "theme", values = ["light", "dark"]}, "failed"]'):
         other = crossed(cross)
         assert (other.question, other.version) == (BOTH.question, BOTH.version)

@@ -150,7 +150,7 @@ def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
         (USUAL, "buckets = 65536", ""),
     ],
 )
-def test_a_definition_that_cannot_be_says_where(discover: str, more: str, message: str) -> None:
+def test_impossible_discoveries_are_refused_by_key(discover: str, more: str, message: str) -> None:
     if not message:
         assert asked(discover, f"epsilon = 2.0\n{more}").mechanism.name == "prefix-sketch"
         return

@@ -16,7 +16,7 @@ BOOLEAN, CHOICE, STRING = (
 
 
 @pytest.mark.parametrize(("values", "item"), [(odd.TRUE, 1), (odd.FALSE, 0)], ids=["true", "false"])
-def test_what_is_true_and_what_is_false(values: list[object], item: int) -> None:
+def test_every_spelling_of_true_and_false_is_read(values: list[object], item: int) -> None:
     for value in values:
         assert BOOLEAN.encode(value) == (item, False, False), type_name(value)
 

@@ -68,7 +68,7 @@ class Loud(list[str]):
         (list(VALUES), 0b11111),
     ],
 )
-def test_collections_of_listed_values(value: object, item: int) -> None:
+def test_collection_of_listed_values_is_encoded_as_a_set(value: object, item: int) -> None:
     assert encoded(value) == Encoded(item)
 
 
@@ -247,7 +247,7 @@ def test_a_report_in_words() -> None:
         (3, "", None),
     ],
 )
-def test_advice_that_one_can_follow(size: int, rest: str, advice: str | None) -> None:
+def test_advice_on_at_most_names_the_users_it_saves(size: int, rest: str, advice: str | None) -> None:
     asked = metric(rest, str([f"v{place}" for place in range(size)]))
     found = list(asked.question.advice(asked.mechanism))
     assert len(found) == (advice is not None)

@@ -41,7 +41,7 @@ def test_the_variance_of_the_sum_is_that_of_its_law(
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_no_count_is_of_two_values() -> None:
+def test_privset_has_no_counts_of_pairs() -> None:
     mechanism = PrivSet.calibrate(8, 1.0, at_most=2)
     pairs = decoder_of(mechanism).pairs(mechanism, Tally.zero(mechanism))
     assert len(pairs.values) == 0

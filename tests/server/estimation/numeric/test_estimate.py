@@ -37,7 +37,7 @@ def test_no_report_says_nothing_and_one_hardly_more(phases: int, steps: int) -> 
     assert np.isfinite(found.fit.curve).all()
 
 
-def test_a_phase_without_reports_is_told_by_its_neighbours() -> None:
+def test_phase_without_reports_is_bounded_by_its_neighbours() -> None:
     law = dithered(4.0, 16, 2)
     tally = draw(law, np.full(33, 100_000), np.random.default_rng(1))
     tally.reports[5] = 0
@@ -51,7 +51,7 @@ def test_a_phase_without_reports_is_told_by_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize(("phases", "steps"), [*SMALL, (64, 20)])
-def test_thousand_million_reports_find_everything(phases: int, steps: int) -> None:
+def test_estimate_of_a_billion_reports_recovers_every_share(phases: int, steps: int) -> None:
     law, rng = dithered(6.0, phases, steps), np.random.default_rng([2, phases, steps])
     shares = rng.dirichlet(np.ones(law.points))
     found = estimate_number(law, draw(law, rng.multinomial(10**9, shares), rng), 1 - 1e-9)

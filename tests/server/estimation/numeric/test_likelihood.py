@@ -24,7 +24,7 @@ def em(channel: Channel, shares: Floats, curve: Floats) -> Floats:
 
 
 @pytest.mark.parametrize(("phases", "steps"), SMALL)
-def test_it_is_the_limit_of_expectation_maximisation(phases: int, steps: int) -> None:
+def test_likelihood_maximum_is_the_limit_of_expectation_maximisation(phases: int, steps: int) -> None:
     law, rng = small_law(phases, steps), np.random.default_rng([3, phases, steps])
     tally = draw(law, rng.multinomial(500, rng.dirichlet(np.full(law.points, 0.3))), rng)
     shares = law.cell_shares(tally)
@@ -43,7 +43,7 @@ def test_it_is_the_limit_of_expectation_maximisation(phases: int, steps: int) ->
 @pytest.mark.parametrize("reports", [1, 100, 10**9])
 @pytest.mark.parametrize("name", POPULATIONS)
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
-def test_it_converges_at_all_sizes(epsilon: float, name: str, reports: int) -> None:
+def test_likelihood_converges_for_every_number_of_reports(epsilon: float, name: str, reports: int) -> None:
     law, rng = dithered(epsilon), np.random.default_rng(4)
     shares = population(name, law.points)
     tally = draw(law, rng.multinomial(reports, shares), rng)
@@ -67,7 +67,7 @@ def test_reports_that_all_agree_do_not_jam_it(epsilon: float, phases: int, steps
     assert law.spread(fit.curve)[-1 if phases == 1 else steps * phases + phases - 1] == pytest.approx(law.gap, rel=1e-2)
 
 
-def test_it_never_smooths() -> None:
+def test_likelihood_fit_finds_two_spikes_without_smoothing() -> None:
     """Two spikes, and no noise but what is expected: it finds them and nothing else."""
     law = small_law(4, 3)
     fit = maximum_likelihood(law, law.cell_shares(expected_tally(law, [3, 3, 8])), 10**9)

@@ -13,7 +13,7 @@ from dither_server.tally.tally import Tally
 from .small_laws import expected_tally, small_law
 
 
-def test_it_is_the_average_score_with_its_sample_error() -> None:
+def test_mean_is_the_average_score_with_its_sample_error() -> None:
     law = small_law(2, 2)
     tally = expected_tally(law, [0, 3])
     mean = mean_of(law, tally)
@@ -31,7 +31,7 @@ def test_it_is_the_average_score_with_its_sample_error() -> None:
     )
 
 
-def test_a_report_more_or_less_knows_little() -> None:
+def test_mean_of_no_report_or_one_has_a_wide_interval() -> None:
     law = small_law(3, 2)
     none = mean_of(law, Tally(np.zeros(3, dtype=np.int64), np.zeros((3, 3), dtype=np.int64)))
     assert math.isnan(none.estimate)
@@ -44,7 +44,7 @@ def test_a_report_more_or_less_knows_little() -> None:
     assert many.standard_error == many.noise_error > 0
 
 
-def test_thousand_million_reports_lose_no_digits() -> None:
+def test_mean_of_a_billion_reports_loses_no_digits() -> None:
     law = small_law(4, 2)
     few = expected_tally(law, [1, 4])
     scale = 10**9 // few.total

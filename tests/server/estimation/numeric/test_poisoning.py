@@ -19,7 +19,7 @@ def forged(tally: Tally, reports: dict[tuple[int, int], int]) -> Tally:
     return Tally(counts.sum(axis=1), counts)
 
 
-def test_the_worst_score_moves_the_mean_so_far() -> None:
+def test_worst_score_moves_the_mean_by_the_stated_shift() -> None:
     law = small_law(4, 2)
     honest = expected_tally(law, [2, 5])
     extra = honest.total // 99
@@ -29,7 +29,7 @@ def test_the_worst_score_moves_the_mean_so_far() -> None:
         assert mean_of(law, forged(honest, {place: extra})).estimate == pytest.approx(3.5 / 8 + shift)
 
 
-def test_forgers_in_all_phases_or_in_few_move_shares_so_far() -> None:
+def test_forgers_in_all_phases_or_in_few_move_shares_by_the_stated_shift() -> None:
     """The lowest cell of all reports of nobody below the last cut of it."""
     law = small_law(4, 2)
     honest = expected_tally(law, [8])

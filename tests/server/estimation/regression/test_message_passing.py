@@ -56,7 +56,7 @@ def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fi
     assert np.mean([((np.maximum(fit.low, 0) <= held) & (held <= fit.high)).mean() for fit in fits]) > 0.94
 
 
-def test_who_holds_no_candidate_is_told(fits: list[Fit]) -> None:
+def test_share_of_unlisted_strings_is_within_its_error(fits: list[Fit]) -> None:
     """The unlisted fifth, and those whose string was not found; 4.9 standard errors are exceeded once in 10^6."""
     for fit in fits:
         missed = 1 - 0.02 * int(fit.found[: len(TRUE)].sum())
@@ -158,7 +158,7 @@ def test_means_of_what_passed_are_those_of_a_truncated_normal(tail: float) -> No
     assert means[0] < -20
 
 
-def test_the_slab_is_as_likely_as_it_is_seen() -> None:
+def test_slab_is_learnt_from_the_scores() -> None:
     """Of 2,000 half are 0 and half about 4, so one seen at 1 is 0 and one at 3 is not, whatever they were called."""
     quantiles = special.ndtri((np.arange(1000) + 0.5) / 1000)
     slab = Slab.learnt(np.concatenate([quantiles, quantiles + 4]))

@@ -45,7 +45,7 @@ def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population,
     assert found.count(False) <= 0.12 * len(found)
 
 
-def test_they_come_in_the_order_of_their_shares_with_intervals_that_hold(
+def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
     surveys: list[tuple[Population, Discovered]],
 ) -> None:
     missed = total = 0
@@ -59,7 +59,7 @@ def test_they_come_in_the_order_of_their_shares_with_intervals_that_hold(
     assert missed <= 0.12 * total
 
 
-def test_how_many_hold_anything_else_is_told(surveys: list[tuple[Population, Discovered]]) -> None:
+def test_share_of_undiscovered_words_is_within_its_error(surveys: list[tuple[Population, Discovered]]) -> None:
     held = 0
     for people, told in surveys:
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
@@ -84,7 +84,7 @@ def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Po
     assert found_rare < 0.1 * rare
 
 
-def test_nobody_and_few_people_tell_of_nothing() -> None:
+def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     rng = np.random.default_rng(2)
     told = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
     assert (told.items, told.reports, told.tried) == ((), 0, 0)

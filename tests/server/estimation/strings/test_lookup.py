@@ -45,7 +45,7 @@ def test_estimates_of_what_is_not_found_are_unbiased(surveys: list[tuple[Populat
     assert abs(float(error.std()) - 1) < 0.03
 
 
-def test_who_holds_none_of_those_found_is_told(surveys: list[tuple[Population, Estimate]]) -> None:
+def test_share_beyond_the_found_strings_is_covered(surveys: list[tuple[Population, Estimate]]) -> None:
     held = 0
     for people, told in surveys:
         assert told.found is not None
@@ -75,7 +75,7 @@ def test_a_short_list_is_fitted_together() -> None:
     assert 0.03 < missed / 1200 < 0.07
 
 
-def test_one_candidate_and_no_report() -> None:
+def test_lookup_of_one_candidate_works_with_many_reports_and_with_none() -> None:
     rng = np.random.default_rng(8)
     people = Population(("only",), np.array([5000]))
     told = estimate(SKETCH, ("only",), tally_of(SKETCH, people, rng))
@@ -103,7 +103,7 @@ def test_a_list_is_looked_for_in_the_whole_strings_of_a_discovery() -> None:
     assert (silent.low.tolist(), silent.high.tolist()) == ([0, 0], [1, 1])
 
 
-def test_one_report_is_enough_for_an_answer() -> None:
+def test_lookup_of_one_report_has_finite_estimates_and_finds_nothing() -> None:
     tally = Tally.zero(SKETCH)
     tally.reports[1], tally.counts[1, 5] = 1, 1
     for labels in (("a", "b"), tuple(f"x{place}" for place in range(400))):

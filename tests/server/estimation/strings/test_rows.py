@@ -35,7 +35,7 @@ def test_shares_are_those_of_what_devices_send() -> None:
         assert away.max() < 6.5  # 128 normal scores: below 1e-8 of chance
 
 
-def test_the_variance_is_that_of_draws() -> None:
+def test_variance_of_bucket_shares_is_that_of_simulated_surveys() -> None:
     rng = np.random.default_rng(2)
     people = [zipf([f"v{place}" for place in range(40)], 5000, rng) for _ in range(150)]
     found = [Rows.of(SKETCH, tally_of(SKETCH, one, rng), range(2)) for one in people]

@@ -29,7 +29,7 @@ def test_what_shares_buckets_with_frequent_strings_is_not_found() -> None:
     assert np.abs(held - [0.3, 0.2, 0.1, 0.05]).max() < 6 * 0.003
 
 
-def test_a_frequent_string_that_is_not_listed_makes_no_others() -> None:
+def test_frequent_unlisted_string_causes_no_false_discovery() -> None:
     false = 0
     for seed in range(20):
         rng = np.random.default_rng([2, seed])

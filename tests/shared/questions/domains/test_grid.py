@@ -87,7 +87,7 @@ def assert_is_nearest(grid: Grid, x: float | Fraction, point: int) -> None:
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_the_neighbours_of_each_boundary_have_the_nearest_point(grid: Grid) -> None:
+def test_doubles_next_to_each_boundary_have_the_nearest_point(grid: Grid) -> None:
     for half in range(1, 2 * grid.points - 2, 2):
         for x in around(boundary(grid, half)):
             assert_is_nearest(grid, x, grid.point(x).point)
