@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROOMS", "Room"]
-
 _VECTORS = "tests/vectors/test_vectors.py"
 
 
@@ -43,8 +41,9 @@ ROOMS: dict[str, Room] = {
         ),
         (
             _VECTORS,
-            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential"),
-            *_tests("shared/mechanisms", "discrete_laplace", "discrete_gaussian"),
+            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential", "discrete_laplace"),
+            *_tests("shared/mechanisms", "discrete_gaussian", "privset", "set_response", "projective_buckets"),
+            *_tests("shared/mechanisms", "prefix_levels", "sums"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
             *_tests("shared", "metrics/test_metric"),
             *_tests("shared/questions", "questions", "plain", "domains/test_grid"),

@@ -42,12 +42,12 @@ def test_a_group_multiplies_epsilon_and_lets_delta_grow() -> None:
         ("1", 1, "-0.1", "delta"),
     ],
 )
-def test_parts_that_cannot_be(epsilon: str, reports: int, delta: str, named: str) -> None:
+def test_impossible_parts_are_refused(epsilon: str, reports: int, delta: str, named: str) -> None:
     with pytest.raises(ParameterError, match=named):
         Part(Fraction(epsilon), reports, Fraction(delta))
 
 
-def test_groups_that_cannot_be() -> None:
+def test_impossible_groups_are_refused() -> None:
     with pytest.raises(ParameterError, match="people: 0"):
         Part(Fraction(1)).of_group(0)
     with pytest.raises(ParameterError, match="epsilon: 20000"):
