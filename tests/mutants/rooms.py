@@ -99,9 +99,10 @@ ROOMS: dict[str, Room] = {
     "health": Room(
         _named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health", "health_sets")
     ),
-    "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
+    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(
-        _named(f"{_SHARED}/privacy", "optimal", "parts"), _tests("shared/privacy", "parts", "optimal", "composition")
+        (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
+        ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),
     ),
     "collisions": Room(
         _named(f"{_SERVER}/estimation", "collisions"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
+from scipy import stats
 
 from contract.cases import usual
 from dither_shared import (
@@ -24,8 +25,7 @@ from dither_shared import (
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.discrete_gaussian import gaussian_noise
 from dither_shared.primitives.tabulated import TabulatedLaw
-from dither_shared.privacy.audit import Finding, audit
-from dither_shared.privacy.binomial import lower_bound, upper_bound
+from dither_shared.privacy.audit import Finding, audit, lower_bound, upper_bound
 
 
 def bound(likely: int, unlikely: int, series: int = 2500) -> object:
@@ -335,3 +335,13 @@ def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> 
     finding = audit(Dictated.calibrate(5, 1.0), dictation, draws=5000, confidence=1 - 1e-14)
     assert finding.event == "score >= 1"
     assert finding.lower_bound > 0.2
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials"),
+    [(0, 1), (1, 1), (0, 10), (3, 10), (9, 10), (10, 10), (5_000, 10**6), (499_000, 10**6), (10**6 - 1, 10**6)],
+)
+def test_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int) -> None:
+    exact = stats.binomtest(successes, trials).proportion_ci(0.998, method="exact")
+    assert lower_bound(successes, trials, 0.999) == pytest.approx(exact.low, rel=1e-9, abs=1e-12)
+    assert upper_bound(successes, trials, 0.999) == pytest.approx(exact.high, rel=1e-9)

@@ -6,9 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dither_shared import ParameterError, RandomizedResponse, Rappor
-from dither_shared.privacy.composition import advanced, group, parallel, posterior_bounds, sequential
-from dither_shared.privacy.optimal import optimal
-from dither_shared.privacy.parts import Part
+from dither_shared.privacy.composition import group, parallel, posterior_bounds, sequential
 from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
 
 
@@ -25,36 +23,6 @@ def test_of_questions_of_which_each_person_answers_one_the_dearest_counts() -> N
     assert parallel([0.5, 2.0, 1.0]) == 2
     assert parallel([]) == 0
     assert Fraction(parallel([Fraction(1, 3), Fraction(1, 10)])) >= Fraction(1, 3)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "reports", "loss"),
-    [
-        ("0.01", 100, 0.5357),
-        ("0.1", 365, 13.88),
-        ("1", 30, 80.34),
-        ("1", 1000, 1885),
-        ("10", 100_000, 1e6 * math.expm1(10)),
-    ],
-)
-def test_advanced_composition_has_its_known_values(epsilon: str, reports: int, loss: float) -> None:
-    parts = [Part(Fraction(epsilon), reports)]
-    assert advanced(parts, Fraction("1e-6")) == pytest.approx(loss, rel=4e-4)
-
-
-def test_advanced_composition_of_unequal_losses_is_rounded_up_and_no_less_than_the_optimum() -> None:
-    parts, delta = [Part(Fraction("0.1"), 100), Part(Fraction("0.25"), 40)], Fraction("1e-9")
-    formula = math.sqrt(2 * math.log(1e9) * (100 * 0.01 + 40 * 0.0625)) + 10 * math.expm1(0.1) + 10 * math.expm1(0.25)
-    assert advanced(parts, delta) == pytest.approx(formula, rel=1e-12)
-    assert advanced(parts, delta) > optimal(parts, delta)
-    assert advanced([], delta) == advanced([Part(Fraction(0), 9)], delta) == 0
-    assert advanced([Part(Fraction(10_000))], delta) == math.inf
-
-
-@pytest.mark.parametrize("delta", ["0", "1", "-1"])
-def test_advanced_composition_wants_a_delta(delta: str) -> None:
-    with pytest.raises(ParameterError, match="delta"):
-        advanced([Part(Fraction(1))], Fraction(delta))
 
 
 def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None:

@@ -3,8 +3,8 @@ import pytest
 from contract.cases import each, usual
 from dither_server.analysis.shuffling import Amplified, amplified
 from dither_server.analysis.shuffling.blanket import blanket_delta
+from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
 from dither_shared import MECHANISMS, Mechanism, ParameterError
-from dither_shared.privacy.shuffling import generic_delta, generic_epsilon, group_delta
 
 MEMOISED = {"bit-flip", "rappor"}
 """Those that have a permanent draw even if none is asked for."""

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
+from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
 from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.owned_cells import inside_at
 from dither_shared.primitives.two_level import TwoLevel
-from dither_shared.privacy.shuffling import generic_delta, generic_epsilon, group_delta
 from server.analysis.shuffling.exact import exact_delta, table_of
 
 Case = tuple[Mechanism, Sequence[Item], tuple[int, ...], list[tuple[int, int]] | None]

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from dither_shared.privacy.optimal import optimal
-from dither_shared.privacy.parts import Part
+from dither_server.analysis.composition import Part, optimal
 from dither_shared.privacy.wording import MEMOISATION
 from dither_simulations.cli import main
 

@@ -1,4 +1,4 @@
-"""The optimal composition beside enumeration of all signs, the binomial formula in 60 digits, and known values."""
+"""Composition: held to enumeration of all signs, the binomial formula in 60 digits, and known values."""
 
 import math
 import random
@@ -11,10 +11,19 @@ import pytest
 from scipy import stats
 
 from contract.cases import each
+from dither_server.analysis.composition import (
+    LEAST_EPSILON,
+    Part,
+    _binomial,
+    _least,
+    _Loss,
+    _sum,
+    advanced,
+    optimal,
+    rounded_up,
+)
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import log_above
-from dither_shared.privacy.optimal import _binomial, _least, _Loss, _sum, optimal
-from dither_shared.privacy.parts import Part
 
 MILLIONTH = Fraction("1e-6")
 DIGITS = Context(prec=60, Emin=-(10**9), Emax=10**9)
@@ -197,3 +206,96 @@ def test_sums_of_masses_are_rounded_up() -> None:
 def test_impossible_delta_is_refused(delta: str) -> None:
     with pytest.raises(ParameterError, match=r"delta: .* is neither 0 nor from 1e-30 to below 1"):
         optimal([part("1", 3)], Fraction(delta))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "loss"),
+    [
+        ("0.01", 100, 0.5357),
+        ("0.1", 365, 13.88),
+        ("1", 30, 80.34),
+        ("1", 1000, 1885),
+        ("10", 100_000, 1e6 * math.expm1(10)),
+    ],
+)
+def test_advanced_composition_has_its_known_values(epsilon: str, reports: int, loss: float) -> None:
+    parts = [Part(Fraction(epsilon), reports)]
+    assert advanced(parts, Fraction("1e-6")) == pytest.approx(loss, rel=4e-4)
+
+
+def test_advanced_composition_of_unequal_losses_is_rounded_up_and_no_less_than_the_optimum() -> None:
+    parts, delta = [Part(Fraction("0.1"), 100), Part(Fraction("0.25"), 40)], Fraction("1e-9")
+    formula = math.sqrt(2 * math.log(1e9) * (100 * 0.01 + 40 * 0.0625)) + 10 * math.expm1(0.1) + 10 * math.expm1(0.25)
+    assert advanced(parts, delta) == pytest.approx(formula, rel=1e-12)
+    assert advanced(parts, delta) > optimal(parts, delta)
+    assert advanced([], delta) == advanced([Part(Fraction(0), 9)], delta) == 0
+    assert advanced([Part(Fraction(10_000))], delta) == math.inf
+
+
+@pytest.mark.parametrize("delta", ["0", "1", "-1"])
+def test_advanced_composition_wants_a_delta(delta: str) -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        advanced([Part(Fraction(1))], Fraction(delta))
+
+
+def test_a_part_adds_up() -> None:
+    part = Part(Fraction("0.1"), 365, Fraction("1e-9"))
+    assert part.total == Fraction("36.5")
+    assert part.total_delta == Fraction("3.65e-7")
+
+
+def test_a_group_multiplies_epsilon_and_lets_delta_grow() -> None:
+    """δ · (1 + e^ε + e^2ε) for three, and three times δ where ε is 0."""
+    exact = 1 + math.e + math.e**2
+    three = Part(Fraction(1), 7, Fraction("1e-9")).of_group(3)
+    assert three.epsilon == 3
+    assert three.reports == 7
+    assert float(three.delta) == pytest.approx(1e-9 * exact, rel=1e-14)
+    assert Part(Fraction(0), 1, Fraction("1e-9")).of_group(3) == Part(Fraction(0), 1, Fraction("3e-9"))
+    assert Part(Fraction(2), 5).of_group(3) == Part(Fraction(6), 5)
+    assert Part(LEAST_EPSILON, 1, Fraction("1e-9")).of_group(2).delta >= Fraction("2e-9")
+    part = Part(Fraction(1), 7, Fraction("1e-9"))
+    assert part.of_group(1).delta == pytest.approx(part.delta)
+    assert part.of_group(1).delta >= part.delta
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "delta", "named"),
+    [
+        ("-1", 1, "0", "epsilon: -1 is not from 1e-30 to 10,000"),
+        ("1e-31", 1, "0", "epsilon"),
+        ("10001", 1, "0", "epsilon"),
+        ("1", 0, "0", "reports: 0 is not from 1 to 1,000,000,000"),
+        ("1", 10**9 + 1, "0", "reports"),
+        ("1", 1, "1", "delta"),
+        ("1", 1, "-0.1", "delta"),
+    ],
+)
+def test_impossible_parts_are_refused(epsilon: str, reports: int, delta: str, named: str) -> None:
+    with pytest.raises(ParameterError, match=named):
+        Part(Fraction(epsilon), reports, Fraction(delta))
+
+
+def test_impossible_groups_are_refused() -> None:
+    with pytest.raises(ParameterError, match="people: 0"):
+        Part(Fraction(1)).of_group(0)
+    with pytest.raises(ParameterError, match="epsilon: 20000"):
+        Part(Fraction(1), 1, Fraction("1e-9")).of_group(20_000)
+    with pytest.raises(ParameterError, match=r"delta: .* promises nothing"):
+        Part(Fraction(1), 1, Fraction("1e-9")).of_group(30)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0.0, "0"),
+        (0.1, "0.1"),
+        (29.98786, "29.9879"),
+        (29.987801, "29.9879"),
+        (365.0, "365"),
+        (1234567.0, "1.23457e+6"),
+        (1.0000001e-6, "1.00001e-6"),
+    ],
+)
+def test_numbers_are_shown_rounded_up(number: float, shown: str) -> None:
+    assert rounded_up(number, 6) == shown

@@ -6,8 +6,8 @@ from itertools import accumulate
 
 import pytest
 
+from dither_server.analysis.shuffling.generic import clone_blocks, generic_delta, generic_epsilon, least_epsilon
 from dither_shared import ParameterError
-from dither_shared.privacy.shuffling import clone_blocks, generic_delta, generic_epsilon, least_epsilon
 
 
 def tokens(odds: Fraction, reports: int, bar: Fraction) -> Fraction:
