@@ -56,7 +56,7 @@ ROOMS: dict[str, Room] = {
         (
             _VECTORS,
             *_tests("client/reporting", "permanent", "draws/test_keys", "ledger"),
-            *_tests("client/state", "lost_secret", "format1"),
+            *_tests("client/state", "lost_secret"),
         ),
     ),
     "ledger": Room(
@@ -64,7 +64,7 @@ ROOMS: dict[str, Room] = {
         (
             *_tests("shared/privacy", "composition"),
             *_tests("client/reporting", "ledger", "permanent", "draws/test_keys", "recorder", "periods", "namesakes"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
+            *_tests("client/state", "lost_secret", "clock", "foul_state"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
     ),

@@ -211,7 +211,7 @@ class Ledger:
         """Forget what is keyed by the secret."""
         for account in self._accounts.values():
             account.tags.clear()
-            account.last, account.former = None, False
+            account.last = None
 
     def _note_return(self, record: Debit) -> None:
         """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""

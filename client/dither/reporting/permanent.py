@@ -23,13 +23,11 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
     account, own = ledger.account(metric), keys.of(metric)
     last = None if account is None else account.last
     replayed = None if last is None else own.replay(last)
-    # What drew for a value before goes on to draw for it.
-    former = account is not None and account.former and keys.former.tag(metric, item) in account.tags
-    tag = keys.former.tag(metric, item) if former else own.tag(item)
+    tag = own.tag(item)
     if last is not None and replayed is not None and last.tag == tag:
         return replayed, None
     if ledger.pays(metric, tag):
-        drawn = keys.former.draw(metric, item) if former else own.draw(item)
+        drawn = own.draw(item)
         return drawn, own.kept(tag, drawn)
     if replayed is None:
         raise StateError("the last permanent draw is lost, and there is no budget for a new one")

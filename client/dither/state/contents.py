@@ -13,7 +13,6 @@ from .journal_records import (
     Accepted,
     Chosen,
     ConsentChoice,
-    FormerDebit,
     Header,
     Record,
     Secret,
@@ -21,13 +20,11 @@ from .journal_records import (
 )
 from .state import StateError
 
-__all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "extent", "is_cut_short", "is_former", "key_of"]
+__all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "extent", "is_cut_short", "key_of"]
 __all__ += ["new_header", "paced", "slices"]
 
 FORMAT = 2
 HEADER_BYTES = 36
-_FORMER = 1
-"""The format that is read, and written anew (format1.py)."""
 
 _SLICE, _COURTESY = 8, 0.0005
 """Records that are written at a time to a draft, which takes some 20 microseconds, and the seconds in between."""
@@ -67,11 +64,6 @@ def key_of(records: list[Record]) -> bytes:
     raise StateError("the secret is lost or damaged; it is not drawn anew")
 
 
-def is_former(record: Record) -> bool:
-    """Return whether only a journal of the former format has such a record."""
-    return isinstance(record, FormerDebit) or (isinstance(record, Header) and record.format == _FORMER)
-
-
 def extent(mark: bytes, size: int) -> bytes:
     """Return in a line how far a journal goes: the writing of it, by its header, and its bytes."""
     return b"%b %d" % (mark.strip().rpartition(b" ")[2], size)
@@ -91,7 +83,7 @@ def new_header() -> bytes:
 def check_header(records: list[Record], damaged: int) -> None:
     """Raise StateError unless the journal begins like one, or its beginning is among what is damaged."""
     if records and isinstance(records[0], Header):
-        if records[0].format not in {_FORMER, FORMAT}:
+        if records[0].format != FORMAT:
             raise StateError("the journal has a format that this version does not know")
     elif not damaged:
         raise StateError("the journal has lost its beginning")

@@ -42,7 +42,6 @@ from .contents import (
     choice_of,
     extent,
     is_cut_short,
-    is_former,
     key_of,
     new_header,
     slices,
@@ -159,7 +158,7 @@ class FolderState:
             if is_cut_short(file.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
             self._key = None  # after a "forget" the secret, too, is another one
-        return News(records, Cursor(file.mark, position), anew, damaged, torn, any(map(is_former, records)))
+        return News(records, Cursor(file.mark, position), anew, damaged, torn)
 
     def _piece(self, position: int, size: int) -> bytes:
         """Return whole lines, or all that is left of ``size`` bytes, or as much as a line may have of a longer one."""

@@ -52,8 +52,6 @@ class News(NamedTuple):
     anew: bool
     damaged: int = 0
     torn: bool = False
-    former: bool = False
-    """Whether some are of the former format."""
 
 
 class State(Protocol):

@@ -1,1 +1,1 @@
-"""Draws that follow from the device's secret: cohorts, permanent draws and tags, now and in format 1."""
+"""Draws that follow from the device's secret: cohorts, permanent draws and tags."""

@@ -95,6 +95,6 @@ def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
     client.record("editor", "Very-Secret-Editor")
     keys = Keys(b"s3cr3t" * 6)
     keys.draw(BROWSER, b"Very-Secret-Browser")
-    shown = f"{client!r} {client.status()!r} {keys!r} {keys.former!r} {state!r} {parts.journal!r} {parts!r}"
+    shown = f"{client!r} {client.status()!r} {keys!r} {state!r} {parts.journal!r} {parts!r}"
     assert "Very-Secret" not in shown
     assert "s3cr3t" not in shown
