@@ -25,7 +25,7 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
 
 from ..clock import is_ahead
-from ..state.contents import paced
+from ..state.journal import paced
 from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
 from .bodies.kinds import kind_for, read

@@ -16,21 +16,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-__all__ = [
-    "SECRET_BYTES",
-    "Accepted",
-    "Charged",
-    "Chosen",
-    "ConsentChoice",
-    "Corrected",
-    "Debit",
-    "Disabled",
-    "Done",
-    "Fate",
-    "Header",
-]
-__all__ += ["Hold", "Permanent", "Queued", "Record", "Secret", "Totals", "from_line", "from_lines", "to_line"]
-
 Fate = Literal["sent", "dropped"]
 
 
