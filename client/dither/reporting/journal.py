@@ -29,7 +29,7 @@ from ..state.journal import paced
 from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
 from .bodies.kinds import kind_for, read
-from .draws.keys import Keys
+from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .transactions import Transactions

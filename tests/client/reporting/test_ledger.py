@@ -8,7 +8,7 @@ import pytest
 
 import dither
 from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
-from client.reporting.draws.test_keys import CLEAR
+from client.reporting.test_keys import CLEAR
 from dither.reporting.account import cap_of
 from dither.reporting.ledger import Ledger
 from dither.state.journal_records import Corrected, Debit, Hold

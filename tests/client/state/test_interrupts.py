@@ -12,7 +12,7 @@ import pytest
 
 from client.devices import Calendar, Make, parts_on
 from dither.reporting.journal import Journal
-from dither.reporting.turns import Turn, Turns
+from dither.reporting.transactions import Turn, Turns
 from dither.state.folder import FolderState
 from dither.state.journal_records import Debit, Queued, from_lines
 from dither.state.locks import FileLock

@@ -33,7 +33,7 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.metrics.survey import Survey
 from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
 
-from ...state.journal_records import Permanent
+from ..state.journal_records import Permanent
 
 __all__ = ["Keys", "VersionKeys"]
 

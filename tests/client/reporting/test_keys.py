@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dither
 from client.devices import BROWSER, METRICS, Calendar, Make, State, parts_on, reports
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_shared import Metric, Rappor, StringQuestion, SystemEntropy
 
 # Instantaneous noise that is almost none: the reported bits are the permanent ones.
