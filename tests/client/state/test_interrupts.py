@@ -86,7 +86,7 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
         other.record("theme", "dark")
         parts.record("browser", "firefox")
         parts.record("mobile", True)
-    status = parts.controls.status()
+    status = parts.status()
     assert number > 50
     assert status.trouble == other.status().trouble == {}
     assert {one.name: one.reports for one in status.metrics if one.reports} == {

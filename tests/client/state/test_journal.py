@@ -149,7 +149,7 @@ def test_a_journal_that_is_not_kept_open(
 ) -> None:
     as_on_windows(monkeypatch)
     one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
-    one.controls.consent("on", None)
+    one.consent("on", None)
     before = open_files()
     for _ in range(5):
         one.record("mobile", True)
@@ -159,11 +159,11 @@ def test_a_journal_that_is_not_kept_open(
         calendar.pass_days(1)
     with (folder / "journal").open("ab") as journal:
         journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
-    for status in (other.controls.status(), one.controls.status()):
+    for status in (other.status(), one.status()):
         assert (status.queued, status.trouble) == (10, {})
     assert b"nonsense" not in (folder / "journal").read_bytes()
     assert open_files() == before
-    other.controls.forget()
+    other.forget()
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
 
 
