@@ -21,6 +21,7 @@ from .consent.permission import Permission
 from .consent.rules import Consent, Mode
 from .consent.silence import Silence
 from .diagnostics import Diagnostics, Guard, described
+from .forks import importing
 from .reporting.bodies.kinds import SEALED, kind_for
 from .reporting.bodies.sealing import SealError, require
 from .reporting.journal import Journal
@@ -206,7 +207,8 @@ class ClientCore:
     def explain(self, body: bytes) -> str:
         """Return in words what an upload says of its sender."""
         try:
-            from .transparency.explain import reading  # noqa: PLC0415 - a program that only records has no use for it
+            with importing():
+                from .transparency.explain import reading  # noqa: PLC0415 - a program that only records needs it not
 
             return reading(self.setup.metrics, body)
         except Exception as error:
@@ -220,7 +222,8 @@ class ClientCore:
         try:
             consent = Consent("off", self.silence.reason) if self.silence else self.permission.consent()
             mode, decided_by = consent.mode, consent.decided_by
-            from .transparency.status import overview  # noqa: PLC0415 - likewise
+            with importing():
+                from .transparency.status import overview  # noqa: PLC0415 - likewise
 
             self.refresh()
             self.attempts.conclude()
@@ -251,7 +254,8 @@ class ClientCore:
     def consent_text(self, metrics: Iterable[str] | None) -> str:
         """Return what to show before the user is asked."""
         try:
-            from .transparency.explain import consent_text  # noqa: PLC0415 - likewise
+            with importing():
+                from .transparency.explain import consent_text  # noqa: PLC0415 - likewise
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
