@@ -13,9 +13,8 @@ from pathlib import Path
 
 from dither_shared.errors import ParameterError
 
+from .forks import importing
 from .state.state import BusyError, StateError
-
-__all__ = ["Diagnostics", "Guard", "described"]
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
 """Errors that name no path, for they are those of a file that is open already."""
@@ -58,7 +57,8 @@ class Diagnostics:
         if sys.is_finalizing():  # a thread that was frozen may hold the lock of a handler
             return
         try:
-            import logging  # noqa: PLC0415 - a third of the import time, and mostly never needed
+            with importing():
+                import logging  # noqa: PLC0415 - a third of the import time, and mostly never needed
 
             logging.getLogger("dither").warning("%s%s", kind, f"; {advice}" if advice else "")
         except Exception:  # noqa: S110 - the host's handler failed, or it is shutdown: there is nobody left to tell

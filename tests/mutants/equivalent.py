@@ -39,10 +39,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "(len(set(mechanism.marked(one, cohort)) | set(mechanism.marked(two, cohort))), cohort, (one, two))",
     ): "inputs mark equally many cells, or none in common: the largest union is the largest difference, too",
     (
-        f"{_CLIENT}/reporting/draws/keys.py",
+        f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ -1] != tag:",
     ): "a draw is drawn anew each time, and is the same",
-    (f"{_CLIENT}/reporting/draws/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
+    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
     (

@@ -51,19 +51,19 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "keys": Room(
-        _named(f"{_CLIENT}/reporting", "draws/keys", "permanent"),
+        _named(f"{_CLIENT}/reporting", "keys"),
         (
             _VECTORS,
-            *_tests("client/reporting", "permanent", "draws/test_keys", "ledger"),
-            *_tests("client/state", "lost_secret", "format1"),
+            *_tests("client/reporting", "permanent", "keys", "ledger"),
+            *_tests("client/state", "lost_secret"),
         ),
     ),
     "ledger": Room(
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "draws/test_keys", "recorder", "periods", "namesakes"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
+            *_tests("client/state", "lost_secret", "clock", "foul_state"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
     ),

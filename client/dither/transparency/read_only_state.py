@@ -45,11 +45,11 @@ class ReadOnlyState(FolderState):
         """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
         path = self._paths["journal"]
         _check("journal", os.lstat(path))
-        self._file.look()
+        self.acquire_to_read()
 
     def release(self) -> None:
         """Close it."""
-        self._file.close()
+        self._close_file()
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records beyond ``cursor``."""
@@ -75,11 +75,11 @@ class ReadOnlyState(FolderState):
 
     def append(self, records: Iterable[Record]) -> int:
         """Leave what a clock that was ahead has spoilt as it is."""
-        return self._file.size
+        return self.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Leave what is damaged as it is."""
-        return Cursor(b"", self._file.size)
+        return Cursor(b"", self.size)
 
 
 def _check(name: str, found: os.stat_result) -> None:

@@ -198,7 +198,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     for _ in range(50):
         sender.step()
     assert len(script.bodies) == 5, "once in each flush"
-    status = parts.controls.status()
+    status = parts.status()
     (trouble,) = status.trouble
     assert trouble.startswith("remembering the uploads failed: ")
     assert trouble.endswith(f": {str(folder / 'delivery')!r}")
@@ -208,7 +208,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     if (folder / "delivery").is_dir():
         (folder / "delivery").rmdir()
     assert parts.flush(60)
-    assert parts.controls.status().trouble == status.trouble, "no more than before"
+    assert parts.status().trouble == status.trouble, "no more than before"
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 

@@ -204,7 +204,7 @@ def test_a_child_that_sends_does_not_wait_for_what_its_parent_found(at_exit: Cal
         assert stuck.started.wait(60)
     at_exit()
     assert (json.loads(state.recall("delivery"))["exit_at"] > 0) is not forked
-    parts.controls.stop()
+    parts.close()
     stuck.release.set()
     join_uploads()
 

@@ -33,8 +33,7 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.metrics.survey import Survey
 from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
 
-from ...state.journal_records import Permanent
-from .format1 import FormerKeys
+from ..state.journal_records import Permanent
 
 __all__ = ["Keys", "VersionKeys"]
 
@@ -52,11 +51,6 @@ class Keys:
 
     def __repr__(self) -> str:
         return "Keys(…)"
-
-    @property
-    def former(self) -> FormerKeys:
-        """The draws of this device in format 1."""
-        return FormerKeys(self._secret, self.cohort)
 
     def cohort(self, metric: Metric) -> int:
         """Return the cohort of this device for ``metric``: uniform, and the same for ever."""

@@ -11,10 +11,9 @@ import pytest
 import dither
 from client.devices import Calendar, Make, compact, parts_on
 from client.state.open_files import as_on_windows
-from dither.state.filelock import FileLock
 from dither.state.folder import FolderState
-from dither.state.journal_file import JournalFile
-from dither.state.state import BusyError
+from dither.state.journal_records import Corrected
+from dither.state.state import START, BusyError
 
 fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is kept open")
 
@@ -62,7 +61,7 @@ def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, mo
         monkeypatch.setattr(f"os.{call}", noted)
     client.record("theme", "dark")
     monkeypatch.undo()
-    assert sorted(calls) == ["fstat", "lstat", "lstat", "urandom", "write"]
+    assert sorted(calls) == ["fstat", "fstat", "lstat", "lstat", "lstat", "urandom", "write"]
     assert client.status().queued == 2
 
 
@@ -104,21 +103,24 @@ def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calen
     assert make(folder).status().queued == client.status().queued == other.status().queued == 2
 
 
-def test_a_journal_that_is_replaced_while_another_waits_for_it(make: Make, folder: Path) -> None:
-    make(folder).record("mobile", True)
-    one, other = (JournalFile(str(folder / "journal"), str(folder / "lock"), lambda: False) for _ in range(2))
+@pytest.mark.parametrize("name", ["lock", "journal"])
+def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew(folder: Path, name: str) -> None:
+    """Whoever gets the lock of a file that was deleted meanwhile holds nothing: others lock another one."""
+    one, other = FolderState(folder), FolderState(folder)
     one.acquire()
-    waiting = one.descriptor
+    one.append([Corrected(1)])
     one.release()
-    draft = folder / "draft"
-    draft.write_bytes((folder / "journal").read_bytes())
+    (folder / name).rename(folder / "before")
+    (folder / name).write_bytes((folder / "before").read_bytes())
     other.acquire()
-    other.replace(str(draft))
-    fcntl.flock(waiting, fcntl.LOCK_EX | fcntl.LOCK_NB)  # what was replaced is free; who gets it ...
+    other.append([Corrected(2)])
     with pytest.raises(BusyError):
-        one.acquire()  # ... does not take it for the journal
+        one.acquire()
     other.release()
     one.acquire()
+    news = one.news(START)
+    assert news is not None
+    assert news.records[1:] == [Corrected(1), Corrected(2)]
     one.close()
     other.close()
 
@@ -142,27 +144,12 @@ def test_a_closed_client_leaves_nothing_open(make: Make, folder: Path) -> None:
     assert open_files() == before
 
 
-def test_an_earlier_version_finds_the_state_busy_while_it_is_kept_open(make: Make, folder: Path) -> None:
-    client = make(folder)
-    client.record("mobile", True)
-    earlier = FileLock(str(folder / "lock"), 1)  # which it locks for each report
-    assert not earlier.acquire()
-    client.close()
-    assert earlier.acquire()
-    late = make(folder)
-    late.record("theme", "dark")
-    assert late.status().trouble["record failed: BusyError"] == 1, "and while it writes, we do"
-    earlier.release()
-    late.record("theme", "dark")
-    assert late.status().queued == 2
-
-
 def test_a_journal_that_is_not_kept_open(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_on_windows(monkeypatch)
     one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
-    one.controls.consent("on", None)
+    one.consent("on", None)
     before = open_files()
     for _ in range(5):
         one.record("mobile", True)
@@ -172,11 +159,11 @@ def test_a_journal_that_is_not_kept_open(
         calendar.pass_days(1)
     with (folder / "journal").open("ab") as journal:
         journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
-    for status in (other.controls.status(), one.controls.status()):
+    for status in (other.status(), one.status()):
         assert (status.queued, status.trouble) == (10, {})
     assert b"nonsense" not in (folder / "journal").read_bytes()
     assert open_files() == before
-    other.controls.forget()
+    other.forget()
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
 
 

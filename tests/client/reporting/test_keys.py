@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dither
 from client.devices import BROWSER, METRICS, Calendar, Make, State, parts_on, reports
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_shared import Metric, Rappor, StringQuestion, SystemEntropy
 
 # Instantaneous noise that is almost none: the reported bits are the permanent ones.
@@ -95,6 +95,6 @@ def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
     client.record("editor", "Very-Secret-Editor")
     keys = Keys(b"s3cr3t" * 6)
     keys.draw(BROWSER, b"Very-Secret-Browser")
-    shown = f"{client!r} {client.status()!r} {keys!r} {keys.former!r} {state!r} {parts.journal!r} {parts!r}"
+    shown = f"{client!r} {client.status()!r} {keys!r} {state!r} {parts.journal!r} {parts!r}"
     assert "Very-Secret" not in shown
     assert "s3cr3t" not in shown

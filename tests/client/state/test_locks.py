@@ -10,8 +10,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import dither.state.filelock
-from dither.state.holder import holder_of, sign
+import dither.state.locks
+from dither.state.locks import holder_of, sign
 
 fcntl = pytest.importorskip("fcntl", reason="the real one is tried here")
 pytestmark = pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLK"), reason="no locks of an open file here")
@@ -45,7 +45,7 @@ def locking() -> Locking:
 def windows(monkeypatch: pytest.MonkeyPatch, locking: Locking) -> ModuleType:
     """The module as Windows imports it."""
     monkeypatch.setitem(sys.modules, "msvcrt", locking)
-    spec = importlib.util.find_spec(dither.state.filelock.__name__)
+    spec = importlib.util.find_spec(dither.state.locks.__name__)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -77,10 +77,3 @@ def test_the_locked_byte_is_none_that_anybody_reads(windows: ModuleType, locking
     assert holder.pid == os.getpid()
     assert (tmp_path / "sending").stat().st_size < 100, "the file grows by no lock"
     lock.release()
-
-
-def test_a_shared_lock_is_none(windows: ModuleType, locking: Locking, tmp_path: Path) -> None:
-    with (tmp_path / "lock").open("w") as file:
-        assert windows.lock(file.fileno(), 1, shared=True)
-        windows.unlock(file.fileno())
-    assert locking.held == {}
