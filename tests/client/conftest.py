@@ -16,7 +16,7 @@ from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploa
 from client.peers import PATIENCE, Clock
 from client.state.format1_devices import HERE
 from dither.consent.rules import Mode
-from dither.upload.exchange import Deadline, Stream, connect
+from dither_shared.bounded_http import Deadline, Stream, connect
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def calendar() -> Calendar:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all uploads' deadlines."""
     clock = Clock()
-    monkeypatch.setattr("dither.upload.exchange.Deadline", partial(Deadline, clock=clock))
+    monkeypatch.setattr("dither_shared.bounded_http.Deadline", partial(Deadline, clock=clock))
     return clock
 
 
@@ -41,7 +41,7 @@ def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
         clock.now += PATIENCE - 0.1
         return stream
 
-    monkeypatch.setattr("dither.upload.exchange.connect", late)
+    monkeypatch.setattr("dither_shared.bounded_http.connect", late)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dither.upload.retry import BUSY, NETWORK, REFUSED, hold_of, verdict_on
-from dither.upload.transport import _seconds
+from dither.upload.transport import seconds_of
 
 from .rendering import Case, File
 
@@ -30,7 +30,7 @@ def _verdicts() -> Iterator[Case]:
 
 def _holds() -> Iterator[Case]:
     for wish in (None, *_WISHES, *_NONSENSE):
-        asked = _seconds(None if wish is None else wish.encode("ascii"))
+        asked = seconds_of(wish)
         yield {"retry_after": wish, "hold": round(hold_of(asked))}
 
 

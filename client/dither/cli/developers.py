@@ -17,9 +17,9 @@ from dither_shared.primitives.entropy import SystemEntropy
 from dither_shared.privacy.audit import Finding, audit
 
 from ..transparency.explain import catalogue
+from ..upload.transport import Endpoint, checked_token
 from . import probe
 from .compile import compiled_file, refusals, size_advice
-from .http_get import Target
 from .lint import hints, lint
 from .output import same_file, write_whole
 from .plain import paragraph
@@ -112,17 +112,18 @@ def _finding(name: str, found: Finding) -> tuple[str, ...]:
 
 def _test(options: argparse.Namespace) -> int:
     """Try a collector; the exit status is 1 if not all that an app sends would be counted."""
-    target = Target.of(options.endpoint, options.token)
+    endpoint = Endpoint.parse(options.endpoint)
+    token = None if options.token is None else checked_token(options.token)
     metrics: list[Metric] = [] if options.metrics is None else list(load_metrics(options.metrics).values())
     findings = []
-    for finding in probe.probe(target, options.token, metrics):
+    for finding in probe.probe(endpoint, token, metrics):
         findings.append(finding)
         if not options.json:
             print(paragraph(finding.says, f"{_MARKS[finding.result]:8}{finding.step:12}"), flush=True)
     delivers = not any(finding.result == "failed" for finding in findings)
     if options.json:
         steps = [finding._asdict() for finding in findings]
-        print(json.dumps({"endpoint": target.url, "delivers": delivers, "steps": steps}, indent=2))
+        print(json.dumps({"endpoint": endpoint.url, "delivers": delivers, "steps": steps}, indent=2))
     else:
         print("", paragraph(_verdict(findings, bool(metrics))), sep="\n")
     return 0 if delivers else 1

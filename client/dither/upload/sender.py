@@ -9,7 +9,7 @@ from ..state.state import BusyError
 from .attempts import Attempts
 from .retry import BUSY, GONE, Backoff, Verdict, kind_of, verdict_on
 from .schedule import UploadSchedule
-from .transport import Answer, Transport, UnreachableError
+from .transport import Answer, Transport, UnreachableError, failure_reason
 
 __all__ = ["Sender"]
 
@@ -134,19 +134,14 @@ class Sender:
             answer = self._transport.send(entry.body)
         except UnreachableError as error:
             self._schedule.rest(self._backoff.delay())
-            words = self._why(error)
+            words = failure_reason(error, self._attempts.host)
             self._attempts.note(words, words, self._schedule.held, accepted=False)
             return False
         except OSError as error:  # the collector may have seen the report, so this is an answer
-            words = self._why(error)
+            words = failure_reason(error, self._attempts.host)
             return self._settle(entry, Verdict(words, patience=BUSY), words, None)
         self._backoff.reset()
         return self._settle(entry, verdict_on(answer.status), kind_of(answer.status), answer)
-
-    def _why(self, error: OSError) -> str:
-        from .reasons import reason  # noqa: PLC0415 - sockets are a third of what an import costs
-
-        return reason(error, self._attempts.host)
 
     def _settle(self, entry: Queued, verdict: Verdict, kind: str, answer: Answer | None) -> bool:
         """Do with a report what the verdict says; return whether others may follow in haste."""

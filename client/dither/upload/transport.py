@@ -5,11 +5,13 @@ uploads of a device. Redirects are answers like any other and are never followed
 Of the answer only the status and Retry-After are looked at: nothing in it can change what the device draws.
 """
 
+import os
+import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, Self
 from urllib.parse import SplitResult, urlsplit
 
 from dither_shared.errors import ParameterError
@@ -19,12 +21,11 @@ from ..reporting.bodies.kinds import CLEAR, kind_of
 from ..settings import seconds
 
 if TYPE_CHECKING:
-    from .exchange import Stream
-
-__all__ = ["Answer", "HttpTransport", "Nowhere", "Transport", "UnreachableError", "without_secrets"]
+    from dither_shared.bounded_http import Stream
 
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
+_LONGEST_LABEL = 63
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -73,42 +74,61 @@ class HttpTransport:
     """
 
     def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
-        parts = _parts(endpoint)
-        self._secure = parts.scheme == "https"
-        self._host = _ascii(parts.hostname or "")
-        self._port = _PORTS[parts.scheme] if parts.port is None else parts.port
+        self._endpoint = Endpoint.parse(endpoint)
+        self._token = None if token is None else checked_token(token)
         self._timeout = seconds("timeout", timeout)
         if not self._timeout:
             raise ParameterError("timeout", "0 seconds are too few for any upload")
-        head = {
-            "Host": _authority(self._host, parts),
-            "User-Agent": "dither",
-            "Content-Type": "application/json",
-            "Connection": "close",
-        }
-        self._token = "" if token is None else f"\r\nAuthorization: Bearer {_checked(token)}"
-        self._path = _path(parts)
-        self._head = "\r\n".join(f"{name}: {value}" for name, value in head.items())
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
-        from .exchange import exchange  # noqa: PLC0415 - with sockets a third of an import, and mostly not needed
+        from dither_shared import bounded_http  # noqa: PLC0415 - with sockets a third of an import, often not needed
 
         with closing(self._connect()) as stream:
             kind = kind_of(body)
-            token = self._token if kind is CLEAR else ""  # the collector's is not for a relay, which asks for none
-            line = f"POST {self._path}{kind.path} HTTP/1.1"
-            head = f"{line}\r\n{self._head}{token}\r\nContent-Length: {len(body)}\r\n\r\n"
-            status, retry_after = exchange(stream, head.encode("ascii") + body, b"retry-after")
-        return Answer(status, _seconds(retry_after))
+            fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Content-Type": "application/json"}
+            fields["Connection"] = "close"
+            if kind is CLEAR and self._token is not None:  # the token is the collector's, and a relay asks for none
+                fields["Authorization"] = f"Bearer {self._token}"
+            fields["Content-Length"] = str(len(body))
+            request = bounded_http.request("POST", self._endpoint.path + kind.path, fields, body)
+            answer = bounded_http.exchange(stream, request)
+        return Answer(answer.status, seconds_of(answer.fields.get("retry-after")))
 
     def _connect(self) -> "Stream":
-        from .exchange import Deadline, connect  # noqa: PLC0415 - likewise
+        from dither_shared import bounded_http  # noqa: PLC0415 - likewise
 
+        secure, host, port, *_ = self._endpoint
         try:
-            return connect(self._host, self._port, Deadline(self._timeout), secure=self._secure)
+            return bounded_http.connect(host, port, bounded_http.Deadline(self._timeout), secure=secure)
         except OSError as error:
             raise UnreachableError(error.errno, "nobody was reached") from error
+
+
+class Endpoint(NamedTuple):
+    """The URL of a collector or a relay, taken apart; ``path`` has no slash at its end."""
+
+    secure: bool
+    host: str
+    """In ASCII, as it is looked up."""
+    port: int
+    path: str
+    authority: str
+    """The value of the header ``Host``."""
+
+    @property
+    def url(self) -> str:
+        """The endpoint, put together again."""
+        return f"{'https' if self.secure else 'http'}://{self.authority}{self.path}"
+
+    @classmethod
+    def parse(cls, endpoint: str) -> Self:
+        """Take an endpoint apart; raise ParameterError if it cannot be one."""
+        parts = _parts(endpoint)
+        host, usual = _ascii(parts.hostname or ""), _PORTS[parts.scheme]
+        port = usual if parts.port is None else parts.port
+        name = f"[{host.partition('%')[0]}]" if ":" in host else host
+        return cls(parts.scheme == "https", host, port, _path(parts), name if port == usual else f"{name}:{port}")
 
 
 def _parts(endpoint: str) -> SplitResult:
@@ -154,14 +174,10 @@ def _ascii(host: str) -> str:
         name = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
         name = ""
-    if not name.isprintable() or {*name} & {*' "<>\\^`{|}'} or not name:
+    labels = name.split(".")
+    if not name.isprintable() or {*name} & {*' "<>\\^`{|}'} or not name or max(map(len, labels)) > _LONGEST_LABEL:
         raise ParameterError("endpoint", f"{host!r} is not the name of a host")
     return name
-
-
-def _authority(host: str, parts: SplitResult) -> str:
-    name = f"[{host.partition('%')[0]}]" if ":" in host else host
-    return f"{name}:{parts.port}" if parts.port not in {None, _PORTS[parts.scheme]} else name
 
 
 def _path(parts: SplitResult) -> str:
@@ -171,7 +187,7 @@ def _path(parts: SplitResult) -> str:
     return path
 
 
-def _checked(token: str) -> str:
+def checked_token(token: str) -> str:
     """Return ``token``; raise ParameterError, which does not quote it, unless it can stand in a header."""
     _check_text("token", token)
     if not token or not token.isascii() or not token.isprintable() or " " in token:
@@ -179,14 +195,14 @@ def _checked(token: str) -> str:
     return token
 
 
-def _seconds(retry_after: bytes | None) -> float | None:
+def seconds_of(retry_after: str | None) -> float | None:
     """Return a Retry-After, a number or an HTTP date, as seconds from now; None if it is neither."""
     if retry_after is None:
         return None
-    if retry_after.isdigit():
+    if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:9])
     try:
-        return max(0.0, _moment(retry_after.decode("ascii")) - time.time())
+        return max(0.0, _moment(retry_after) - time.time())
     except (ValueError, OverflowError):
         return None
 
@@ -199,3 +215,41 @@ def _moment(text: str) -> float:
         raise ValueError(zone)
     numbers = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), min(int(second), 59))
     return datetime(*numbers, tzinfo=UTC).timestamp()
+
+
+def failure_reason(error: OSError, host: str) -> str:
+    """Return in plain words why there was no answer of ``host``. Nothing that a peer sent is quoted."""
+    import socket  # noqa: PLC0415 - likewise
+
+    from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - likewise
+
+    cause = error.__cause__ if isinstance(error, UnreachableError) else error
+    if isinstance(cause, AnswerError):
+        return str(cause)
+    if isinstance(cause, socket.gaierror):
+        temporary = cause.errno == socket.EAI_AGAIN
+        return f"the name {host} could not be looked up just now" if temporary else f"the name {host} is not known"
+    words = (words for kind, words in _REASONS if isinstance(cause, kind))
+    return _tls_reason(cause, host) or next(words, None) or _system_reason(cause or error)
+
+
+_REASONS: tuple[tuple[type[OSError], str], ...] = (
+    (TimeoutError, "no answer in time"),
+    (ConnectionRefusedError, "connection refused"),
+    (ConnectionError, "the connection was cut off"),
+)
+
+
+def _tls_reason(cause: BaseException | None, host: str) -> str | None:
+    if (ssl := sys.modules.get("ssl")) is None:
+        return None
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the certificate of {host} is not valid: {cause.verify_message}"
+    if isinstance(cause, ssl.SSLError):
+        return f"no TLS with {host}: {(cause.reason or 'the connection ended').replace('_', ' ').lower()}"
+    return None
+
+
+def _system_reason(error: BaseException) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if isinstance(number, int) else f"no answer ({type(error).__name__})"
