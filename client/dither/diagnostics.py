@@ -15,8 +15,6 @@ from dither_shared.errors import ParameterError
 
 from .state.state import BusyError, StateError
 
-__all__ = ["Diagnostics", "Guard", "described"]
-
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
 """Errors that name no path, for they are those of a file that is open already."""
 

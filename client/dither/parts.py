@@ -28,10 +28,9 @@ from .reporting.strata import Stratifier
 from .state.state import MemoryState, State, StateError
 from .transparency.controls import Controls
 from .upload.attempts import Attempts
-from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
 from .upload.transport import HttpTransport, Nowhere, Transport
-from .upload.uploader import Uploader
+from .upload.uploader import EVERY, WAIT, Uploader
 
 __all__ = ["Parts", "Setup", "transport_for"]
 

@@ -3,9 +3,11 @@
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
 
 from dither_shared.counted import counted
 from dither_shared.errors import ParameterError
@@ -19,17 +21,63 @@ from dither_shared.privacy.audit import Finding, audit
 from ..transparency.explain import catalogue
 from ..upload.transport import Endpoint, checked_token
 from . import probe
-from .compile import compiled_file, refusals, size_advice
+from .compile import compiled_file, refusals, same_file, size_advice, write_whole
 from .lint import hints, lint
-from .output import same_file, write_whole
-from .plain import paragraph
-from .progress import Progress
-from .tables import table
+from .text import paragraph, table
 
 if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
-__all__ = ["DEVELOPERS"]
+
+_TERMINAL_PAUSE = 0.1
+_OTHER_PAUSE = 5.0
+
+
+class Progress:
+    """Shows on standard error how far a slow command has come: ``total`` steps of ``what``.
+
+    On a terminal that is one line, which changes and is gone at the end; elsewhere it is a line every few seconds.
+    """
+
+    def __init__(
+        self, what: str, total: int, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what = what
+        self._total = max(1, total)
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._terminal = self._stream.isatty()
+        self._pause = _TERMINAL_PAUSE if self._terminal else _OTHER_PAUSE
+        self._done = 0
+        self._told = clock() - (self._pause if self._terminal else 0)
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._width:
+            self._write(f"\r{' ' * self._width}\r")
+
+    def advance(self, steps: int) -> None:
+        """Say that so many more steps are done."""
+        self._done += steps
+        now = self._clock()
+        if now - self._told < self._pause:
+            return
+        self._told = now
+        text = f"{self._what}: {min(100, 100 * self._done // self._total)}%"
+        self._width = len(text) if self._terminal else 0  # first: an interrupt may come while it is written
+        self._write(f"\r{text}" if self._terminal else f"dither: {text}\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:  # nobody looks any more, and the work goes on
+            self._pause = float("inf")
 
 
 def _lint(options: argparse.Namespace) -> int:

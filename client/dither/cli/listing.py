@@ -12,10 +12,7 @@ from dither_shared.errors import did_you_mean
 from ..state.places import apps_folder, check_app_name, default_folder
 from ..state.state import StateError
 from ..transparency.apps import AppStatus, Listing, apps_in, status_of
-from .plain import plain
-from .tables import as_json, attempt_text, table
-
-__all__ = ["ask_whether_meant", "show"]
+from .text import as_json, attempt_text, plain, table
 
 
 def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:

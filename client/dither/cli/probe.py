@@ -19,7 +19,7 @@ from dither_shared.metrics.metric import Metric
 from ..reporting.bodies.kinds import SEALED, kind_for
 from ..reporting.bodies.sealing import SealError, sealer
 from ..upload.transport import Endpoint
-from .plain import plain
+from .text import plain
 
 _SECONDS = 20.0
 """For everything but the metrics; each of them adds one."""

@@ -20,12 +20,8 @@ from dither_shared.standard_output import written_whole
 from ..client import Client
 from ..reporting.namesakes import is_about_namesakes
 from ..transparency.explain import PERIODS
-from ..transparency.metric_status import MetricStatus
-from ..transparency.status_fields import Status
-from .plain import plain
-from .tables import as_json, attempt_text, table
-
-__all__ = ["USERS", "Command", "add_command", "run"]
+from ..transparency.status_fields import MetricStatus, Status
+from .text import as_json, attempt_text, plain, table
 
 
 class Command(NamedTuple):

@@ -5,7 +5,7 @@ The order of authority, the first that speaks decides:
 1. ``DO_NOT_TRACK`` in the environment (any value but "" and "0"): off;
 2. ``DITHER`` in the environment: off, local or on, in small letters or large; anything else is taken for off;
 3. a continuous integration machine, or a test run by pytest: off, for there is nobody whose answers they would be;
-4. the administrator's policy file (policy.py); one that cannot be read is taken for off;
+4. the administrator's policy file (permission.py); one that cannot be read is taken for off;
 5. the user's own choice, stored on the device; one that cannot be read is taken for off, and a yes that has outlived
    the device's secret for none, for the permanent draws that it was given for cannot be repeated;
 6. otherwise: off.
@@ -24,8 +24,6 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.digests import sha256
 
 from ..state.journal_records import Accepted, ConsentChoice
-
-__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automation_sign", "checked_mode", "covering", "decide", "terms"]
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""

@@ -1,7 +1,5 @@
 """Silence: remember why a client does nothing, whether a new yes ends that, and how many answers were lost."""
 
-__all__ = ["Silence"]
-
 _CLOSED = "the app, which has closed this client"
 _FORGOTTEN = "the user, who had everything deleted; a new yes in this program begins anew"
 

@@ -1,11 +1,14 @@
 """Apps: read the state of each app of this user, as far as possible without the app's questions.
 
-Reading changes nothing. A folder that is not ours, or that cannot be read, is named and left alone.
+Reading changes nothing, and no file is waited for. No lock is taken, except for a moment that of the sender, to see
+whether the process that took it long ago still has it. A folder that is not ours, or that cannot be read, is named and
+left alone.
 """
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -18,10 +21,10 @@ from ..consent.permission import Permission
 from ..consent.rules import Mode
 from ..diagnostics import Diagnostics, described
 from ..reporting.journal import Journal
+from ..state.folder import FolderState
+from ..state.journal_records import ConsentChoice, Record
+from ..state.state import Cursor, News, Notes, StateError
 from ..upload.attempts import Attempt, Attempts
-from .read_only_state import ReadOnlyState
-
-__all__ = ["AppStatus", "Listing", "ReportedMetric", "apps_in", "status_of"]
 
 _LONGEST_UPLOAD = 60.0
 """Seconds after which an upload that began is not under way any more."""
@@ -101,7 +104,7 @@ def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
 def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
     """Return the status of an app by its folder; an empty one if the folder is not there."""
     diagnostics = Diagnostics(folder)
-    state = ReadOnlyState(folder)
+    state = _ReadOnlyState(folder)
     consent = Permission(state, app, utc_today, diagnostics, environ=environ).consent()
     journal = Journal(state, SystemEntropy(), lambda: utc_today().toordinal())
     known, problems = _Known(), []
@@ -179,3 +182,74 @@ def _day(ordinal: int) -> date | None:
         return date.fromordinal(ordinal)
     except (ValueError, OverflowError):  # none, or of a clock that was far off
         return None
+
+
+class _ReadOnlyState(FolderState):
+    """Reads what a client wrote to ``folder``; what is not a plain file there is not opened."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.damaged = 0
+        """How many records of the journal could not be read."""
+
+    def choice(self) -> ConsentChoice | None:
+        """Return the user's choice, one of the mode "" if it cannot be read, None if none was made."""
+        try:
+            found = os.lstat(self._paths["consent"])
+        except FileNotFoundError:
+            return None
+        _check("consent", found)
+        return super().choice()
+
+    def exists(self) -> bool:
+        """Return whether there is a journal, of whatever kind, or was one."""
+        for name in ("journal", "secret"):
+            with suppress(FileNotFoundError):
+                os.lstat(self._paths[name])
+                return True
+        return False
+
+    def acquire(self) -> None:
+        """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
+        path = self._paths["journal"]
+        _check("journal", os.lstat(path))
+        self._file.look()
+
+    def release(self) -> None:
+        """Close it."""
+        self._file.close()
+
+    def news(self, cursor: Cursor) -> News | None:
+        """Return the next records beyond ``cursor``."""
+        found = super().news(cursor)
+        if found is not None:
+            self.damaged = found.damaged + (0 if found.anew else self.damaged)
+        return found
+
+    def recall(self, notes: Notes) -> bytes:
+        """Return what was remembered last, or nothing."""
+        with suppress(FileNotFoundError):
+            _check(notes, os.lstat(self._paths[notes]))
+        return super().recall(notes)
+
+    @contextmanager
+    def sending(self) -> Iterator[bool]:
+        """Enter, though others may be sending, too: nothing is sent from here."""
+        yield True
+
+    def remember(self, notes: Notes, data: bytes) -> None:
+        """Leave what was remembered as it is."""
+        raise StateError("the state is only looked at")
+
+    def append(self, records: Iterable[Record]) -> int:
+        """Leave what a clock that was ahead has spoilt as it is."""
+        return self._file.size
+
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
+        """Leave what is damaged as it is."""
+        return Cursor(b"", self._file.size)
+
+
+def _check(name: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise StateError(f"the {name} is not a plain file")

@@ -20,8 +20,6 @@ from ..upload.attempts import Attempts
 from ..upload.uploader import Uploader
 from .status_fields import Status
 
-__all__ = ["Controls"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Controls:

@@ -16,21 +16,6 @@ from ..reporting.bodies.sealing import SealError, sealed
 from ..reporting.draws.keys import Keys
 from ..state.journal_records import SECRET_BYTES
 
-__all__ = [
-    "CLEAR",
-    "HIDES",
-    "MANY",
-    "PERIODS",
-    "after",
-    "catalogue",
-    "consent_text",
-    "cost",
-    "facts",
-    "odds",
-    "reading",
-    "relayed",
-]
-
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
 

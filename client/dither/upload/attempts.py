@@ -20,8 +20,6 @@ from ..state.state import State, StateError
 from .schedule import Hold
 from .transport import without_secrets
 
-__all__ = ["Attempt", "Attempts"]
-
 _DAY = 86400.0
 _PEACE = 3600.0
 """Seconds after a failure in which no exit waits."""

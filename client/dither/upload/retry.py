@@ -15,9 +15,6 @@ from typing import NamedTuple
 
 from ..state.journal_records import Fate
 
-__all__ = ["BUSY", "GONE", "LONGEST_HOLD", "REFUSED", "Backoff", "Patience", "Verdict"]
-__all__ += ["hold_of", "kind_of", "uniform", "verdict_on"]
-
 GONE = 410
 """The collector takes no more reports of this metric version (``urn:dither:problem:metric-disabled``).
 

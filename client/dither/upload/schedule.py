@@ -22,8 +22,6 @@ from ..settings import seconds
 from ..state.journal_records import Queued
 from .retry import LONGEST_HOLD, REFUSED, Patience, hold_of, uniform
 
-__all__ = ["SPREAD", "Hold", "UploadSchedule"]
-
 SPREAD = 300.0
 """Seconds over which departures are spread, unless the app says otherwise."""
 

@@ -11,8 +11,6 @@ from .retry import BUSY, GONE, Backoff, Verdict, kind_of, verdict_on
 from .schedule import UploadSchedule
 from .transport import Answer, Transport, UnreachableError, failure_reason
 
-__all__ = ["Sender"]
-
 _PAUSE = 1.0
 """Seconds to wait for another thread or process that is at the same outbox."""
 

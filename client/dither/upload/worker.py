@@ -11,8 +11,6 @@ import weakref
 from collections.abc import Callable
 from importlib import import_module
 
-__all__ = ["Worker"]
-
 _PARTING = 5.0
 """Seconds for which the end of a subinterpreter waits for an upload."""
 

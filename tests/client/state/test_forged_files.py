@@ -14,7 +14,7 @@ import pytest
 import dither
 from client.devices import Calendar, Make, Script, parts_on
 from client.test_processes import needs_posix, run
-from dither.consent.policy import Policy
+from dither.consent.permission import Policy
 from dither.reporting.outbox import MAX_BYTES, MAX_REPORTS
 from dither.state.files import read_small
 from dither.state.journal_records import (
@@ -271,7 +271,7 @@ def test_a_policy_that_is_no_plain_file_is_off_and_nobody_waits_for_it(kind: str
             bound.bind(str(path))
     else:
         path.symlink_to("/dev/zero")
-    program = "from dither.consent.policy import Policy\nfrom pathlib import Path\n"
+    program = "from dither.consent.permission import Policy\nfrom pathlib import Path\n"
     done = run(program + "print(repr(Policy(Path(sys.argv[1]), 'tests').mode()))", str(path))
     assert (done.stdout, done.stderr) == ("''\n", "")
 

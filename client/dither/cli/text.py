@@ -1,15 +1,33 @@
-"""Format tables, lines and JSON for the commands to print."""
+"""Format what the commands print: tables, paragraphs, JSON; and text of others that a terminal must not obey."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from operator import methodcaller
 
 from dither_shared.counted import counted
 
 from ..upload.attempts import Attempt
-from .plain import plain
 
-__all__ = ["as_json", "attempt_text", "table"]
+_WIDTH = 80
+
+
+def plain(text: str, longest: int | None = None) -> str:
+    """Return a text in which every character that could steer a terminal is escaped, cut to ``longest`` characters."""
+    cut = text if longest is None or len(text) <= longest else text[:longest] + "..."
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+
+
+def paragraph(text: str, head: str = "") -> str:
+    """Return ``text`` behind ``head`` in lines that fit a terminal, each beginning where the first does."""
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
