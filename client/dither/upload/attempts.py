@@ -110,7 +110,7 @@ class Attempts:
         who = "this process" if holder.pid == os.getpid() else who
         return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and does not end, so that no other can send"
 
-    def refused(self) -> None:
+    def warn_if_held_up(self) -> None:
         """Warn, once a day, if another process does not let this one send."""
         memory, words = self._recall(), self.held_up()
         if words and self._log_daily(memory, "held up", words):

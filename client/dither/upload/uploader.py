@@ -71,8 +71,8 @@ class Uploader:
     def flush(self, timeout: float) -> None:
         """Upload what waits now, and wait up to ``timeout`` seconds until it is gone or must expect to fail."""
         if self._journal.outbox.next() is not None and self._permitted():
-            self._sender.hurry()
-            self._worker.flush(timeout, lambda: not self._sender.hurried)
+            self._sender.flush()
+            self._worker.flush(timeout, lambda: not self._sender.flushing)
 
     def stop(self) -> None:
         """Send nothing after the upload that may be under way; do not wait for it."""
