@@ -1,8 +1,8 @@
-"""Transport: how a body reaches the collector. One method, so that tests and simulations can bring their own.
+"""Transport: carry a body to the collector, by one method, so that tests and simulations can bring their own.
 
-Each upload has a connection of its own and the same fixed headers, so that nothing but the network address joins two
+Each upload has a connection of its own and the same fixed headers, so that only the network address joins two
 uploads of a device. Redirects are answers like any other and are never followed; the system's proxies are not used.
-Of the answer only the status and Retry-After are looked at: nothing in it can change what the device draws.
+Only the status and Retry-After of an answer are read: nothing in it can change what the device draws.
 """
 
 import os
@@ -31,31 +31,31 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the collector said: an HTTP status, and in how many seconds to come back, if it said so."""
+    """The answer of a collector: its HTTP status, and in how many seconds to come back, if it says so."""
 
     status: int
     retry_after: float | None = None
 
 
 class UnreachableError(OSError):
-    """Nobody was reached: not a byte of the report has left the device. The cause says why."""
+    """Nobody was reached, and not a byte of the report has left the device. The cause says why."""
 
 
 class Transport(Protocol):
-    """Carries one body to the collector; may be shared by many clients and threads at once."""
+    """Carries one body to the collector; many clients and threads may share it."""
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` and return the answer.
 
         One that begins with ``{"pool"`` is sealed: it belongs to a relay's ``/v1/sealed``, every other one to a
-        collector's ``/v1/reports``. A client sends but one of the two kinds.
-        Raises OSError if there is none; UnreachableError if not a byte of the body was sent, so that nobody can know
-        whose it is.
+        collector's ``/v1/reports``. A client sends only one of the two kinds.
+        Raises OSError if there is none, and UnreachableError if not a byte of the body was sent, so that nobody can
+        know whose it is.
         """
 
 
 class Nowhere:
-    """A transport that sends nothing, for clients that only show and decide."""
+    """A transport that sends nothing, for clients that only show reports and store choices."""
 
     def send(self, body: bytes) -> NoReturn:
         """Refuse to send."""
@@ -67,10 +67,9 @@ class HttpTransport:
 
     ``endpoint`` is the URL of a collector or, for sealed reports, of a relay, and may have a path. Holds no connection.
 
-    ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
-    with each upload to a collector, which may ask for one; a relay gets none. It must be the app's, the same for all
-    its users: one of a device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
-    that cannot be.
+    ``timeout`` bounds the whole upload, from the look-up of the name to the head of the answer. ``token`` is sent with
+    each upload to a collector, which may ask for one; a relay gets none. It must be the app's, the same for all its
+    users: a token for each device would identify it. Raises ParameterError for an invalid endpoint, timeout or token.
     """
 
     def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
@@ -78,7 +77,7 @@ class HttpTransport:
         self._token = None if token is None else checked_token(token)
         self._timeout = seconds("timeout", timeout)
         if not self._timeout:
-            raise ParameterError("timeout", "0 seconds are too few for any upload")
+            raise ParameterError("timeout", "must be more than 0 seconds")
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
@@ -136,7 +135,7 @@ def _parts(endpoint: str) -> SplitResult:
     try:
         parts = urlsplit(endpoint)
         host, _ = parts.hostname, parts.port
-    except ValueError:  # its words may quote a part of the endpoint
+    except ValueError:  # its message may quote a part of the endpoint
         raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL") from None
     if parts.query or parts.fragment or "@" in endpoint:
         raise ParameterError(
@@ -148,24 +147,24 @@ def _parts(endpoint: str) -> SplitResult:
 
 
 def _quoted(endpoint: str) -> str:
-    """Return what to call an endpoint in a message: itself, unless it may hold a password or the like."""
+    """Return an endpoint as a message quotes it: not at all if it may hold a password or the like."""
     return "what was given" if {*endpoint} & {*"@?#%"} else repr(endpoint)
 
 
 def without_secrets(endpoint: object) -> str:
-    """Return an endpoint to be shown: without a user name, a password, a query and a fragment, whatever it is."""
+    """Return an endpoint to show: without user name, password, query and fragment, whatever it is."""
     if not isinstance(endpoint, str):
         return ""
     scheme, _, rest = endpoint.partition("://")
     head = f"{scheme}://" if rest and scheme.isalnum() else ""
-    shown = (rest if head else endpoint).rpartition("@")[2]  # first, for a password may hold any sign
+    shown = (rest if head else endpoint).rpartition("@")[2]  # first, because a password may hold any character
     return head + shown.partition("?")[0].partition("#")[0]
 
 
 def _check_text(name: str, value: object) -> None:
     """Raise ParameterError, which does not quote ``value``, unless it is a string."""
     if not isinstance(value, str):
-        raise ParameterError(name, f"a value of type {type_name(value)}, where a string is wanted")
+        raise ParameterError(name, f"must be a string, not a value of type {type_name(value)}")
 
 
 def _ascii(host: str) -> str:
@@ -183,7 +182,7 @@ def _ascii(host: str) -> str:
 def _path(parts: SplitResult) -> str:
     path = parts.path.rstrip("/")
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise ParameterError("endpoint", f"its path {path!r} has characters that a URL writes with '%'")
+        raise ParameterError("endpoint", f"its path {path!r} has characters that a URL must escape with '%'")
     return path
 
 
@@ -191,7 +190,7 @@ def checked_token(token: str) -> str:
     """Return ``token``; raise ParameterError, which does not quote it, unless it can stand in a header."""
     _check_text("token", token)
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise ParameterError("token", "has other characters than letters, digits and signs, or none at all")
+        raise ParameterError("token", "must consist of printable ASCII characters without spaces")
     return token
 
 
