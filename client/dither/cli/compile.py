@@ -1,7 +1,7 @@
-"""Compile definitions for a client that reads no TOML and calibrates nothing, such as that for browsers: to JSON.
+"""Compile definitions to JSON, for clients that cannot read TOML and calibrate mechanisms, such as that for browsers.
 
-Each metric is one line: its question and its law in integers, and the words by which people are asked for consent. What
-needs a secret that is kept for ever is refused, for a browser's storage can be cleared.
+Each metric is one line: its question and its law in integers, and the words that ask people for consent. Metrics that
+need a permanent secret are refused, because a browser's storage can be cleared.
 """
 
 import json
@@ -37,11 +37,11 @@ _SEAL = (
 )
 
 _LARGE = 64
-"""KiB from which a file is large: every page loads it."""
+"""KiB from which a file is called large: every page loads it."""
 
 
 def refusals(metric: Metric) -> list[ParameterError]:
-    """Return why a metric cannot be compiled: a mistake for each key in the way, none if it can."""
+    """Return why a metric cannot be compiled, one error per key; none if it can."""
     found = []
     if metric.period == "once":
         found.append(ParameterError("period", _ONCE))
@@ -87,13 +87,13 @@ def compiled(metric: Metric) -> str:
 
 
 def compiled_file(metrics: Iterable[Metric]) -> str:
-    """Return the file of some metrics, one a line: the same text for the same definitions."""
+    """Return the file of these metrics, one per line: the same text for the same definitions."""
     lines = ",\n".join(map(compiled, metrics))
     return f'{{"format":"{FORMAT}","metrics":[\n{lines}\n]}}\n'
 
 
 def size_advice(metrics: Sequence[Metric], text: str) -> str:
-    """Return what would make their file smaller, if it is large; "" if it is not."""
+    """Return advice on how to make the file ``text`` smaller if it is large; otherwise ""."""
     size = len(text) / 1024
     if size <= _LARGE:
         return ""
@@ -108,7 +108,7 @@ def size_advice(metrics: Sequence[Metric], text: str) -> str:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths are known to be of one file."""
+    """Return whether two paths lead to the same file, as far as is known."""
     try:
         return one.samefile(other)
     except OSError:  # one is missing, or in a circle of links
@@ -116,10 +116,10 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file by ``content`` in one step.
+    """Replace the content of a file in one step, so that a reader sees the old content or the new.
 
-    It keeps its permissions, and a new one has those that the umask leaves. A symbolic link stays one; a pipe or a
-    device is written to. Raises ParameterError if it cannot be written.
+    The file keeps its permissions; those of a new one follow from the umask. A symbolic link stays one; a pipe or a
+    device is written to. Raises ParameterError if the file cannot be written.
     """
     try:
         if _is_special(path):
@@ -131,7 +131,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether a path is there and is no plain file; raise OSError for links in a circle."""
+    """Return whether a path exists and is not a plain file; raise OSError for a circle of links."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

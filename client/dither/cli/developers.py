@@ -62,26 +62,26 @@ class Progress:
             self._write(f"\r{' ' * self._width}\r")
 
     def advance(self, steps: int) -> None:
-        """Say that so many more steps are done."""
+        """Count this many more steps as done."""
         self._done += steps
         now = self._clock()
         if now - self._told < self._pause:
             return
         self._told = now
         text = f"{self._what}: {min(100, 100 * self._done // self._total)}%"
-        self._width = len(text) if self._terminal else 0  # first: an interrupt may come while it is written
+        self._width = len(text) if self._terminal else 0  # before writing, which an interrupt may end
         self._write(f"\r{text}" if self._terminal else f"dither: {text}\n")
 
     def _write(self, text: str) -> None:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except OSError:  # nobody looks any more, and the work goes on
+        except OSError:  # nobody reads any more, but the work goes on
             self._pause = float("inf")
 
 
 def _lint(options: argparse.Namespace) -> int:
-    """Print what is to be mended, and the exit status is 1 if anything is; print hints, which need not be followed."""
+    """Print findings and hints; the exit status is 1 if there are findings."""
     metrics = load_metrics(options.metrics).values()
     findings = lint(metrics, utc_today(), options.app)
     for finding in (*findings, *hints(metrics)):
@@ -101,7 +101,7 @@ _ITS_OWN = (
 
 
 def _compile(options: argparse.Namespace) -> int:
-    """Write the compiled definitions; the exit status is 2 if one cannot be compiled, and all of these are named."""
+    """Write the compiled definitions; if some cannot be compiled, name all of them and return 2."""
     output = None if options.output is None else Path(options.output)
     metrics = list(load_metrics(options.metrics).values())
     if output is not None and same_file(output, Path(options.metrics)):
@@ -123,7 +123,7 @@ def _compile(options: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    """Print a table of findings; the exit status is 1 if any mechanism tells more than it declares."""
+    """Print a table of findings; the exit status is 1 if any mechanism leaks more than it declares."""
     rows: list[tuple[str, ...]] = [
         ("metric", "mechanism", "reports", "declared", "at least", "confidence", "event", "")
     ]
@@ -159,7 +159,7 @@ def _finding(name: str, found: Finding) -> tuple[str, ...]:
 
 
 def _test(options: argparse.Namespace) -> int:
-    """Try a collector; the exit status is 1 if not all that an app sends would be counted."""
+    """Try a collector; the exit status is 1 if some of an app's reports would not be counted."""
     endpoint = Endpoint.parse(options.endpoint)
     token = None if options.token is None else checked_token(options.token)
     metrics: list[Metric] = [] if options.metrics is None else list(load_metrics(options.metrics).values())

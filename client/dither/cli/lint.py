@@ -1,4 +1,4 @@
-"""Lint: name what a definition lacks before one can ask people with it in good conscience."""
+"""Lint: name what a definition lacks before it should be put to people."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _WORDS = {
 def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list[str]:
     """Return one sentence for each thing to mend, which names the metric and the key; empty if all is well.
 
-    ``app`` is the app's name, if it is to be looked at, too.
+    ``app`` is the app's name, if that is to be checked, too.
     """
     listed = list(metrics)
     found = [f"metrics.{one.name}.{finding}" for one in listed for finding in _findings(one, today)]
@@ -38,7 +38,7 @@ def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list
 
 
 def hints(metrics: Iterable[Metric]) -> list[str]:
-    """Return one sentence for each thing that is in order, and weaker than it may seem; empty if there is none."""
+    """Return one sentence for each thing that is valid but weaker than it may seem; empty if there is none."""
     return [
         f"metrics.{one.name}: a hint: its reports are sealed, and a relay hides whose they are; yet a device repeats"
         " one permanent draw, so that the collector may tell that reports of many days are one device's, and shuffling"
@@ -76,11 +76,11 @@ _SECRET = re.compile(
     "account|address|age|birth|birthday|city|country|device|email|gender|health|host|hostname|id|income|ip|language|locale|"
     "location|login|mail|person|phone|race|region|religion|serial|sex|user|username|uuid|zip"
 )
-"""Words in the names of attributes that say something of a person, or tell one device from others."""
+"""Words in names of attributes that describe a person or identify a device."""
 
 
 def _strata_advice(metric: Metric, metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield one sentence for each thing to mend in the strata of a metric; ``metrics`` are all of its file."""
+    """Yield one sentence for each thing to mend in the strata of a metric; ``metrics`` are all metrics of its file."""
     strata = metric.strata
     if strata is None:
         return

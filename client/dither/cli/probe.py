@@ -1,8 +1,8 @@
-"""Probe: try a collector as an app would use it, and say in words what was found; no report of anyone is sent.
+"""Probe: try a collector as an app would use it, and say in words what was found; no report is sent.
 
-Each step rests on the one before: the name, the connection, its encryption, the collector, the token, and then each
-metric's version. Where reports are sealed a relay stands in the collector's place, and asks for no token. Of a
-collector's answers only a few known words count.
+Each step depends on the one before: the name, the connection, its encryption, the collector, the token, and then the
+version of each metric. If reports are sealed, a relay takes the collector's place and needs no token. Only a few known
+words of a collector's answers are used.
 """
 
 import ipaddress
@@ -22,13 +22,13 @@ from ..upload.transport import Endpoint
 from .text import plain
 
 _SECONDS = 20.0
-"""For everything but the metrics; each of them adds one."""
+"""For everything except the metrics; each of them adds one second."""
 
 _PAUSE = 1.0
-"""Seconds until the next try, where a collector or the proxy before it wants to be asked less often."""
+"""Seconds until the next try if a collector, or the proxy in front of it, limits the rate of requests."""
 
 _PATH = "/v1/sealed"
-"""Of a relay. A collector has it, too, for its relays: an app must not report there, for it would see addresses."""
+"""The path of a relay. A collector has it, too, but an app must not report there: the collector would see addresses."""
 
 _URN = "urn:dither:problem:"
 _MOST_OF_A_BODY = 1 << 14
@@ -37,7 +37,7 @@ _AGAIN = 429
 _NOT_FOUND = 404
 
 _LONGEST = 120
-"""Characters of what a collector says that are printed, where any are."""
+"""The most characters of a collector's words that are printed."""
 
 _ADVICE = {
     10: "; renew it, or set the clock of this machine right",
@@ -48,11 +48,11 @@ _ADVICE = {
     62: "; it is another server's, or lacks this name",
     64: "; it is another server's, or lacks this address",
 }
-"""By OpenSSL's number of what is wrong with a certificate."""
+"""By OpenSSL's number for what is wrong with a certificate."""
 
 
 class Finding(NamedTuple):
-    """The finding of one step; after a warning reports would still arrive."""
+    """What one step found; despite a warning, reports would arrive."""
 
     step: Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
     result: Literal["ok", "warning", "failed"]
@@ -79,13 +79,13 @@ class Reply(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """The end of a problem's type, or "" if the answer is none of ours."""
+        """The last part of a problem's type, or "" if the answer is not one of dither's problems."""
         kind = self.document.get("type")
         return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
 
 
 def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
-    """Try a collector step by step; stop at the first failure on which later steps depend."""
+    """Try a collector step by step; stop at the first failure that makes later steps impossible."""
     listed = list(metrics)
     sealed = kind_for(listed) is SEALED
     attempt = _Attempt(endpoint, token, Deadline(_SECONDS + len(listed)))
@@ -107,7 +107,7 @@ def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> I
 
 
 class _Attempt:
-    """One try of one collector, and how far it has come."""
+    """One trial of a collector, with what its steps have found so far."""
 
     def __init__(self, endpoint: Endpoint, token: str | None, deadline: Deadline) -> None:
         self._endpoint = endpoint
@@ -151,7 +151,7 @@ class _Attempt:
             if self._is_local():
                 return Finding("encryption", "ok", "none, and none is needed on one machine")
             return Finding("encryption", "warning", "none; any network in between can read the reports and the token")
-        import ssl  # noqa: PLC0415 - a third of this program's start, and not needed for http
+        import ssl  # noqa: PLC0415 - a third of this program's start-up time, and not needed for http
 
         stream, self._open = self._open, None
         try:
@@ -168,7 +168,7 @@ class _Attempt:
         return Finding("encryption", "ok", f"the certificate is one of {self._endpoint.host}, and in order")
 
     def collector(self) -> Finding:
-        """Ask whether a report would be let in; any answer shows whether a collector gave it."""
+        """Ask whether a report would be accepted; the answer also shows whether this is a collector."""
         try:
             self._reply = self._get("/v1/reports", self._token)
         except OSError as error:
@@ -178,7 +178,7 @@ class _Attempt:
         return Finding("collector", "ok", f"a dither collector answers at {self._endpoint.url}")
 
     def _relay_here(self) -> str:
-        """Return that a relay stands where reports that are not sealed want a collector; "" if none does."""
+        """Return a sentence if this is a relay, although the reports are not sealed; otherwise ""."""
         try:
             there = self._reply.status == _NOT_FOUND and _is_relay(self._get(_PATH, None))
         except OSError:
@@ -187,7 +187,7 @@ class _Attempt:
         return f"a dither relay answers, and no collector: {seal}; who runs its collector has the key" if there else ""
 
     def relay(self) -> Finding:
-        """Ask for what is sealed; a relay's answer differs from a collector's."""
+        """Ask at the path for sealed reports; a relay's answer differs from a collector's."""
         try:
             self._reply = self._get(_PATH, None)
         except OSError as error:
@@ -195,7 +195,7 @@ class _Attempt:
         return Finding("relay", *_relay_words(self._reply, self._endpoint.url))
 
     def pool(self, metric: Metric) -> Finding:
-        """Say that a relay does not know whether the reports of a metric version would be counted."""
+        """Say that a relay cannot know whether the reports of a metric version would be counted."""
         return Finding("metric", "warning", f"{metric.name}: {_pool_words(metric)}", metric.name, metric.version)
 
     def token(self) -> Finding:
@@ -240,7 +240,7 @@ class _Attempt:
             self._open.close()
 
     def _get(self, path: str, token: str | None) -> Reply:
-        """Return the answer to one question, over the connection that is there or a fresh one."""
+        """Return the answer to a GET, over the open connection or a new one."""
         fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Accept": "application/json"}
         fields |= {"Connection": "close"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
         question = request("GET", self._endpoint.path + path, fields)
@@ -261,14 +261,14 @@ class _Attempt:
 
 
 def _is_collectors(reply: Reply) -> bool:
-    """Return whether an answer to the question for reports is that of a collector that works."""
+    """Return whether a working collector gave this answer to ``GET /v1/reports``."""
     if reply.status == 200:
         return reply.document.get("collector") == "dither"
     return (reply.status, reply.problem) in {(401, "unauthorized"), (403, "forbidden")}
 
 
 def _why_none(reply: Reply, endpoint: Endpoint) -> str:
-    """Return in words what gave an answer that is not a collector's."""
+    """Return in words what answered if it is not a collector."""
     problem, status = reply.problem, f"HTTP {reply.status}"
     path = f"is the path {endpoint.path} right?" if endpoint.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
@@ -290,7 +290,7 @@ def _is_relay(reply: Reply) -> bool:
 
 
 def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
-    """Return whether a relay at ``url`` gave an answer, and in words what did if not."""
+    """Return whether a relay at ``url`` gave this answer and, if not, what did, in words."""
     if _is_relay(reply) or reply.problem == "method-not-allowed":
         return "ok", f"a dither relay answers at {url}; it asks no app for a token"
     if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
@@ -302,7 +302,7 @@ def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
 
 
 def _sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], str]:
-    """Return whether this Python can seal reports of the metrics, without which an app is off, and in words why not."""
+    """Return whether this Python can seal reports of the metrics, and if not, why; without it an app is off."""
     keys = {metric.seal for metric in metrics if metric.seal is not None}
     try:
         for key in keys:
@@ -313,7 +313,7 @@ def _sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], 
 
 
 def _pool_words(metric: Metric) -> str:
-    """Return where to look whether sealed reports of a metric are counted, for nothing at a relay tells."""
+    """Return where to find out whether sealed reports of a metric are counted: no relay knows."""
     asked = f"its collector does, at /v1/metrics/{metric.name}/versions/{metric.version}"
     return f"a relay does not say whether version {metric.version} is counted; {asked}"
 

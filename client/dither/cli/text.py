@@ -1,4 +1,4 @@
-"""Format what the commands print: tables, paragraphs, JSON; and text of others that a terminal must not obey."""
+"""Format what the commands print: tables, paragraphs, JSON, and text from others, which must not control a terminal."""
 
 import json
 import textwrap
@@ -13,13 +13,13 @@ _WIDTH = 80
 
 
 def plain(text: str, longest: int | None = None) -> str:
-    """Return a text in which every character that could steer a terminal is escaped, cut to ``longest`` characters."""
+    """Return ``text``, cut to ``longest`` characters, with every character escaped that could control a terminal."""
     cut = text if longest is None or len(text) <= longest else text[:longest] + "..."
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 
 
 def paragraph(text: str, head: str = "") -> str:
-    """Return ``text`` behind ``head`` in lines that fit a terminal, each beginning where the first does."""
+    """Return ``text`` after ``head`` in lines that fit a terminal, all indented alike."""
     return textwrap.fill(
         text,
         _WIDTH,
@@ -31,17 +31,17 @@ def paragraph(text: str, head: str = "") -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return rows, the first of which holds the columns' names, as lines of aligned columns."""
+    """Return rows as lines of aligned columns; the first row holds the names of the columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def as_json(value: object) -> str:
-    """Return JSON for programs, with days and moments as in 2027-06-30."""
+    """Return JSON, with dates and times in ISO 8601."""
     return json.dumps(value, indent=2, default=methodcaller("isoformat"))
 
 
 def attempt_text(attempt: Attempt, failures: int) -> str:
-    """Return a line on the last upload, and on how many failed since one succeeded."""
+    """Return a line about the last upload and how many failed since the last success."""
     failed = f" ({counted(failures, 'attempt')} failed since the last success)" if failures else ""
     return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}")

@@ -67,7 +67,7 @@ def decide(
 
 
 def automation_sign(environ: Mapping[str, str]) -> str:
-    """Return in words which sign of continuous integration or of a test the environment holds; "" if none."""
+    """Return in words the sign of continuous integration, or of a test, in the environment; "" if there is none."""
     found = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
     return next((f"{name} in the environment" for name in found), "")
 
@@ -82,8 +82,8 @@ def checked_mode(mode: str) -> Mode:
 def terms(metric: Metric) -> str:
     """Return 16 hex digits that change with anything about ``metric`` that ``consent_text`` shows.
 
-    That is more than its version: who reads the answers, how often it is asked, and until when; and whether reports are
-    sealed, but not for which key, for a collector has another one from time to time.
+    That is more than its version: who reads the answers, how often it is asked, until when, and whether reports are
+    sealed; not the key for which they are sealed, because a collector replaces it from time to time.
     """
     until = None if metric.expires is None else metric.expires.isoformat()
     shown = [
@@ -102,9 +102,9 @@ def terms(metric: Metric) -> str:
 
 
 def covering(metric: Metric) -> tuple[str, ...]:
-    """Return the terms that cover ``metric`` once they are accepted: its own first and, if it is sealed, those without.
+    """Return the terms whose acceptance covers ``metric``: its own and, if it is sealed, those without a seal.
 
-    Whoever agreed that the collector sees reports come from an address has agreed to more. The reverse asks anew.
+    A user who accepted that the collector sees addresses has accepted more. In the reverse case the user is asked.
     """
     return (terms(metric), *([] if metric.seal is None else [terms(replace(metric, seal=None))]))
 

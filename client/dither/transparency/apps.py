@@ -53,18 +53,18 @@ class AppStatus:
     decided_by: str
     waiting: int = 0
     sealed: int = 0
-    """How many of those that wait are sealed, so that a relay carries them, and only the collector reads them."""
+    """How many of the waiting reports are sealed: a relay carries them, and only the collector reads them."""
     shown: int = 0
     sent: int = 0
     dropped: int = 0
     last_day: date | None = None
-    """The day of the last report that is known of."""
+    """The day of the last known report."""
     last_attempt: Attempt | None = None
     """The last try to upload a report."""
     failed_attempts: int = 0
     """How many tries failed since the last that succeeded."""
     held_up: str = ""
-    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
+    """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     metrics: tuple[ReportedMetric, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
@@ -72,18 +72,18 @@ class AppStatus:
 
 @dataclass
 class Listing:
-    """What is in the folder of all apps."""
+    """The content of the folder of all apps."""
 
     folder: str
     apps: list[AppStatus] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    """What is there and no app's state, in words."""
+    """What is not the state of an app, in words."""
     trouble: list[str] = field(default_factory=list)
     """Why the folder itself could not be read."""
 
 
 def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
-    """Return every app of which something is kept in ``folder``, by name."""
+    """Return every app that has state in ``folder``, by name."""
     listing = Listing(str(folder))
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - names are wanted, and no paths
@@ -111,11 +111,11 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
     try:
         journal.refresh()
         known = _known_of(journal)
-    except Exception as error:  # whatever a journal holds that is none of ours
+    except Exception as error:  # whatever a foreign journal may hold
         problems.append(described(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    attempts = Attempts(state, Diagnostics(), "")  # which cannot be remembered, and need not be
+    attempts = Attempts(state, Diagnostics(), "")  # what it concludes is not written
     attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,
@@ -185,7 +185,7 @@ def _day(ordinal: int) -> date | None:
 
 
 class _ReadOnlyState(FolderState):
-    """Reads what a client wrote to ``folder``; what is not a plain file there is not opened."""
+    """Reads what a client wrote to ``folder``; opens only plain files, and changes nothing."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -193,7 +193,7 @@ class _ReadOnlyState(FolderState):
         """How many records of the journal could not be read."""
 
     def choice(self) -> ConsentChoice | None:
-        """Return the user's choice, one of the mode "" if it cannot be read, None if none was made."""
+        """Return the user's choice, with the mode "" if it cannot be read; None if there is none."""
         try:
             found = os.lstat(self._paths["consent"])
         except FileNotFoundError:
@@ -202,7 +202,7 @@ class _ReadOnlyState(FolderState):
         return super().choice()
 
     def exists(self) -> bool:
-        """Return whether there is a journal, of whatever kind, or was one."""
+        """Return whether there is or was a journal, of whatever kind."""
         for name in ("journal", "secret"):
             with suppress(FileNotFoundError):
                 os.lstat(self._paths[name])
@@ -210,7 +210,7 @@ class _ReadOnlyState(FolderState):
         return False
 
     def acquire(self) -> None:
-        """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
+        """Open the journal for reading; another process may go on writing, and at worst its last record is missed."""
         path = self._paths["journal"]
         _check("journal", os.lstat(path))
         self._file.look()
@@ -234,19 +234,19 @@ class _ReadOnlyState(FolderState):
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
-        """Enter, though others may be sending, too: nothing is sent from here."""
+        """Enter although others may be sending, because nothing is sent from here."""
         yield True
 
     def remember(self, notes: Notes, data: bytes) -> None:
-        """Leave what was remembered as it is."""
-        raise StateError("the state is only looked at")
+        """Refuse to write."""
+        raise StateError("the state is read-only here")
 
     def append(self, records: Iterable[Record]) -> int:
-        """Leave what a clock that was ahead has spoilt as it is."""
+        """Write nothing, although a clock that was ahead may have left something to correct."""
         return self._file.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
-        """Leave what is damaged as it is."""
+        """Write nothing, although records may be damaged."""
         return Cursor(b"", self._file.size)
 
 
