@@ -87,8 +87,8 @@ class Status:
     outside: int = 0
     """Answers outside their metric's domain, reported under its catch-all label or as the end of its range."""
     mistakes: int = 0
-    """Calls with an object that cannot be an answer, such as None: a mistake of the app's developer. It is reported like
-    any other answer: under the catch-all label or, for a number, as the least."""
+    """Calls with an object that cannot be an answer, such as None: a mistake of the app's developer. It is reported
+    like any other answer: under the catch-all label or, for a number, as the least."""
     unlisted: dict[str, int] = field(default_factory=dict)
     """Reports in the stratum "other", because an attribute was not given or its value is not listed: by the attribute,
     such as "metrics.theme.strata.platform". A high count suggests that the app and the list use different names."""
