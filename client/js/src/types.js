@@ -52,7 +52,7 @@
  *
  * @typedef {object} Hold When a report leaves that waits. Moments are milliseconds since 1970.
  * @property {number} moment When it leaves next.
- * @property {number} notBefore Before when not even in haste; 0 if the collector named none.
+ * @property {number} notBefore Before when not even a flush sends it; 0 if the collector named none.
  * @property {number} failures How often it has failed.
  *
  * @typedef {object} Data All that a client keeps, as JSON.
