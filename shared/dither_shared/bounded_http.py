@@ -227,7 +227,7 @@ def request(method: str, path: str, fields: Mapping[str, str], body: bytes = b""
 
 
 def exchange(stream: Stream, sent: bytes, most_of_body: int = 0) -> Answer:
-    """Send a request and return the answer, with at most so many bytes of its body; raise OSError if there is none.
+    """Send a request; return the answer, with at most ``most_of_body`` bytes of its body, or raise OSError.
 
     A peer may answer, and hang up, before it has the whole request: that is its answer, too.
     """
@@ -328,7 +328,7 @@ class _Reader:
         return taken
 
     def rest(self, most: int) -> bytes:
-        """Return what comes up to the end of the connection, at most so many bytes."""
+        """Return what comes up to the end of the connection, at most ``most`` bytes."""
         while len(self._buffer) < most and (piece := self._stream.receive()):
             self._buffer += piece
         return bytes(self._buffer[:most])

@@ -68,7 +68,7 @@ def compiled(metric: Metric) -> str:
     for refusal in refusals(metric):
         raise refusal
     most = Price.of(metric).most
-    told = {
+    fields = {
         "name": metric.name,
         "version": metric.version,
         "terms": terms(metric),
@@ -83,7 +83,7 @@ def compiled(metric: Metric) -> str:
         "description": metric.description,
         "words": facts(metric),
     }
-    return json.dumps(told, allow_nan=False, separators=(",", ":"))
+    return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
 def compiled_file(metrics: Iterable[Metric]) -> str:

@@ -1,17 +1,17 @@
 """Consent: decide whether anything may be drawn and sent, and name who decided it.
 
-The order of authority, the first that speaks decides:
+The first of these that is set decides:
 
 1. ``DO_NOT_TRACK`` in the environment (any value but "" and "0"): off;
-2. ``DITHER`` in the environment: off, local or on, in small letters or large; anything else is taken for off;
-3. a continuous integration machine, or a test run by pytest: off, for there is nobody whose answers they would be;
-4. the administrator's policy file (permission.py); one that cannot be read is taken for off;
-5. the user's own choice, stored on the device; one that cannot be read is taken for off, and a yes that has outlived
-   the device's secret for none, for the permanent draws that it was given for cannot be repeated;
+2. ``DITHER`` in the environment: off, local or on, in any case; anything else means off;
+3. a continuous integration machine, or a test run by pytest: off, because nobody is there to answer;
+4. the administrator's policy file (permission.py); one that cannot be read means off;
+5. the user's own choice, stored on the device; one that cannot be read means off, and consent does not count if the
+   device's secret is lost, because the permanent draws that it covered cannot be repeated;
 6. otherwise: off.
 
-``DITHER`` and a policy speak of all metrics. The user's choice is pinned to what the user was shown: it covers a metric
-only with the very terms that were accepted, and whatever is new or changed stays off until it is shown and accepted.
+``DITHER`` and a policy cover all metrics. The user's choice covers a metric only with the very terms that were shown
+and accepted; a metric that is new or has changed stays off until it is shown and accepted.
 """
 
 import json
@@ -51,7 +51,7 @@ def decide(
     """Return the consent that holds.
 
     ``choice`` is the user's (None: never asked), ``policy`` the administrator's mode (None: there is no policy), and
-    ``automatic`` what tells that nobody sits in front of this program.
+    ``automatic`` a sign that nobody uses this program, in words ("": there is none).
     """
     if environ.get("DO_NOT_TRACK", "") not in {"", "0"}:
         return Consent("off", "DO_NOT_TRACK in the environment")

@@ -172,7 +172,7 @@ def _strange(path: Path) -> str:
             except FileNotFoundError:
                 continue
             return ""
-    except OSError:  # whoever reads it will say why
+    except OSError:  # reading it will say why
         return ""
     return "holds nothing of dither's"
 

@@ -151,13 +151,13 @@ def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: 
     item = metric.item(metric.question.example)
     stratum = None if metric.strata is None else metric.strata.label_of({**metric.strata.example, **strata})
     body = build(metric, item, keys, entropy, today, local=True, stratum=stratum).body
-    told = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
+    shown = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body):
-        told.append(("It says", says))
+        shown.append(("It says", says))
     if shut := _example_sealed(metric, body):
-        told.append(("Sealed, as the relay gets it", shut))
+        shown.append(("Sealed, as the relay gets it", shut))
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
-    lines += [f"    {name}: {text}" for name, text in told]
+    lines += [f"    {name}: {text}" for name, text in shown]
     return "\n".join(lines)
 
 
@@ -171,8 +171,8 @@ def _example_sealed(metric: Metric, body: bytes) -> str:
 
 def _chapter(metric: Metric) -> str:
     lines = [f"## {metric.name}", "", metric.description or "No description.", "", "| | |", "|---|---|"]
-    told = (*facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
-    lines += [f"| {name} | {_cell(text)} |" for name, text in told]
+    shown = (*facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
+    lines += [f"| {name} | {_cell(text)} |" for name, text in shown]
     return "\n".join([*lines, ""])
 
 

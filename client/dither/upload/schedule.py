@@ -4,7 +4,7 @@ An observer of the network, or of the collector's log, would take reports that l
 each waits for a random time of its own: uniform in [0, ``spread``] from when the worker first sees it (full jitter).
 
 **Nothing that happens to one report moves another.** A collector chooses its answers, and how long it takes over them.
-If its Retry-After silenced a device, the reports that are missing meanwhile would be those of one device. So a report
+If its Retry-After silenced a whole device, the reports missing in that time would be those of one device. So a report
 that failed is put off by itself, and its next departure is drawn again over at least as long a window. Reports that
 became due during another upload would leave when its answer comes: each of them is drawn again, too. Only if nobody was
 reached at all, so that nobody saw a report, does the whole device pause; then all are drawn again.

@@ -91,7 +91,7 @@ class Sender:
         return self._schedule.next_due(waiting)
 
     def _end_flush(self, flushes: int) -> None:
-        """End the first so many flushes; one that began meanwhile goes on."""
+        """End the first ``flushes`` flushes; one that began since then goes on."""
         self._flushes_over = flushes
         self._tried.clear()
 

@@ -59,7 +59,7 @@ export function holdOf(wish, now) {
 }
 
 /**
- * Return over how long the next try is spread after so many failures before this one.
+ * Return the span over which the next try is spread, after this many earlier failures.
  * @param {RetryWindow} window
  * @param {number} failures
  */

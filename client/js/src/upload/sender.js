@@ -28,7 +28,7 @@ const PAUSE = 1e3;
 const LOOK = 900e3;
 /** The longest that a timer can be set to. */
 const LONGEST_WAIT = 2e9;
-/** How many bodies are kept to be shown. */
+/** How many bodies are kept for the user to see. */
 const MOST_SHOWN = 30;
 
 /**
@@ -155,7 +155,7 @@ export class Sender {
   }
 
   /**
-   * Note what became of a report. Throws Error if it is gone, for all was erased or another tab was first.
+   * Note what became of a report. Throws Error if it is gone, because all was erased or another tab was first.
    * @param {Data} data
    * @param {Queued} entry
    * @param {string} result
