@@ -29,9 +29,9 @@ from .settings import epsilon_cap, metrics_of, sealed_for, strata_of
 from .state.places import check_app_name, state_of
 from .state.state import MemoryState
 from .transparency.status_fields import Status
-from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
 from .upload.transport import Transport
+from .upload.uploader import EVERY, WAIT
 
 
 class Client:

@@ -32,10 +32,9 @@ from .settings import MOST_SECONDS, number
 from .state.state import MemoryState, State, StateError
 from .transparency.status_fields import Status
 from .upload.attempts import Attempts
-from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
 from .upload.transport import HttpTransport, Nowhere, Transport
-from .upload.uploader import Uploader
+from .upload.uploader import EVERY, WAIT, Uploader
 
 
 @dataclass(frozen=True, kw_only=True)

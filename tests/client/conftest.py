@@ -14,7 +14,7 @@ import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
 from client.peers import PATIENCE, Clock
 from dither.consent.rules import Mode
-from dither.upload.exchange import Deadline, Stream, connect
+from dither_shared.bounded_http import Deadline, Stream, connect
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def calendar() -> Calendar:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all uploads' deadlines."""
     clock = Clock()
-    monkeypatch.setattr("dither.upload.exchange.Deadline", partial(Deadline, clock=clock))
+    monkeypatch.setattr("dither_shared.bounded_http.Deadline", partial(Deadline, clock=clock))
     return clock
 
 
@@ -39,7 +39,7 @@ def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
         clock.now += PATIENCE - 0.1
         return stream
 
-    monkeypatch.setattr("dither.upload.exchange.connect", late)
+    monkeypatch.setattr("dither_shared.bounded_http.connect", late)
 
 
 @pytest.fixture

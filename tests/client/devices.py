@@ -9,7 +9,6 @@ from typing import Any
 import dither
 from dither.core import ClientCore, Setup
 from dither.state.folder import FolderState
-from dither.upload.retry import Backoff
 from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender
 from dither.upload.transport import Transport
@@ -93,13 +92,11 @@ def parts_on(state: State | FolderState, **other: Any) -> ClientCore:
     return ClientCore(Setup(**(usual | other)))
 
 
-def sender_of(
-    parts: ClientCore, transport: Transport, schedule: UploadSchedule | None = None, backoff: Backoff | None = None
-) -> Sender:
+def sender_of(parts: ClientCore, transport: Transport, schedule: UploadSchedule | None = None) -> Sender:
     """Return a sender of the reports that wait, for a test to take its steps one by one."""
     parts.journal.refresh()
     schedule = schedule or UploadSchedule(0.0)
-    return Sender(parts.journal, transport, lambda: True, parts.attempts, schedule=schedule, backoff=backoff)
+    return Sender(parts.journal, transport, lambda: True, parts.attempts, schedule=schedule)
 
 
 def compact(state: State, today: Calendar, **other: Any) -> None:

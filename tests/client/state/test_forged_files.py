@@ -12,7 +12,7 @@ import pytest
 import dither
 from client.devices import Calendar, Make, Script, parts_on
 from client.test_processes import needs_posix
-from dither.consent.policy import Policy
+from dither.consent.permission import Policy
 from dither.reporting.outbox import MAX_BYTES, MAX_REPORTS
 from dither.state.files import read_small
 from dither.state.journal_records import (

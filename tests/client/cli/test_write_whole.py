@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither.cli.output import same_file, write_whole
+from dither.cli.compile import same_file, write_whole
 from dither_shared import ParameterError
 
 
