@@ -24,7 +24,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0015"
+HEAD = "0001"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()

@@ -3,22 +3,17 @@ or behind a filter; and however many processes, restarts, failures and jumps of 
 
 import random
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy
-from alembic import command
-from alembic.config import Config
 
-from dither_server.store import Outcome, Store, Upload
+from dither_server.store import Store, Upload
 from dither_server.store.batch_ids import ids
 from dither_server.store.batch_ids import recent as journal
 from dither_server.store.batch_ids.day_partitions import LEAST, Days
-from dither_server.store.tables.definitions import to_json
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
 from server.database import connected, execute, listening, url_of
 from server.store.batch_ids.keeping import kept, opened, tend
@@ -270,47 +265,3 @@ def test_no_statement_of_a_commit_reads_all_ids(tmp_path: Path) -> None:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
                 assert not [step for *_, step in plan if step.startswith("SCAN batches")], statement
-
-
-def _at_schema_4(url: str, fill: Callable[[sqlalchemy.Connection], None]) -> None:
-    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.connect() as connection:
-        alembic = Config()
-        alembic.set_main_option("script_location", "dither_server.store:migrations")
-        alembic.attributes["connection"] = connection
-        command.upgrade(alembic, "0004")
-        fill(connection)
-        connection.commit()
-    engine.dispose()
-
-
-def test_stored_ids_are_put_in_order_by_the_upgrade(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    sent = {TODAY - timedelta(days=ago): [upload() for _ in range(30)] for ago in (3, 2, 0)}
-
-    def fill(connection: sqlalchemy.Connection) -> None:
-        metric = {"version": THEME.version, "name": "theme", "definition": to_json(THEME)}
-        connection.execute(
-            sqlalchemy.text("INSERT INTO metrics (version, name, definition) VALUES (:version, :name, :definition)"),
-            metric,
-        )
-        stored = [
-            {"batch": one.batch, "digest": one.digest, "day": day.isoformat()} for day in sent for one in sent[day]
-        ]
-        connection.execute(
-            sqlalchemy.text("INSERT INTO batches (batch, digest, day) VALUES (:batch, :digest, :day)"), stored
-        )
-
-    _at_schema_4(url, fill)
-    with closing(Store(url)) as store:
-        assert "upgrading the database: batch ids of 3 days" in caplog.text
-        assert kept(url) == 90
-        for some in sent.values():
-            assert store.commit(some, TODAY, SHARD) == [COUNTED] * 30
-            assert store.commit([upload(rows=b"\x01", name=some[0].batch)], TODAY, SHARD) == [CONFLICT]
-        assert store.tally(THEME).total == 0  # their counts were not among what was filled in here
-        tend(store)
-        assert len(execute(url, "SELECT day FROM batch_days WHERE closed IS NOT NULL")) == 2
-        for some in sent.values():
-            assert store.commit(some, TODAY, SHARD) == [Outcome.COUNTED] * 30
-        assert store.commit([upload()], TODAY + timedelta(days=1), SHARD) == [COUNTED]
-        assert kept(url) == 91
