@@ -80,11 +80,8 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "ids": Room(
-        (
-            *_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids", "recent"),
-            f"{_SERVER}/store/purge.py",
-        ),
-        _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
+        (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
+        _tests("server/store", "store", "removal", "batch_ids"),
     ),
     "folding": Room(
         _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),

@@ -87,30 +87,14 @@ def _create_metrics() -> None:
 def _create_batches() -> None:
     op.create_table(
         "batches",
-        sa.Column("day", sa.Date, primary_key=True),
-        sa.Column("batch", sa.LargeBinary(16), primary_key=True),
-        sa.Column("digest", sa.LargeBinary(16), nullable=False),
+        sa.Column("batch", sa.LargeBinary(17), primary_key=True),
+        sa.Column("day", sa.Date, nullable=False),
         sqlite_with_rowid=False,
-        postgresql_partition_by="RANGE (day)",
     )
     op.create_table(
         "batch_days",
         sa.Column("day", sa.Date, primary_key=True),
         sa.Column("opened", sa.Integer, nullable=False),
-        sa.Column("closed", sa.Integer),
-    )
-    op.create_table(
-        "batch_filters",
-        sa.Column("day", sa.Date, primary_key=True),
-        sa.Column("bits", sa.LargeBinary, nullable=False),
-    )
-    op.create_table(
-        "batch_journal",
-        sa.Column("number", sa.Integer, primary_key=True),
-        sa.Column("day", sa.Date, nullable=False),
-        sa.Column("ordered", sa.Boolean, nullable=False),
-        sa.Column("ids", sa.LargeBinary, nullable=False),
-        sqlite_autoincrement=True,
     )
 
 
