@@ -70,11 +70,11 @@ ROOMS: dict[str, Room] = {
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "counting/uploads", "hot", "url"),
+            *_named(f"{_SERVER}/store", "store", "counting/uploads", "url"),
             *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
         ),
         (
-            *_tests("server/store", "store", "hot", "removal"),
+            *_tests("server/store", "store", "removal"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),

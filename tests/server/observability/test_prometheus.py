@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,10 @@ from dither_server.observability.database_gauges import Vitals
 from dither_server.observability.prometheus import Prometheus
 from dither_server.store import Condition, Store, StoreError, batch_ids
 from dither_server.store.condition import Disk
-from dither_server.store.tables.schema import BATCH_FILTERS, BATCHES, JOURNAL
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
-from server.database import execute, url_of
 from server.ingest.test_committer import PATIENCE, Gate, submitted
 
 SHARD = b"s" * 16
-TABLES = (JOURNAL, BATCH_FILTERS, BATCHES)
 
 
 def samples(text: bytes | str) -> dict[str, float]:
@@ -173,18 +169,6 @@ def test_the_age_of_what_waits_is_that_of_the_oldest(gate: Gate, monkeypatch: py
     assert since[-1] is None
     assert times == sorted(times)
     assert all(math.isfinite(one) for one in times)
-
-
-def test_counting_ids_takes_no_scan_of_days_that_are_over(store: Store, tmp_path: Path) -> None:
-    for days in range(3):
-        store.commit([upload(rows=b"\x00")], TODAY + timedelta(days=days), SHARD)
-    plan = execute(
-        url_of(tmp_path),
-        "EXPLAIN QUERY PLAN SELECT count(*) FROM batches "
-        "WHERE day IN (SELECT day FROM batch_days WHERE closed IS NULL)",
-    )
-    statements = [row[3] for row in plan]
-    assert any("SEARCH batches USING PRIMARY KEY (day=?)" in one for one in statements), statements
 
 
 def test_a_worker_that_was_killed_waits_no_more(tmp_path: Path) -> None:

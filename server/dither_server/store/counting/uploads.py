@@ -13,7 +13,6 @@ from dither_shared import Mechanism, Metric
 from ...tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ...tally.fold import fold
 from ..batch_ids import add_ids, known_ids
-from ..hot import Hot
 from ..lock import shared_lock
 from ..tables.disabled import disabled_among
 from ..tables.schema import TALLIES
@@ -23,15 +22,13 @@ _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
 _OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "stratum", "shard")]
-_BEFORE = Hot(
-    sa.select(TALLIES.c.block, TALLIES.c.counts).where(
-        *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
-    )
+_BEFORE = sa.select(TALLIES.c.block, TALLIES.c.counts).where(
+    *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
 )
-_CHANGE = Hot(
+_CHANGE = (
     sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
 )
-_ADD = Hot(sa.insert(TALLIES))
+_ADD = sa.insert(TALLIES)
 
 _SEALED = b"s"
 """The end of a stored id of a sealed row, which makes it longer than that of a batch."""
@@ -172,7 +169,7 @@ def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: 
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
-        before: dict[int, bytes] = dict(_BEFORE.rows(connection, {**key, "numbers": numbers}))
+        before: dict[int, bytes] = dict(connection.execute(_BEFORE, {**key, "numbers": numbers}).tuples().all())
         if len(before) == len(numbers):
             counts = counts + from_bytes([before[number] for number in numbers])
         elif before:
@@ -185,6 +182,6 @@ def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: 
             else:
                 added.append({**common, "block": number, "counts": sums})
         if changed:
-            _CHANGE.each(connection, changed)
+            connection.execute(_CHANGE, changed)
         if added:
-            _ADD.each(connection, added)
+            connection.execute(_ADD, added)
