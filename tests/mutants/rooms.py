@@ -69,21 +69,18 @@ ROOMS: dict[str, Room] = {
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "counting/uploads", "hot", "url"),
+            *_named(f"{_SERVER}/store", "store", "counting/uploads", "url"),
             *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
         ),
         (
-            *_tests("server/store", "store", "hot", "removal"),
+            *_tests("server/store", "store", "removal"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),
     ),
     "ids": Room(
-        (
-            *_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids", "recent"),
-            f"{_SERVER}/store/purge.py",
-        ),
-        _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
+        (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
+        _tests("server/store", "store", "removal", "batch_ids"),
     ),
     "folding": Room(
         _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),

@@ -74,10 +74,6 @@ class RelayStore(Database):
             )
         return int(pages or 0) * int(size or 0)
 
-    def tend(self) -> bool:
-        """Return that nothing is to be done after a commit."""
-        return False
-
     def forget(self, before: date) -> bool:
         """Return that nothing is to be forgotten after a commit: rounds do that."""
         return False

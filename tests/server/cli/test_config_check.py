@@ -55,7 +55,7 @@ def test_check_names_errors_and_risky_settings(folder: Path) -> None:
     assert not (folder / "new.db").exists()
     invoke(folder, "metric", "disable", "theme")
     assert f"warning: theme: version {THEME.version} is disabled since" in invoke(folder, "check").stdout
-    for schema, level, code in (("0001", "warning: db: has schema 0001", 0), ("9999", "error: db: has schema 9999", 1)):
+    for schema, level, code in (("0000", "warning: db: has schema 0000", 0), ("9999", "error: db: has schema 9999", 1)):
         with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
             connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
         upgraded = invoke(folder, "check")
