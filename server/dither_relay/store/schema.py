@@ -34,7 +34,7 @@ BATCHES = sa.Table(
     sa.Column("frozen", sa.Date),
     sa.Column("total", sa.BigInteger),
     sa.Column("share", sa.Integer),
-    sa.Column("length", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("length", sa.Integer, nullable=False),
 )
 
 # Sealed reports by digest: in the file they stand in an order that says nothing of their arrival.
@@ -69,7 +69,7 @@ STATE = sa.Table(
 # to itself.
 RELAY = Schema(
     "relay",
-    "0002",
+    "0001",
     "dither_relay.store:migrations",
     "relay_version",
     POOLS,

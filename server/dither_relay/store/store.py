@@ -208,8 +208,8 @@ def _use(connection: sa.Connection, hour: date) -> date:
 
 
 def _day_of(state: Mapping[str, str]) -> date | None:
-    """Return the day of the calendar; a database that was made before it had one begins it with the last hour."""
-    day = state.get(_DAY) or state.get(_HOUR)
+    """Return the day of the relay's calendar, None before its first hour."""
+    day = state.get(_DAY)
     return None if day is None else date.fromisoformat(day)
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import alembic.autogenerate
 import pytest
 import sqlalchemy
-from alembic import command
-from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_relay.forwarding.bodies import body_of, share_of
@@ -263,30 +261,6 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
         hold(store, rows(1, 3))
         store.freeze(TODAY, CUT, None)
         assert waiting(store) == [(0, 10, 0, 0)]
-
-
-def test_batches_of_before_have_the_length_of_their_pool(tmp_path: Path) -> None:
-    config = Config()
-    config.set_main_option("script_location", RELAY.scripts)
-    (tmp_path / "relay.db").touch()
-    with connected(url_of(tmp_path)) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.execute(
-            sqlalchemy.text("INSERT INTO relay_pools VALUES (1, :pool, 'x25519', 51, true, 0, 0, 0)"),
-            {"pool": str(THEME)},
-        )
-        connection.execute(sqlalchemy.text("INSERT INTO relay_batches (number, pool) VALUES (3, 1)"))
-        for arrival in arrivals(rows(4)):
-            connection.execute(
-                sqlalchemy.text("INSERT INTO relay_sealed VALUES (3, :digest, '2026-11-19', :sealed)"),
-                {"digest": arrival.digest, "sealed": arrival.rows},
-            )
-    with stored(tmp_path) as store:
-        hold(store, rows(6))
-        assert waiting(store) == [(6, 0, 0, 0)]
-        store.freeze(TODAY, CUT, None)
-        assert [(batch.number, batch.total) for batch in store.frozen()] == [(3, 6)]
 
 
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
