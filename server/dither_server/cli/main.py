@@ -24,7 +24,7 @@ _LATER = {
     "discover": Later(f"{_HERE}.discover:discover", "Find strings that nobody listed."),
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
-    "fold": Later(f"{_HERE}.fold:fold", "Count what collectors have spooled."),
+    "fold": Later("dither_spool.command:fold", "Count what collectors have spooled."),
     "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
     "publish": Later(f"{_HERE}.publish:publish", "Write a site of the answers for everyone."),

@@ -14,7 +14,7 @@ from dither_shared import DitherError
 
 __all__ = ["JsonFormatter", "log_json"]
 
-_OURS = ("dither_server", "dither_relay")
+_OURS = ("dither_server", "dither_relay", "dither_spool")
 
 
 class JsonFormatter(logging.Formatter):

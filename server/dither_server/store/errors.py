@@ -1,10 +1,8 @@
-"""The errors of a database, and of a spool."""
+"""The errors of a database."""
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from dither_shared import DitherError, ParameterError
-
-__all__ = ["DamagedError", "RacedError", "SpoolError", "StoreError", "UnmadeError", "message_of"]
 
 
 class StoreError(DitherError):
@@ -20,16 +18,6 @@ class UnmadeError(ParameterError):
 
 class RacedError(StoreError):
     """Another process wrote the same key between our look and our write."""
-
-
-class SpoolError(StoreError):
-    """The spool cannot be read or written now, or a file of it is damaged; the message names the file."""
-
-    public = "the spool cannot be written now, or is full"
-
-
-class DamagedError(SpoolError):
-    """A file of the spool is not as it was written."""
 
 
 def message_of(error: Exception) -> str:
