@@ -38,7 +38,7 @@ _IMPORTED = (
     "dither_server.cli.main",
     "dither_server.cli.startup",
     "dither_spool.fold",
-    "dither_server.serving.server",
+    "dither_serving.server",
     "dither_relay.app",
     "dither_relay.cli",
     "dither_relay.relay",

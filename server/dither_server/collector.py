@@ -8,13 +8,14 @@ from typing import Any, Self
 
 from prometheus_client.core import GaugeMetricFamily
 
+from dither_serving.committer import Limits
+from dither_serving.proxies import Proxies
 from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.known_tokens import KnownTokens
-from .access.proxies import Proxies
 from .config.settings import Config
-from .ingest.committer import Committer, Limits
+from .ingest.committer import Committer
 from .ingest.ingest import Ingest
 from .ingest.posts import Plain, Posts
 from .ingest.sealed.key_file import KeyFile
@@ -26,7 +27,7 @@ from .observability.prometheus import Prometheus
 from .reading.answer_cache import AnswerCache
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter
-from .store import Store, StoreError, Upload
+from .store import Store, StoreError
 from .store.removal import Housekeeper
 from .store.sink import Sink, spool_package
 
@@ -67,13 +68,13 @@ class Collector:
         self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
-    def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> Committer[Upload]:
+    def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> Committer:
         config = self.config
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer[Upload]
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)

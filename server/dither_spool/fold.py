@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import NamedTuple
 
-from dither_server.protocol.problems import Kind
 from dither_server.store import Refusal, Store
 from dither_server.store.counting.folds import Sums
+from dither_serving.problems import Kind
 from dither_shared import Mechanism
 
 from . import ids

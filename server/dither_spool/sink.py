@@ -14,8 +14,8 @@ from typing import Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 
-from dither_server.observability.kept import Kept, gauge
 from dither_server.store import Outcome, Refusal, StoreError, UnmadeError, Upload
+from dither_serving.kept import Kept, gauge
 
 from .errors import SpoolError
 from .journal import Journal, abandoned

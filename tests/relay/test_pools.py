@@ -7,7 +7,7 @@ import pytest
 from dither_relay.collector import Collector, RejectedError, TroubleError
 from dither_relay.pools import Pools
 from dither_relay.store import RelayStore
-from dither_server.protocol.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem
 from dither_shared.sealed import Pool
 from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import LAYOUT, POOLS, THEME, url_of

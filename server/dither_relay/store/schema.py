@@ -4,8 +4,6 @@ import sqlalchemy as sa
 
 from dither_server.store.migrate import COLLECTOR, Schema
 
-__all__ = ["BATCHES", "FORWARDED", "POOLS", "RELAY", "SEALED", "STATE", "TABLES"]
-
 TABLES = sa.MetaData()
 
 # What the collector has listed, each once and for ever; ``listed`` is whether it still does. ``pool`` is the digest by

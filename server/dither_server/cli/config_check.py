@@ -7,12 +7,12 @@ from datetime import date, timedelta
 from itertools import starmap
 from typing import Literal, NamedTuple
 
+from dither_serving.locality import is_loopback
 from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ..access.gatekeeper import Role
-from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..ingest.sealed.key_file import KeyFile

@@ -54,11 +54,12 @@ def run(found: Found) -> None:
     The second is the address of its pages, with a token that reads until the collector ends. The token is kept in
     memory only. Where stdout is kept as a log, give --no-local-token. Others read with a token that you create.
     """
+    from dither_serving.logs import log_json
+    from dither_serving.server import listen, serve, url_of
+
     from ..analysis.answers import introduced
     from ..app import collector_of, create_app
     from ..config.sources import configured
-    from ..observability.logs import log_json
-    from ..serving.server import listen, serve, url_of
     from .config_check import seals
     from .startup import greeting, spooling, unable
     from .terminal_tables import printable

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from urllib.parse import urlsplit
 
+from dither_serving.locality import is_loopback
+
 from ..access.gatekeeper import Role
 from ..access.local_token import LocalToken
-from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..store import StoredToken
 from ..store.sink import spool_package

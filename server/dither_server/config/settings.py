@@ -6,10 +6,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from dither_serving.locality import Here
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
 
-from ..access.locality import Here
 from ..access.origins import NO_ORIGINS, Origins
 from ..access.roles import Role
 from ..tally.retention import Retention

@@ -2,14 +2,8 @@
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from dither_shared import DitherError, ParameterError
-
-
-class StoreError(DitherError):
-    """The database cannot be read or written now; nothing of what was asked has happened."""
-
-    public = "the database cannot be read or written now"
-    """What a stranger may know."""
+from dither_serving.errors import StoreError as StoreError  # noqa: PLC0414 - the store exports it
+from dither_shared import ParameterError
 
 
 class UnmadeError(ParameterError):

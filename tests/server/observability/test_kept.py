@@ -3,8 +3,8 @@ import threading
 
 import pytest
 
-from dither_server.observability.kept import Kept
 from dither_server.store import StoreError
+from dither_serving.kept import Kept
 
 PATIENCE = 60.0
 

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from dither_server.observability.once_a_minute import OnceAMinute, limited_lines
+from dither_serving.once_a_minute import OnceAMinute, limited_lines
 
 
 def test_the_first_event_may_be_logged_at_once_and_others_together_a_minute_later() -> None:

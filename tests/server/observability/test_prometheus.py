@@ -16,13 +16,14 @@ import sqlalchemy
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import Committer, Limits
+from dither_server.ingest.committer import Committer
 from dither_server.observability.database_gauges import Vitals
 from dither_server.observability.prometheus import Prometheus
 from dither_server.store import Condition, Store, StoreError
 from dither_server.store.batch_ids import recent as journal
 from dither_server.store.condition import Disk
 from dither_server.store.tables.schema import BATCH_FILTERS, BATCHES, JOURNAL
+from dither_serving.committer import Limits
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
 from server.database import connected, execute, url_of
 from server.ingest.test_committer import PATIENCE, Gate, submitted

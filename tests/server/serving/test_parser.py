@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dither_server.serving.parser import Parser
-from dither_server.serving.request import Request, environ_of, path_of
+from dither_serving.parser import Parser
+from dither_serving.request import Request, environ_of, path_of
 
 HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 

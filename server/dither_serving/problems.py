@@ -10,8 +10,6 @@ from http import HTTPStatus
 
 from dither_shared import DitherError
 
-__all__ = ["MEDIA_TYPE", "SAFE_HEADERS", "Answer", "Kind", "Problem", "http_answer", "reason"]
-
 MEDIA_TYPE = "application/problem+json"
 
 SAFE_HEADERS = (

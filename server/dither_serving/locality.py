@@ -16,8 +16,6 @@ from wsgiref.types import WSGIEnvironment
 
 from dither_shared import ParameterError
 
-__all__ = ["NOWHERE", "Here", "is_loopback", "signs_of_another"]
-
 _SHOWS_ANOTHER = (
     "HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP", "HTTP_CF_CONNECTING", "HTTP_CF_RAY",
     "HTTP_CDN_LOOP", "CLIENT_IP", "CLIENTIP", "HTTP_X_ORIGINAL_", "HTTP_X_CLUSTER_", "HTTP_X_ENVOY_", "HTTP_X_PROXY",

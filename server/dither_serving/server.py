@@ -12,15 +12,13 @@ from wsgiref.types import WSGIApplication
 
 from dither_shared import ParameterError
 
-from ..access.proxies import Proxies
-from ..observability.once_a_minute import OnceAMinute, limited_lines
 from .connection import Connection, read_buffer
 from .gateway import Gateway, Reception
 from .limiter import ConnectionLimiter
+from .once_a_minute import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
 from .process import prepare_process
-
-__all__ = ["Served", "accept", "listen", "serve", "url_of"]
+from .proxies import Proxies
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +34,7 @@ _OTHER_FILES = 128
 """Files that are no connections: the database, its log and locks, one per thread of some."""
 
 
-class Limits(Protocol):
+class _Limits(Protocol):
     """How many connections there may be, and how much may wait; the settings of ``Config`` say what each is."""
 
     @property
@@ -57,7 +55,7 @@ class Served(Protocol):
     """The parts behind an app."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> _Limits:
         """The limits of connections and requests."""
 
     @property
@@ -97,7 +95,7 @@ def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: C
         parts.close()
 
 
-def memory_for(limits: Limits) -> int:
+def memory_for(limits: _Limits) -> int:
     """Return the bytes that may be held for all peers: half of the queue's, but room for two of the largest bodies.
 
     The other half is for what these bytes cost besides: a body is copied once when it is whole.

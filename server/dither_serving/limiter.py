@@ -13,12 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from ..access.locality import is_loopback
-from ..access.proxies import group_of
-from ..observability.once_a_minute import OnceAMinute
-from ..observability.prometheus import ServerNumbers
-
-__all__ = ["ConnectionLimiter"]
+from .locality import is_loopback
+from .numbers import ServerNumbers
+from .once_a_minute import OnceAMinute
+from .proxies import group_of
 
 _log = logging.getLogger(__name__)
 

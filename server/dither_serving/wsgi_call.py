@@ -9,12 +9,9 @@ from contextlib import suppress
 from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from ..protocol.problems import http_answer
-from ..reading.limiter import PEER_GONE
 from .connection import Connection
-from .request import Request
-
-__all__ = ["Run"]
+from .problems import http_answer
+from .request import PEER_GONE, Request
 
 _log = logging.getLogger(__name__)
 

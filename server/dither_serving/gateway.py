@@ -16,15 +16,13 @@ from http import HTTPStatus
 from typing import Protocol
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from ..access.proxies import Proxies
-from ..observability.prometheus import ServerNumbers
-from ..protocol.problems import Answer, Kind, Problem, http_answer, reason
 from .connection import Connection
 from .limiter import ConnectionLimiter
+from .numbers import ServerNumbers
+from .problems import Answer, Kind, Problem, http_answer, reason
+from .proxies import Proxies
 from .request import Request, environ_of
 from .wsgi_call import Run
-
-__all__ = ["Gateway", "Reception"]
 
 _log = logging.getLogger(__name__)
 

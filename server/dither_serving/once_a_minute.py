@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["OnceAMinute", "limited_lines"]
-
 _log = logging.getLogger(__name__)
 
 _QUIET = 60.0

@@ -1,10 +1,8 @@
-"""Prepare a process that is a collector and nothing else, so that analyses leave room for ingest."""
+"""Prepare a process that is a server and nothing else, so that analyses leave room for ingest."""
 
 import ctypes
 import sys
 from contextlib import suppress
-
-__all__ = ["prepare_process"]
 
 _SWITCH = 0.0005
 """Seconds after which a thread that computes lets another run. A commit gives the interpreter away at each statement
@@ -15,7 +13,7 @@ _ARENAS = (-8, 2)
 
 
 def prepare_process() -> None:
-    """Let threads take turns often, and share their heaps: else each keeps what its largest answer took."""
+    """Let threads take turns often, and share their heaps, or each would keep what its largest answer took."""
     sys.setswitchinterval(_SWITCH)
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(*_ARENAS)

@@ -12,9 +12,7 @@ from datetime import UTC, datetime
 
 from dither_shared import DitherError
 
-__all__ = ["JsonFormatter", "log_json"]
-
-_OURS = ("dither_server", "dither_relay", "dither_spool")
+_OURS = ("dither_server", "dither_relay", "dither_spool", "dither_serving")
 
 
 class JsonFormatter(logging.Formatter):

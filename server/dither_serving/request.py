@@ -7,7 +7,8 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIEnvironment
 
-__all__ = ["Request", "environ_of", "path_of"]
+PEER_GONE = "dither.peer_gone"
+"""The key of a callable in the WSGI environment, which returns whether the peer has hung up."""
 
 _REPEATED = {"HTTP_COOKIE": "; "}
 """The separators that join the values of a header given twice, where it is not a comma."""

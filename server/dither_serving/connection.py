@@ -14,8 +14,6 @@ from .limiter import ConnectionLimiter
 from .parser import LARGEST_READ, Parser
 from .request import Request
 
-__all__ = ["Connection", "Handler", "read_buffer"]
-
 
 class Handler(Protocol):
     """An object that answers requests. Its methods raise nothing."""

@@ -3,9 +3,7 @@
 from collections.abc import Collection
 from wsgiref.types import WSGIEnvironment
 
-from ..protocol.problems import Kind, Problem
-
-__all__ = ["JSON", "LONGEST_LENGTH", "OF_PAGES", "read_body"]
+from .problems import Kind, Problem
 
 JSON = ("application/json",)
 OF_PAGES = ("text/plain", *JSON)

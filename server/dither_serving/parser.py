@@ -11,10 +11,8 @@ from http import HTTPStatus
 
 import httptools
 
-from ..ingest.body import LONGEST_LENGTH
+from .body import LONGEST_LENGTH
 from .request import Request, path_of
-
-__all__ = ["LARGEST_READ", "Parser"]
 
 _HEAD = 1 << 15
 """Maximum bytes of a request's line and headers, the empty line included."""

@@ -9,8 +9,6 @@ from dither_shared import ParameterError
 
 from .locality import is_loopback
 
-__all__ = ["Proxies", "group_of"]
-
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d{1,5})?|([^:]*):\d{1,5}")
 """An address with its port, as balancers of Azure and others write it: 192.0.2.1:443, [2001:db8::1]:443."""
 

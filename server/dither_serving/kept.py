@@ -7,9 +7,7 @@ from typing import Generic, TypeVar
 
 from prometheus_client.core import GaugeMetricFamily
 
-from ..store import StoreError
-
-__all__ = ["Kept", "gauge"]
+from .errors import StoreError
 
 _log = logging.getLogger(__name__)
 
