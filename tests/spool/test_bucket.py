@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_server.store import Store, Upload
-from dither_server.tally.blocks import to_blocks, to_bytes
-from dither_server.tally.fold import fold
+from dither_server.tally.blocks import to_bytes
 from dither_shared import RandomizedResponse
 from dither_spool.bucket import FoldedBucket, fold_bucket
 from dither_spool.records import Ids, Records, as_keys, day_of, number_of
@@ -179,26 +178,6 @@ def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, 
     }
 
 
-def test_nothing_folds_to_nothing() -> None:
-    for segments in ([], [segment([])], [segment([], [THEME, UNKNOWN])] * 2):
-        found = fold_bucket(segments, [ids_of([]), ids_of(IDS)], MECHANISMS)
-        assert (found.tallies, len(found.ids), numbers_of(found)) == ({}, 0, NOTHING)
-
-
-def test_one_record_is_counted_unless_it_was_seen() -> None:
-    rows = rows_of(FOLDED["theme"], 1)
-    one = segment([Delivery(IDS[1], THEME, DAY, 0, rows)], [UNKNOWN, LAYOUT])
-    found = fold_bucket([one], [ids_of(set(IDS) - {IDS[1]})], MECHANISMS)
-    assert numbers_of(found) == {**NOTHING, "batches": 1, "rows": 1}
-    (blocks,) = found.tallies.values()
-    right = to_blocks(MECHANISMS[THEME], fold(MECHANISMS[THEME], rows))
-    assert [part.tobytes() for part in blocks] == [part.tobytes() for part in right]
-    assert numbers_of(fold_bucket([one], [ids_of([IDS[0]]), ids_of([IDS[1]])], MECHANISMS)) == {
-        **NOTHING,
-        "repeated": 1,
-    }
-
-
 @pytest.mark.parametrize("size", [1, 10, 299, 300, 301, 3000])
 def test_ids_are_found_in_few_and_in_many(size: int) -> None:
     random = np.random.default_rng(size)
@@ -225,13 +204,6 @@ def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_
             assert (found.batches, found.repeated, found.conflicts) == (1, 0, {(other.version, other.day): 1})
             assert list(found.tallies) == [(first.version, first.day, first.stratum)]
             assert found.rows == len(first.rows)
-
-
-def test_the_same_on_two_days_is_no_conflict_and_counts_on_the_first() -> None:
-    one = Delivery(IDS[0], THEME, DAY, 0, rows_of(FOLDED["theme"], 2))
-    found = folded([[one._replace(day=DAY + 1)], [one], [one._replace(day=DAY + 2)]])
-    assert (found.batches, found.repeated, found.conflicts) == (1, 2, {})
-    assert [key[1] for key in found.tallies] == [DAY]
 
 
 def test_damaged_rows_and_unknown_versions_take_no_id() -> None:

@@ -72,15 +72,6 @@ def test_the_first_content_of_an_id_counts_and_others_are_told(counts: Store, bl
     assert counts.refused() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
 
-def test_processes_change_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    sent = some(300, 9)
-    deliver(blobs, sent, 9)
-    with workers(2) as spread:
-        (report,) = folded(folding(counts, blobs, spread=spread))
-    assert report.sums.batches == 300
-    assert_same(counts, tmp_path, sent)
-
-
 def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(300, 10)
     deliver(blobs, sent, 10)

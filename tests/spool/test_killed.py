@@ -59,21 +59,6 @@ def test_killed_after_a_step_and_begun_again(
     assert folded(folding(counts, blobs))[0].sums == Sums()
 
 
-@pytest.mark.slow  # 22 folds; the command below is killed at each step in turn
-def test_killed_again_and_again(counts: Store, blobs: Folder, tmp_path: Path) -> None:
-    """At every step in turn, at a bucket that moves on; collectors spool meanwhile."""
-    sent: list[Delivery] = []
-    turns = [(step, 1 + 5 * turn % 7) for turn in range(4) for step in list(Step)[2:5]] + [(step, 1) for step in Step]
-    for seed, (step, time) in enumerate(turns):
-        sent += (more := some(20, 100 + seed))
-        deliver(blobs, more + sent[: seed % 7], seed)
-        with pytest.raises(KilledError):
-            folded(folding(counts, blobs, after=at(step, time)))
-    folded(folding(counts, blobs))
-    assert_same(counts, tmp_path, sent)
-    assert emptied(blobs)
-
-
 KILLED = """
 import os, signal, sys
 from dataclasses import replace

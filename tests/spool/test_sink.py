@@ -18,7 +18,7 @@ from dither_spool.journal import Journal
 from dither_spool.layout import Backlog, SpoolLayout, claim
 from dither_spool.records import number_of
 from dither_spool.sink import DatabaseLink, Journals, SpoolGauges, SpoolSink
-from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, VERSION, rows_of, upload
+from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, upload
 from server.database import url_of
 from spool.spooling import Database, ids_in, in_place, opened
 from torture.trouble import can_fill, small_disk
@@ -336,13 +336,6 @@ def test_an_old_journal_is_closed_although_nothing_comes(tmp_path: Path) -> None
         assert len(in_place(Folder(tmp_path))) == 1
 
 
-def test_a_batch_of_a_gateway_may_be_larger_than_a_journal(tmp_path: Path) -> None:
-    many = upload(VERSION, rows_of(VERSION, 10_000))
-    with closing(made(tmp_path, size=1_000)) as spool:
-        spool.commit([many, upload(MOBILE)], TODAY, SHARD)
-    assert many.rows in {one[4] for one in in_place(Folder(tmp_path))}
-
-
 def test_a_start_closes_the_journals_of_the_dead_and_no_other(tmp_path: Path) -> None:
     dead, living = made(tmp_path), made(tmp_path)
     first, second = upload(), upload()
@@ -362,17 +355,6 @@ def die(spool: SpoolSink, folder: Path) -> None:
     (folder / "segments").write_text("in the way")
     spool.close()
     (folder / "segments").unlink()
-
-
-def test_two_at_one_spool_keep_to_their_own(tmp_path: Path) -> None:
-    with closing(made(tmp_path, size=500)) as one, closing(made(tmp_path, size=500)) as other:
-        uploads = [upload() for _ in range(60)]
-        for number, each in enumerate(uploads):
-            for sink in (one, other)[: 1 + (number % 3 == 0)]:  # a third is sent to both
-                sink.commit([each], TODAY, SHARD)
-    found = in_place(Folder(tmp_path))
-    assert sorted(found.values()) == [1] * 40 + [2] * 20
-    assert ids_in(found) == {one.batch for one in uploads}
 
 
 def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) -> None:
@@ -407,22 +389,6 @@ def full(patch: pytest.MonkeyPatch) -> Iterator[None]:
     with patch.context() as here:
         here.setattr("os.pwrite", fail)
         yield
-
-
-def test_a_full_disk_takes_nothing_says_so_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(made(tmp_path)) as spool:
-        kept, lost, later = upload(), upload(), upload()
-        spool.commit([kept], TODAY, SHARD)
-        with full(monkeypatch):
-            for _ in range(3):
-                with pytest.raises(SpoolError, match="No space left"):
-                    spool.commit([lost], TODAY, SHARD)
-            with pytest.raises(SpoolError, match="No space left"):
-                spool.require_writable()
-        assert spool.commit([later], TODAY, SHARD) == [COUNTED]
-        spool.require_writable()
-        assert len(list((tmp_path / "open").glob("*.journal"))) == 1
-    assert ids_in(in_place(Folder(tmp_path))) == {kept.batch, later.batch}
 
 
 def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -501,14 +467,6 @@ def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, ca
         wait_for_segment(spool)
     assert len(in_place(Folder(tmp_path))) == 2
     assert caplog.text.count("cannot be written") == 1
-
-
-def test_refusals_go_to_the_database(tmp_path: Path) -> None:
-    database = Database()
-    with closing(made(tmp_path, database=database)) as spool:
-        refused = {Refusal("theme", TODAY, "malformed", ""): 3}
-        spool.add_refusals(refused, SHARD)
-    assert database.refusals == refused
 
 
 def test_an_unusable_folder_is_told_at_once(tmp_path: Path) -> None:

@@ -133,16 +133,6 @@ def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
     assert len(made[0]) == 6  # of 7, 7, 7, 7, 7, 5
 
 
-def test_the_order_of_rows_is_that_of_digests(tmp_path: Path) -> None:
-    some = rows(30)
-    with stored(tmp_path) as store:
-        for row in some:
-            store.commit(arrivals([row]), TODAY, b"")
-        found = [row[0] for row in execute(url_of(tmp_path), "SELECT sealed FROM relay_sealed")]
-    assert found != some
-    assert found == [one.rows for one in sorted(arrivals(some), key=lambda one: one.digest)]
-
-
 @pytest.mark.parametrize("count", [5, 1000])
 def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> None:
     """Nor in the log; and those of another pool, which stay, are moved about meanwhile."""
@@ -324,6 +314,7 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(tmp_path: Path) -
         while device.is_alive():
             with suppress(StoreError):  # it waits a twentieth of a second, and may wait in vain
                 store.freeze(TODAY, lambda *_: 1000, None)
+            device.join(0.01)
         with suppress(StoreError):
             store.freeze(TODAY, lambda *_: 1000, None)
         frozen = store.frozen()
