@@ -12,7 +12,7 @@ from dither_server.observability.prometheus import Prometheus
 from dither_server.protocol.problems import Problem
 from dither_server.reading.costs import effort
 from dither_server.reading.limiter import AnalysisLimiter, PeerGoneError, Turns, Work
-from dither_server.store import Store, StoreError
+from dither_server.store import Snapshot, StoreError
 from server.collecting import TODAY, problem, rows_of, upload
 from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, filled, rows
 
@@ -77,7 +77,7 @@ def test_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise StoreError("database: gone")
 
-    monkeypatch.setattr(Store, "tally", fail)
+    monkeypatch.setattr(Snapshot, "tally", fail)
     with pytest.raises(StoreError):
         list(pieces)
     stream.close()
