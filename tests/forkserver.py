@@ -31,7 +31,7 @@ __all__ = ["run", "start"]
 
 _IMPORTED = (
     "dither_server.app",
-    "dither_server.cli.admin",
+    "dither_server.cli.token",
     "dither_server.cli.backup",
     "dither_server.cli.doctor",
     "dither_server.cli.fold",

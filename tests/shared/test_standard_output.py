@@ -13,7 +13,7 @@ FULL = Path("/dev/full")
 
 PROGRAMS = {
     "dither": ("dither", "status"),
-    "dither-server": ("dither_server", "config"),
+    "dither-server": ("dither_server", "doctor", "--settings"),
     "dither-sim": ("dither_simulations", "--help"),
 }
 

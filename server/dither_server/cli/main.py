@@ -17,11 +17,9 @@ _HERE = "dither_server.cli"
 
 _LATER = {
     "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
-    "check": Later(f"{_HERE}.admin:check", "Say what is wrong with the configuration, or unwise."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
-    "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
     "discover": Later(f"{_HERE}.discover:discover", "Find strings that nobody listed."),
-    "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
+    "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, or show its settings."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "fold": Later(f"{_HERE}.fold:fold", "Count what collectors have spooled."),
     "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
@@ -33,7 +31,7 @@ _LATER = {
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
     "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
     "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),
-    "token": Later(f"{_HERE}.admin:token", "Create, list and revoke tokens."),
+    "token": Later(f"{_HERE}.token:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show the course of a metric over days or weeks."),
 }
 
@@ -58,7 +56,8 @@ def run(found: Found) -> None:
     from ..config.sources import configured
     from ..observability.logs import log_json
     from ..serving.server import listen, serve, url_of
-    from .config_check import seals
+    from .examination.configuration import seals
+    from .examination.findings import Level
     from .startup import greeting, spooling, unable
     from .terminal_tables import printable
 
@@ -75,9 +74,9 @@ def run(found: Found) -> None:
             click.echo(printable(introduced(metric)), err=True)
         for text in spooling(config):
             click.echo(printable(text), err=True)
-        for remark in seals(config, metrics):
-            if remark.level == "error":  # what devices seal for such a key nobody can open
-                click.echo(printable(remark.text), err=True)
+        for finding in seals(config, metrics):
+            if finding.level is Level.PROBLEM:  # what devices seal for such a key nobody can open
+                click.echo(printable(finding.text), err=True)
         for text in unable(config, collector.store.tokens()):
             click.echo(text, err=True)
         token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None

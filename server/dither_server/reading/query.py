@@ -35,7 +35,7 @@ _QUANTILE = "Show the quantile of this share of a number, such as 0.95; may be g
 _AT = "Show the share of people below this point of a number; may be given several times."
 _STRATA = "Read only reports with this value of an attribute that the metric declares, such as platform=linux."
 _SIDES = (
-    f"{_STRATA} It holds for both sides; other_platform=windows holds for the other side alone. Strata without a report "
+    f"{_STRATA} It is of both sides; other_platform=windows is of the other alone. Strata without a report "
     "in common may be compared on the same days."
 )
 _BY = (

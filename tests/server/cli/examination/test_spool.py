@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.cli.examination import spool as examined
+from dither_server.cli.examination import examine
+from dither_server.cli.examination.examine import in_spool, of_folds
 from dither_server.cli.examination.findings import Level
-from dither_server.cli.examination.spool import in_spool, of_folds
 from dither_server.config.settings import Config
 from dither_server.store import Store
 from dither_server.store.spool.journal import Journal
@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     usual_disk(monkeypatch)
-    monkeypatch.setattr(examined, "file_system_of", lambda _: "ext4")
+    monkeypatch.setattr(examine, "file_system_of", lambda _: "ext4")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_journals_that_no_process_closes_are_counted(spooling: Config) -> None:
 def test_journals_on_an_unsafe_file_system_are_a_problem(spooling: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     spooling.rooms().make()
     for kind, said in (("nfs4", "loses their locks"), ("tmpfs", "loses what was acknowledged")):
-        monkeypatch.setattr(examined, "file_system_of", lambda _, kind=kind: kind)
+        monkeypatch.setattr(examine, "file_system_of", lambda _, kind=kind: kind)
         text, level = levels(in_spool(spooling), "spool")[0]
         assert (level, said in text) == (Level.PROBLEM, True), text
 
