@@ -1,7 +1,5 @@
 """Mutants that no test can kill, for they compute the same: by file and line, with the reason."""
 
-__all__ = ["AMOUNTS", "EQUIVALENT"]
-
 _CLIENT, _SERVER, _PRIVACY = "client/dither", "server/dither_server", "shared/dither_shared/privacy"
 
 AMOUNTS: dict[tuple[str, str], str] = {
@@ -56,6 +54,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "def randomize(self, item: Item, entropy: Entropy, cohort: int = -1, permanent: Entropy | None = None) "
         "-> bytes:",
     ): "it has one cohort, and does not look at its number",
+    **{
+        (
+            "shared/dither_shared/mechanisms/subset_selection.py",
+            f"def marked(self, item: Item, cohort: int = {cohort}) -> tuple[int, ...]:",
+        ): "it has one cohort, and does not look at its number"
+        for cohort in ("1", " -1", "-1")
+    },
     (
         f"{_SERVER}/analysis/health.py",
         "if (trials == trials[ -1]).all():  # then only the rarest and the commonest can be the oddest",

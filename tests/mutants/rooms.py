@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROOMS", "Room"]
-
 _VECTORS = "tests/vectors/test_vectors.py"
 
 
@@ -43,8 +41,9 @@ ROOMS: dict[str, Room] = {
         ),
         (
             _VECTORS,
-            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential"),
-            *_tests("shared/mechanisms", "discrete_laplace", "discrete_gaussian"),
+            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential", "discrete_laplace"),
+            *_tests("shared/mechanisms", "discrete_gaussian", "privset", "set_response", "projective_buckets"),
+            *_tests("shared/mechanisms", "prefix_levels", "sums"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
             *_tests("shared", "metrics/test_metric"),
             *_tests("shared/questions", "questions", "plain", "domains/test_grid"),
@@ -100,9 +99,10 @@ ROOMS: dict[str, Room] = {
     "health": Room(
         _named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health", "health_sets")
     ),
-    "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
+    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(
-        _named(f"{_SHARED}/privacy", "optimal", "parts"), _tests("shared/privacy", "parts", "optimal", "composition")
+        (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
+        ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),
     ),
     "collisions": Room(
         _named(f"{_SERVER}/estimation", "collisions"),

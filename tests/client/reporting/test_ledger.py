@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State, compact
+from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.reporting.draws.test_keys import CLEAR
 from dither.reporting.account import cap_of
 from dither.reporting.ledger import Ledger
@@ -84,17 +84,6 @@ def test_a_metric_with_permanent_draws_always_has_a_cap(make: Make, calendar: Ca
     assert cap_of(BROWSER) == 10 * BROWSER.charge
     assert spent(client, "browser") <= cap_of(BROWSER)
     assert spent(client, "browser") > 9 * BROWSER.charge
-
-
-def test_the_last_answer_outlives_the_rewriting_of_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
-    metrics = {"one": dataclasses.replace(CLEAR["one"], cap=2.5 * CLEAR["one"].charge)}
-    for value in ("x", "y", "x", "y", "z"):
-        client = make(folder, metrics=metrics)
-        client.record("one", value)
-        calendar.pass_days(1)
-        compact(folder, calendar, metrics=metrics)
-    last = rows(client, "one")
-    assert last[4] == last[3] != last[2]
 
 
 def test_the_lifetime_cap_holds_over_all_metrics(make: Make, state: State, calendar: Calendar) -> None:

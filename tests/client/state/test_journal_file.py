@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ from dither.state.journal_file import JournalFile
 from dither.state.state import BusyError
 
 fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is kept open")
+
+
+@pytest.fixture(autouse=True)
+def _quick_collection() -> Iterator[None]:
+    """Let the collector look at what a test makes, and not at all that the suite has imported."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def open_files() -> int:

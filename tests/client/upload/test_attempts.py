@@ -120,7 +120,7 @@ def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) 
 
 
 def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, remembered: bytes) -> None:
-    damaged = [remembered[:length] for length in range(len(remembered))]
+    damaged = [remembered[:length] for length in range(0, len(remembered), 6)]
     damaged += [b"null", b"[]", b'{"at": NaN}', b'{"at": 1e999}', b'{"at": "1"}', b'{"no such": 1}', b"\xff\0" * 1000]
     damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"told": {"a": "b"}}', b"[" * 100_000]
     for data in damaged:

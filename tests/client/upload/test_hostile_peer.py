@@ -229,16 +229,17 @@ def test_a_reset_at_any_stage_is_a_network_error(stage: str) -> None:
         send(peer)
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
 @pytest.mark.parametrize("hangs_up", [True, False])
-def test_redirects_in_a_circle_are_followed_not_once(hangs_up: bool) -> None:
+def test_redirects_are_not_followed(status: int, hangs_up: bool) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
-        connection.sendall(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n")
+        connection.sendall(b"HTTP/1.1 %d Elsewhere\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n" % status)
         if not hangs_up:
             connection.recv(1)
 
     with speaking(say) as peer:
-        assert send(peer) == dither.Answer(307)
+        assert send(peer) == dither.Answer(status)
         assert peer.connections == 1
 
 

@@ -1,4 +1,4 @@
-"""After an outage: ten thousand clients do not come back together. Pure simulation; no sockets, no clock."""
+"""After an outage: thousands of clients do not come back together. Pure simulation; no sockets, no clock."""
 
 import heapq
 import random
@@ -10,7 +10,7 @@ from dither.state.journal_records import Queued
 from dither.upload.retry import BUSY, Backoff
 from dither.upload.schedule import SPREAD, UploadSchedule
 
-CLIENTS = 10_000
+CLIENTS = 5_000
 BIN = 10.0
 
 
@@ -60,7 +60,7 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
 
 @pytest.mark.parametrize(
     "outage",  # long ones are slow: each client tries again and again
-    [60.0, 900.0, *(pytest.param(seconds, marks=pytest.mark.slow) for seconds in (300.0, 3600.0, 6 * 3600.0))],
+    [60.0, *(pytest.param(seconds, marks=pytest.mark.slow) for seconds in (300.0, 900.0, 3600.0, 6 * 3600.0))],
 )
 @pytest.mark.parametrize(
     "kind",

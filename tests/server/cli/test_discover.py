@@ -13,7 +13,7 @@ from dither_server.cli.discover import shown_on
 from dither_server.store import Store
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS, METRICS_TOML, TODAY, config, rows_of, upload
-from server.reading.summaries.discoveries.surveys import CRASH, CRASH_TOML
+from server.reading.summaries.discovery_surveys import CRASH, CRASH_TOML
 from server.reading.test_numbers import body_schema
 
 

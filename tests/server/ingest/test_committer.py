@@ -81,7 +81,7 @@ def committer(gate: Gate) -> Iterator[Committer[Upload]]:
     committer.close()
 
 
-def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer[Upload]) -> None:
+def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: Committer[Upload]) -> None:
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
@@ -164,7 +164,7 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_closing_what_never_started_is_immediate() -> None:
+def test_committer_that_never_started_closes_at_once() -> None:
     Committer(Gate(), lambda: TODAY, Limits(1, 1)).close()
 
 

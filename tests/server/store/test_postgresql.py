@@ -57,7 +57,7 @@ def test_collectors_that_start_together_all_register(url: str) -> None:
         assert store.registered() == sorted((metric.name, metric.version) for metric in METRICS.values())
 
 
-def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
+def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str) -> None:
     one = upload()
     other = upload(rows=one.rows * 2, name=one.batch)
     assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED]
@@ -91,7 +91,7 @@ def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
     assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
 
 
-def test_what_came_sealed_is_counted_once_and_added_up(pg: Store) -> None:
+def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
     one, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
     unopened = replace(one, rows=b"")
     assert pg.commit([unopened], TODAY, SHARD) == [EMPTY]
@@ -195,7 +195,7 @@ def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) ->
     assert not any("deadlock" in one for one in troubles)
 
 
-def test_a_lost_connection_is_told_and_comes_back(pg: Store, url: str) -> None:
+def test_lost_connection_is_replaced_at_the_next_commit(pg: Store, url: str) -> None:
     pg.commit([upload()], TODAY, SHARD)
     with psycopg.connect(url, autocommit=True) as connection:
         cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
@@ -222,7 +222,7 @@ def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
 
 def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     metric = Metric("wide", BooleanQuestion(), LocalHashing.calibrate(100_000, 3.0))
-    rows = some_rows(metric.mechanism, 8_000)
+    rows = some_rows(metric.mechanism, 6_000)
     pg.register([metric])
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]
@@ -261,7 +261,7 @@ def test_another_program_reads_daily_estimates(pg: Store, url: str) -> None:
     assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(pg, TODAY))]
 
 
-def test_a_collector_on_it(url: str, tmp_path: Path) -> None:
+def test_collector_on_postgresql_answers_its_routes(url: str, tmp_path: Path) -> None:
     app = create_app(config(tmp_path, db=url))
     client = app.test_client()
     for _ in range(2):

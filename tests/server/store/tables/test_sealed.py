@@ -50,7 +50,7 @@ def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
     assert (store.sealed(LAYOUT, places=(1,)), store.sealed(LAYOUT, places=(0,))) == (Sealed(1, 3, 6, 0), None)
 
 
-def test_several_of_one_commit_are_added_up_too(store: Store) -> None:
+def test_sealed_batches_of_one_commit_are_added_up(store: Store) -> None:
     sent = [sealed_upload(total=total, refused=1) for total in (30, 20, 40)]
     assert store.commit([*sent, sent[1]], TODAY, SHARD) == [COUNTED] * 4
     assert store.sealed(THEME) == Sealed(3, 9, 20, 3)
@@ -74,7 +74,7 @@ def joined(*uploads: Upload) -> Upload:
     return replace(uploads[0], rows=b"".join(one.rows for one in uploads), sealing=sealings[0]._replace(ids=ids))
 
 
-def test_a_batch_of_which_nothing_opens_any_more_is_known_by_one_row_of_it(store: Store) -> None:
+def test_sealed_batch_that_no_longer_opens_is_known_by_one_of_its_rows(store: Store) -> None:
     one, never = sealed_upload(refused=1), sealed_upload(rows=b"")
     assert one.sealing is not None
     strange = tuple(bytes([number]) * 16 for number in range(9))
@@ -100,7 +100,7 @@ def test_a_plain_batch_under_the_id_of_a_row_conflicts(store: Store) -> None:
     assert store.tally(THEME).total == 3 + 3 + 2
 
 
-def test_what_is_not_committed_leaves_nothing(store: Store, tmp_path: Path) -> None:
+def test_commit_of_sealed_rows_that_fails_leaves_nothing(store: Store, tmp_path: Path) -> None:
     one = sealed_upload()
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
@@ -115,7 +115,7 @@ def test_what_is_not_committed_leaves_nothing(store: Store, tmp_path: Path) -> N
     assert store.sealed(THEME) == Sealed(1, 3, 500, 0)
 
 
-def test_it_goes_with_its_day_and_is_in_a_copy(store: Store, tmp_path: Path) -> None:
+def test_sealed_counts_are_purged_with_their_day_and_are_in_a_backup(store: Store, tmp_path: Path) -> None:
     for day in (YESTERDAY, TODAY):
         store.commit([sealed_upload()], day, SHARD)
     back_up(f"sqlite:///{tmp_path}/dither.db", tmp_path / "copy.db")

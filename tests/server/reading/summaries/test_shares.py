@@ -1,4 +1,4 @@
-"""Shares on a page: verdicts in words, and courses over as many days as work allows."""
+"""Shares on a page: verdicts in words, and lines over as many days as their cost allows."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +23,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
         yield app
 
 
-def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, days = collector_of(app).reader, list(collector_of(app).store.reports_by_day(THEME))
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
@@ -60,7 +60,7 @@ def row(verdict: str, error: float | None) -> Row:
     )
 
 
-def test_verdicts_are_words() -> None:
+def test_verdicts_in_words() -> None:
     assert in_words(row("ok", 0.1), THEME, 100, 0.95) == "clear of 0"
     assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be 0"
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.

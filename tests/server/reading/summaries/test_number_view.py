@@ -1,8 +1,7 @@
-"""What the pages show of a number: drawings of any grid, and nothing that runs."""
+"""What pages show of a number: drawings of any grid, and nothing that runs."""
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +18,8 @@ from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
 from server.dashboard.shown import Elements
 
-from .surveys import ESTIMATOR, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, metric, survey
+from .number_surveys import COARSE, ESTIMATOR, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
 
-COARSE = metric("low = 0\nhigh = 1\nepsilon = 1.0\nsteps = 1\nresolution = 1")
-FINE = metric("low = 0\nhigh = 1\nepsilon = 1.0\nsteps = 1023\nresolution = 1")
 TOML = """
 [metrics.hostile]
 description = "<script>alert(1)</script>"
@@ -48,31 +45,31 @@ def numbers_of(points: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
-@pytest.mark.parametrize("reports", [1, 2, 10**4, 10**9])
-def test_drawings_stay_in_their_frame(one: Metric, reports: int) -> None:
-    shown = exhibit(one, reports)
-    for points in (shown.curve, shown.band):
-        found = numbers_of(points)
-        assert (found >= 0).all()
-        assert (found <= [600, 80]).all()
-    assert (np.diff(numbers_of(shown.curve)[:, 1]) <= 0).all()  # the curve rises
-    assert sum(bar.share for bar in shown.bars) == pytest.approx(1)
-    assert [bar.low for bar in shown.bars][1:] == [bar.high for bar in shown.bars][:-1]
-    assert len(shown.bars) == min(20, (one.mechanism.size or 0) - 1)
-    assert all(0 <= mark.left <= mark.x <= mark.right <= 600 for mark in shown.marks)
-    assert [mark.name for mark in shown.marks] == ["p50", "p95"]
-    assert (shown.ticks[0].number, shown.ticks[-1].number) == pytest.approx((one.question.low, one.question.high))  # type: ignore[attr-defined]
+def test_drawings_stay_in_their_frame(one: Metric) -> None:
+    for reports in (1, 10**4, 10**9):
+        shown = exhibit(one, reports)
+        for points in (shown.curve, shown.band):
+            found = numbers_of(points)
+            assert (found >= 0).all(), reports
+            assert (found <= [600, 80]).all(), reports
+        assert (np.diff(numbers_of(shown.curve)[:, 1]) <= 0).all()  # the curve rises
+        assert sum(bar.share for bar in shown.bars) == pytest.approx(1)
+        assert [bar.low for bar in shown.bars][1:] == [bar.high for bar in shown.bars][:-1]
+        assert len(shown.bars) == min(20, (one.mechanism.size or 0) - 1)
+        assert all(0 <= mark.left <= mark.x <= mark.right <= 600 for mark in shown.marks)
+        assert [mark.name for mark in shown.marks] == ["p50", "p95"]
+        ends = one.question.low, one.question.high  # type: ignore[attr-defined]
+        assert (shown.ticks[0].number, shown.ticks[-1].number) == pytest.approx(ends)
 
 
-def test_the_bars_are_where_people_are() -> None:
+def test_bars_of_the_shape_are_where_people_are() -> None:
     bars = exhibit(LINEAR, 10**9).bars
     shares = np.append(0, np.cumsum(hill(LINEAR, 0.4)))
     middle = np.interp([0.35 * 128 + 0.5, 0.45 * 128 + 0.5], np.arange(130), shares)
     assert sum(bar.share for bar in bars if 3.4 < bar.low < 4.4) == pytest.approx(middle[1] - middle[0], abs=0.02)
 
 
-def test_so_many_reports_know_the_mean() -> None:
-    """To a hundredth of the range, of people anywhere in it."""
+def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
     needed = int(exhibit(LINEAR, 0).needs.split()[0].replace(",", ""))
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
@@ -80,9 +77,9 @@ def test_so_many_reports_know_the_mean() -> None:
     assert (mean["high"] - mean["low"]) / 2 == pytest.approx(0.1, rel=0.05)
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path, metrics=METRICS))
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    app = create_app(config(tmp_path_factory.mktemp("numbers"), metrics=METRICS))
     store = collector_of(app).store
     for number in range(3):
         rows = rows_of(HOSTILE, 300, b"%d" % number, 4)
@@ -93,7 +90,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
     collector_of(app).close()
 
 
-def test_pages_of_no_report_one_a_day_and_days(app: Flask) -> None:
+def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> None:
     client = app.test_client()
     front = client.get("/").text
     assert "for a mean within 1% of the range" in front
@@ -113,24 +110,24 @@ def test_pages_of_no_report_one_a_day_and_days(app: Flask) -> None:
         assert "None" not in page
 
 
-@pytest.mark.parametrize("path", ["/", "/m/hostile"])
-def test_nothing_of_a_definition_runs(path: str, app: Flask) -> None:
-    text = app.test_client().get(path).text
-    page = Elements(text)
-    assert "&lt;img src=x onerror=a(2)&gt;" in text
-    assert page.count("img", src="x") == 0
-    assert not any(name.startswith("on") for _, attributes in page.found for name in attributes)
-    assert "<script>alert" not in text
+def test_nothing_of_a_definition_runs(app: Flask) -> None:
+    for path in ("/", "/m/hostile"):
+        text = app.test_client().get(path).text
+        page = Elements(text)
+        assert "&lt;img src=x onerror=a(2)&gt;" in text
+        assert page.count("img", src="x") == 0
+        assert not any(name.startswith("on") for _, attributes in page.found for name in attributes)
+        assert "<script>alert" not in text
 
 
-def test_the_page_is_whole_without_plotly(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_drawing_is_a_table_too(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "bundle", lambda: None)
     page = Elements(app.test_client().get("/m/hostile").text)
     assert page.count("polyline") == 4
-    assert page.count("details") >= 4  # each drawing, as a table
+    assert page.count("details") >= 4
 
 
-def test_of_a_dear_grid_fewer_days_are_drawn(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_days_are_drawn_of_an_expensive_grid(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     work = "dither_server.reading.summaries.numbers.page._WORK"
     cost = effort(HOSTILE)
     monkeypatch.setattr(work, 2 * cost)

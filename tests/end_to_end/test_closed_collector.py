@@ -1,11 +1,9 @@
-"""``python -m dither test`` against real collectors: as a process, and as WSGI below a path of another site."""
+"""Devices and ``python -m dither test`` against a collector that is closed, as WSGI below a path of another site."""
 
 import json
-import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -15,14 +13,15 @@ from flask import Flask
 from werkzeug.exceptions import NotFound
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
+import dither
 from dither import __main__ as program
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
 from dither_server.config.settings import Config
 from dither_server.store import StoredToken
 from dither_shared import load_metrics
+from server.cli.invoking import invoke
 
-SERVER = str(Path(sys.executable).with_name("dither-server"))
 TODAY = date(2026, 11, 20)
 
 
@@ -95,18 +94,15 @@ def test_a_path_that_is_missing(below: str, capsys: pytest.CaptureFixture[str]) 
     assert results(capsys)["collector"] == "failed"
 
 
-def test_a_collector_process_and_an_app_that_is_newer(
-    metrics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    newer = tmp_path / "newer.toml"
-    newer.write_text(metrics.read_text().replace("epsilon = 1.0", "epsilon = 2.0"))
-    command = [SERVER, "run", "--metrics", str(metrics), "--db", f"sqlite:///{tmp_path}/dither.db", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        endpoint = re.findall(r"http://[\d.:]+", process.stdout.readline())[0]
-        assert program.main(["test", "--endpoint", endpoint, "--metrics", str(metrics)]) == 0
-        assert "FAILED" not in capsys.readouterr().out
-        assert program.main(["test", "--endpoint", endpoint, "--metrics", str(newer)]) == 1
-        assert "Reports of 1 of 2 metrics would not be counted." in capsys.readouterr().out
-        process.terminate()
-        assert process.wait(60) == 0
+def test_the_apps_token_opens_a_collector_that_is_closed(below: str, metrics: Path, tmp_path: Path) -> None:
+    """A report without the token, or with another one, is kept for later."""
+    created = invoke(tmp_path, "token", "create", "--role", "report")
+    token = created.stdout.split()[-1]
+    outcomes = {}
+    for known in (None, token[:-1], token):
+        state = dither.MemoryState("on")
+        with closing(dither.Client(metrics, below, "notes", state, token=known, background=False, environ={})) as app:
+            app.record("theme", "dark")
+            outcomes[known] = (app.flush(60), app.status().sent, app.status().queued)
+    assert outcomes == {None: (False, 0, 1), token[:-1]: (False, 0, 1), token: (True, 1, 0)}
+    assert '"reports": 1,' in invoke(tmp_path, "estimate", "theme", "--json").stdout

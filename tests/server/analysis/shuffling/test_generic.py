@@ -6,8 +6,8 @@ from itertools import accumulate
 
 import pytest
 
+from dither_server.analysis.shuffling.generic import clone_blocks, generic_delta, generic_epsilon, least_epsilon
 from dither_shared import ParameterError
-from dither_shared.privacy.shuffling import clone_blocks, generic_delta, generic_epsilon, least_epsilon
 
 
 def tokens(odds: Fraction, reports: int, bar: Fraction) -> Fraction:
@@ -25,7 +25,7 @@ def tokens(odds: Fraction, reports: int, bar: Fraction) -> Fraction:
     return total
 
 
-@pytest.mark.parametrize("reports", [1, 2, 3, 10, 60])
+@pytest.mark.parametrize("reports", [1, 2, 3, 25])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0])
 def test_the_bound_is_that_of_the_tokens_and_never_below(reports: int, epsilon: float) -> None:
     for part in (0.0, 0.03, 0.3, 0.9):
@@ -34,7 +34,7 @@ def test_the_bound_is_that_of_the_tokens_and_never_below(reports: int, epsilon: 
         assert truth <= found <= float(truth) * (1 + 3e-6) + 1e-20
 
 
-@pytest.mark.parametrize(("others", "epsilon"), [(5, 1.0), (300, 2.0), (2000, 1.0), (2000, 6.0), (20_000, 0.5)])
+@pytest.mark.parametrize(("others", "epsilon"), [(5, 1.0), (300, 2.0), (2000, 6.0)])
 @pytest.mark.parametrize("fine", [4e-4, 0.02, 0.3])
 def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsilon: float, fine: float) -> None:
     """Their distribution function, which jumps at the least count of each, is not below the binomial one."""
@@ -51,9 +51,10 @@ def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsi
     assert blocked == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("reports", [1, 2, 1000, 10**6, 10**10])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 25.0])
+@pytest.mark.parametrize("reports", [1, 2, 1000, 10**10])
+@pytest.mark.parametrize("epsilon", [0.1, 8.0, 25.0])
 def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
+    assert generic_delta(epsilon, reports, epsilon) == 0
     found = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
     assert epsilon >= found[0] >= found[1] >= found[2] >= 0
     for after, delta in zip(found, (1e-12, 1e-6, 1e-3), strict=True):
@@ -61,7 +62,7 @@ def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
 
 
 def test_the_range_is_cut_into_few_blocks() -> None:
-    for reports in (2, 1000, 10**4, 10**5, 10**6, 10**9, 10**10):
+    for reports in (2, 1000, 10**5, 10**10):
         for epsilon in (0.01, 0.1, 1.0, 8.0, 20.0):
             blocks = clone_blocks(reports - 1, epsilon)
             assert len(blocks) <= 2100
@@ -81,11 +82,6 @@ def test_a_search_takes_few_steps_wherever_it_begins(power: int) -> None:
         assert 10.0**power <= found <= 10.0**power * (1 + 2e-5)
         assert found in tried
         assert len(tried) < 70
-
-
-def test_delta_of_a_shuffle_that_hides_nothing_needs_no_epsilon() -> None:
-    assert generic_epsilon(0.1, 10**9, 1e-3) == 0
-    assert generic_delta(1.0, 10, 1.0) == 0
 
 
 @pytest.mark.parametrize(

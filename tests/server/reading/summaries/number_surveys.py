@@ -17,28 +17,13 @@ from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY
 
-__all__ = [
-    "ESTIMATOR",
-    "LINEAR",
-    "LOG",
-    "PERMANENT",
-    "TABLE",
-    "bare",
-    "chances",
-    "drawn",
-    "hill",
-    "metric",
-    "nothing",
-    "survey",
-]
-
 Floats = NDArray[np.float64]
 
 _KNOWN: dict[tuple[object, ...], object] = {}
 
 
 def ESTIMATOR(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, together: bool) -> Any:  # noqa: N802
-    """Estimate a tally once, for tests ask for the same surveys again and again."""
+    """Estimate each tally once, because tests ask for the same surveys again."""
     key = (metric.version, tally.reports.tobytes(), tally.counts.tobytes(), confidence)
     if key not in _KNOWN:
         _KNOWN[key] = summary_of(metric).estimate(metric, labels, tally, confidence, together)
@@ -48,14 +33,13 @@ def ESTIMATOR(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence:
 def bare(
     metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool = False
 ) -> NumericEstimate:
-    """The same with an even curve: what simulations look at does not depend on it, and it takes the most time."""
+    """The same with a flat curve: simulations do not look at the curve, which takes most of the time."""
     law = law_of(metric.mechanism)
     even = Fit(np.full(law.points, 1 / law.points), 0.0)
     return NumericEstimate(tally.total, confidence, mean_of(law, tally, confidence), law.cuts(tally, confidence), even)
 
 
 def metric(keys: str, name: str = "startup") -> Metric:
-    """A metric that asks for a number."""
     return parse_metrics(f'[metrics.{name}]\ntype = "number"\n{keys}\n')[name]
 
 
@@ -63,6 +47,9 @@ LINEAR = metric('low = 0.0\nhigh = 10.0\nunit = "s"\nepsilon = 1.0')
 LOG = metric('low = 0.05\nhigh = 60.0\nlog = true\nunit = "s"\nepsilon = 4.0')
 PERMANENT = metric("low = -5\nhigh = 5\nepsilon = 1.0\npermanent_epsilon = 2.0")
 TABLE = metric('low = 0.0\nhigh = 10.0\nepsilon = 4.0\nmechanism = "discrete-laplace"\nresolution = 8')
+COARSE = metric("low = 0\nhigh = 1\nepsilon = 1.0\nsteps = 1\nresolution = 1")
+FINE = metric("low = 0\nhigh = 1\nepsilon = 1.0\nsteps = 1023\nresolution = 1")
+HUGE = metric("low = 1e-300\nhigh = 1e300\nlog = true\nepsilon = 0.01")
 
 
 def hill(metric: Metric, middle: float, width: float = 0.08) -> Floats:
@@ -93,11 +80,9 @@ def drawn(metric: Metric, shares: Floats, reports: int, rng: np.random.Generator
 
 
 def nothing(metric: Metric) -> Tally:
-    """No reports."""
     shape = metric.mechanism.cohorts, metric.mechanism.cells
     return Tally(np.zeros(shape[0], dtype=np.int64), np.zeros(shape, dtype=np.int64))
 
 
 def survey(metric: Metric, tally: Tally, since: date = TODAY, until: date = TODAY) -> Survey:
-    """A survey of some days without refusals."""
     return Survey(metric, tally, (since, until), {})

@@ -12,8 +12,6 @@ from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 from server.collecting import TODAY
 
-__all__ = ["CRASH", "CRASH_TOML", "DISCOVERIES", "NOTHING", "estimator", "surveyed"]
-
 CRASH_TOML = """
 [metrics.crash]
 description = "Where did it crash?"
@@ -27,12 +25,11 @@ DISCOVERIES = Discoveries()
 
 
 def estimator(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool) -> object:
-    """Estimate anew each time."""
     return DISCOVERIES.estimate(metric, labels, tally, confidence, simultaneous)
 
 
 def surveyed(held: Mapping[str, int], seed: int = 1) -> Survey:
-    """Return what was collected of so many people with each text."""
+    """Return what was collected from this many people with each text."""
     items = [CRASH.item(text) for text in held]
     labels = tuple(item.decode("ascii") for item in items if isinstance(item, bytes))
     people = Population(labels, np.array(list(held.values())))
