@@ -48,6 +48,7 @@ _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *CO
         Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
         Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
+    admits=True,
 )  # fmt: skip
 def post_reports() -> Response:
     """Count a batch of reports: once, however often it is sent."""
@@ -75,6 +76,7 @@ def may_report() -> dict[str, str]:
         Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_POOL, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT,
         Kind.DISABLED, Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
+    admits=True,
 )  # fmt: skip
 def post_sealed() -> Response:
     """Open and count a batch of sealed reports that a relay has gathered: once, however often it is sent."""
