@@ -2,6 +2,8 @@
 
 from flask import Flask, Response, current_app, request
 
+from dither_serving.problems import SAFE_HEADERS, Kind, Problem
+
 from .access.roles import OPEN
 from .api.error_handlers import answer_failures, problem_answer
 from .api.lookup import EXTENSION
@@ -11,7 +13,6 @@ from .collector import Collector
 from .config.settings import Config
 from .dashboard.entry import entered
 from .dashboard.pages import pages
-from .protocol.problems import SAFE_HEADERS, Kind, Problem
 
 _CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "

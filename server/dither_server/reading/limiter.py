@@ -12,15 +12,13 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 from wsgiref.types import WSGIEnvironment
 
+from dither_serving.problems import Kind, Problem
+from dither_serving.request import PEER_GONE
 from dither_shared import DitherError, ParameterError
 
 from ..observability.prometheus import Prometheus
-from ..protocol.problems import Kind, Problem
 
 T = TypeVar("T")
-
-PEER_GONE = "dither.peer_gone"
-"""Key of a callable in our server's WSGI environment that says whether the peer has hung up."""
 
 _WAITRESS_PEER_GONE = "waitress.client_disconnected"
 """Waitress's key of such a callable, which it sets if its ``channel_request_lookahead`` is above 0."""

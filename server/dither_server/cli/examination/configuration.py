@@ -5,20 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date, timedelta
 
+from dither_serving.locality import is_loopback
 from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ...access.gatekeeper import Role
-from ...access.locality import is_loopback
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ...ingest.sealed.key_file import KeyFile
 from ...ingest.sealed.keyring import Keyring
 from ...store import Store, StoredToken, UnmadeError
-from ...store.errors import SpoolError
-from ...store.spool.owner import require_owner
-from ...store.spool.rooms import ASIDE, ROOM
+from ...store.sink import spool_package
 from ...tally.retention import ALL
 from ..startup import mute_pages, roles_of, shut_out
 from .findings import Finding, ok, problem, warning
@@ -32,9 +30,6 @@ _SOON = timedelta(days=14)
 
 _RECENT = timedelta(days=1)
 """How far back collectors are sought that count otherwise than others."""
-
-_SMALL = 1_000_000
-"""Bytes of a segment below which there would be so many that opening them is what a fold does."""
 
 _BOTH_WAYS = (
     "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
@@ -91,7 +86,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
         yield _unreadable(error)
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
-        yield from _spool(config, database)
+        yield from spool_package().findings_of_configuration(config, database)
     yield from seals(config, metrics)
     if tokens is None:
         yield _warning("tokens: not known, for the database cannot be read")
@@ -99,35 +94,6 @@ def in_configuration(config: Config) -> Iterator[Finding]:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
     yield from _misspelt(os.environ)
-
-
-def _spool(config: Config, database: str | None) -> Iterator[Finding]:
-    """Yield whether there is a spool, whose it is, and how it fares. Below some load it is only a delay."""
-    rooms = config.rooms()
-    try:
-        require_owner(rooms.place, database)
-    except DitherError as error:
-        yield _unreadable(error)
-        return
-    try:
-        backlog = rooms.backlog()
-    except SpoolError as error:
-        yield _problem(str(error))
-        return
-    segments = counted(backlog.segments, "segment waits", "segments wait")
-    waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
-    yield _ok(f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once")
-    try:
-        rooms.require_room(config.spool_bytes, rooms.needed(), ROOM)
-    except SpoolError as error:
-        yield _problem(str(error))
-    if backlog.damaged:
-        where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
-        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
-        told = f"{files} in {where}; what could be read was taken"
-        yield _warning(f"spool: {told}; look at the disk, then delete what you have seen")
-    if config.spool_bytes < _SMALL:
-        yield _warning(f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each")
 
 
 def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
