@@ -2,17 +2,13 @@
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar
 
 import click
 
 from ..config.choices import STEPS
 from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
 from .terminal_tables import as_text, headed
-
-if TYPE_CHECKING:
-    from ..analysis.compare import Compared
-    from ..analysis.trend import Trend
 
 __all__ = ["compare", "show_trend"]
 
@@ -66,7 +62,7 @@ def compare(
     with stored(found) as store:
         first = listing(metric_asked(found, store, metric, given["version"]))
         second = listing(metric_asked(found, store, given["other"] or metric, given["other_version"]))
-        comparison = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
+        comparison = EstimateReader(store).compare(first, second, query).whole()
     click.echo(
         json.dumps(comparison, indent=2, allow_nan=False)
         if as_json
@@ -115,7 +111,7 @@ def show_trend(
     )
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, version))
-        course = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
+        course = finished(EstimateReader(store).trend(chosen, query)).whole()
     text = headed(summary_of(chosen).trend_text(course), course)
     click.echo(json.dumps(course, indent=2, allow_nan=False) if as_json else as_text(text))
 

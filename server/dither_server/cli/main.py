@@ -54,7 +54,7 @@ def run(found: Found) -> None:
     The second is the address of its pages, with a token that reads until the collector ends. The token is kept in
     memory only. Where stdout is kept as a log, give --no-local-token. Others read with a token that you create.
     """
-    from ..analysis.answers import introduced
+    from ..analysis.answers import metric_summary
     from ..app import collector_of, create_app
     from ..config.sources import configured
     from ..observability.logs import log_json
@@ -73,7 +73,7 @@ def run(found: Found) -> None:
     config = replace(config, metrics=metrics, local_address=url_of(listener).removeprefix("http://"))
     with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():
-            click.echo(printable(introduced(metric)), err=True)
+            click.echo(printable(metric_summary(metric)), err=True)
         for text in spooling(config):
             click.echo(printable(text), err=True)
         for remark in seals(config, metrics):

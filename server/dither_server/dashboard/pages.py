@@ -14,10 +14,10 @@ from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
-from ..reading.summaries.shares.page import FEW, SHAPES
+from ..reading.summaries.shares_view import FEW, SHAPES
 from ..reading.summaries.summary import Steps
 from ..reading.summaries.window import Look, window
-from .card import Card, card_of
+from .card import MetricCard, card_of
 from .metric_groups import MANY, NO_TIER, by_tier
 from .panels import VALUES, panels_within
 from .plotly import bundle
@@ -87,11 +87,11 @@ def show_page(view: MetricView, name: str) -> str:
     with begin() as work:
         card = work.once(lambda: _card(metric, view, view.limit or VALUES))
         drawn = panels = None
-        if card.exhibit is not None:
+        if card.estimates is not None:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
             estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
-            drawn = work.run(summary_of(metric).courses(metric, card.exhibit, over, estimate, view.query))
-            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.exhibit))
+            drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
+            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
         versions = collector.store.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
@@ -99,8 +99,9 @@ def show_page(view: MetricView, name: str) -> str:
             came = collector.store.sealed(metric, *span, card.part.places)
             told = about_sealed(came, metric, (card.told or {}).get("periods", 1))
             sealed = list(words_of_sealed(told["sealed"])) if told else []
-            about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
-            return render_template("metric.html", **about, refused=refused, folded=_folded(), sealed=sealed)
+            about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
+            about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+            return render_template("metric.html", **about)
 
 
 @pages.get("/plotly.js")
@@ -126,6 +127,6 @@ def _folded() -> str:
     return f"The last fold began {up_to:%Y-%m-%d %H:%M} UTC; {took}, is counted by a later one."
 
 
-def _card(metric: Metric, view: View, most: int) -> Card:
+def _card(metric: Metric, view: View, most: int) -> MetricCard:
     collector = collector_here()
     return card_of(metric, view, most, collector.store, collector.reader)

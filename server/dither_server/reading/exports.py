@@ -1,8 +1,7 @@
 """Write answers for other programs: as JSON, or as a table with the same columns in every format.
 
-Which columns its rows have is said by the summary of the kind of question: of shares ``Row`` in
-``analysis/answers.py``, of numbers ``NumberRow`` in ``summaries/numbers/rows.py``. Where answers of several
-kinds stand in one table, it has the columns of all, and a row is empty where it is not about one.
+The summary of a kind of question lists the columns of its rows. A table of several kinds has the columns of all, and a
+cell is empty where a row has no such column.
 """
 
 import csv
@@ -12,40 +11,30 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 from werkzeug.datastructures import MIMEAccept
 
 from dither_shared import Metric
 
-from ..analysis.answers import About
-from ..analysis.columns import Table
+from ..analysis.columns import Column, Table
 from ..protocol.problems import Kind, Problem
 from .summaries import summary_of
 from .summaries.summary import Summary
 
-__all__ = [
-    "FORMATS",
-    "Answered",
-    "Format",
-    "answered",
-    "attributes_of",
-    "chosen",
-    "columns",
-    "inert",
-    "json_object",
-    "real",
-]
-
 Answered = tuple[Summary[Any], Table]
 """An answer, and the summary of its kind of question."""
 
-_ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
-"""The fields about an answer that each row repeats, so that tables can be laid below one another."""
+_ABOUT = (
+    *(Column(name, str) for name in ("metric", "version", "since", "until")),
+    Column("reports", int),
+    Column("confidence", float),
+    Column("simultaneous", str, nullable=True),
+)
+"""The fields about an answer that each row repeats, so that tables can be appended to each other."""
 
 _DAYS = frozenset({"since", "until"})
-_TYPES = {name: get_type_hints(About)[name] for name in _ABOUT}
 
 _SIGNS = "=+\\-@＝＋－＠"
 _RISKY = re.compile(rf"^['\s\x00-\x1f]|(^|[;\t\r\n])[\s\x00-\x1f\"]*[{_SIGNS}]")
@@ -87,10 +76,10 @@ def attributes_of(metrics: Iterable[Metric]) -> list[str]:
     return list(dict.fromkeys(name for metric in metrics if metric.strata for name in metric.strata.names))
 
 
-def columns(kinds: Sequence[Summary[Any]], attributes: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the types of a table's columns: those about an answer, attributes, then the rows of each kind."""
-    of_rows = {name: hint for kind in kinds for name, hint in get_type_hints(kind.row).items()}
-    return _TYPES | dict.fromkeys(attributes, str | None) | of_rows
+def columns(kinds: Sequence[Summary[Any]], attributes: Sequence[str] = ()) -> dict[str, Column]:
+    """Return a table's columns by name: those about an answer, attributes of strata, then the rows of each kind."""
+    of_strata = [Column(name, str, nullable=True) for name in attributes]
+    return {column.name: column for column in (*_ABOUT, *of_strata, *(one for kind in kinds for one in kind.columns))}
 
 
 def json_object(table: Table) -> Iterator[bytes]:
@@ -170,17 +159,17 @@ def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attribute
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    hints = columns(kinds, attributes)
+    listed = columns(kinds, attributes)
 
-    def kind(column: str) -> Any:
-        return types[next((one for one in (hints[column], *get_args(hints[column])) if one in types), str)]
+    def kind(name: str) -> Any:
+        return types[listed[name].type]
 
     def array(column: str, values: Any) -> Any:
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             return pa.array(values, kind(column), mask=~np.isfinite(values))
         return pa.array(values, kind(column))
 
-    schema = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in hints])
+    schema = pa.schema([(name, pa.date32() if name in _DAYS else kind(name)) for name in listed])
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, schema) as stream:
         for summary, table in answers:
@@ -200,7 +189,7 @@ def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attribute
 
 def _about(table: Table) -> dict[str, Any]:
     """Return the fields that each row of a table repeats."""
-    return {**{name: table.about.get(name) for name in _ABOUT}, **table.about.get("stratum", {})}
+    return {**{column.name: table.about.get(column.name) for column in _ABOUT}, **table.about.get("stratum", {})}
 
 
 FORMATS = {

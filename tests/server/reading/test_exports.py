@@ -17,7 +17,8 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_server.analysis.answers import Row
+from dither_server.analysis.answers import SHARES
+from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading import exports
@@ -52,7 +53,7 @@ def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
     answer = client.get(URL).json
     assert answer is not None
     rows = [json.loads(line) for line in client.get(f"{URL}?format=ndjson").text.splitlines()]
-    assert [{name: row[name] for name in Row.__annotations__} for row in rows] == answer["values"]
+    assert [{name: row[name] for name in names_of(SHARES)} for row in rows] == answer["values"]
     assert {name: rows[0][name] for name in ("metric", "since", "reports")} == {
         "metric": "theme",
         "since": "2026-11-20",

@@ -24,7 +24,7 @@ from dither_server.reading.costs import effort
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.materialize import refresh
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.numbers.summary import Numbers
+from dither_server.reading.summaries.numbers import Numbers
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, environment, problem, rows_of, upload

@@ -11,7 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from dither_shared.counted import counted
 
 from ...analysis.labels import shortened
-from ...reading.summaries.shares.page import SHAPES
+from ...reading.summaries.shares_view import SHAPES
 from ..metric_groups import MANY, NO_TIER
 from .characters import legible
 from .editions import Topic

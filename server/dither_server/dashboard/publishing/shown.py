@@ -19,8 +19,8 @@ from ...reading.summaries.summary import Steps
 from ...reading.summaries.svg import Bar, bars_of_days
 from ...reading.summaries.window import Look
 from ...store import Store
-from ..card import Card, card_of
-from ..panels import VALUES, Panels, Place, panels_within, placed_spots
+from ..card import MetricCard, card_of
+from ..panels import VALUES, Panels, Place, panels_within, placed_points
 from ..period import span_in_words
 from ..refused import refused_words
 from ..view import View
@@ -38,9 +38,9 @@ class Shown(NamedTuple):
     """A version's page: its card, its strata, its course by weeks, and what is told of sealed and refused batches."""
 
     edition: Edition
-    card: Card
+    card: MetricCard
     panels: Panels | None
-    courses: Any
+    time_series: Any
     weeks: Sequence[Bar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
@@ -86,23 +86,23 @@ class Gatherer:
             hidden=summary_of(metric).searched and not self._asked.discovered,
         )
         told = card.told or {}
-        panels = courses = None
-        if card.exhibit is not None and edition.days:
-            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.exhibit))
-            courses = self._courses(edition, card)
+        panels = time_series = None
+        if card.estimates is not None and edition.days:
+            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.estimates))
+            time_series = self._courses(edition, card)
         sealed = about_sealed(self._sealed(edition, card), metric, told.get("periods", 1))
         words = list(words_of_sealed(sealed["sealed"])) if sealed else []
         refused = [
             (_TITLES.get(kind, kind), refused_words(kind, number))
             for kind, number in sorted(told.get("refused", {}).items())
         ]
-        return Shown(edition, card, panels, courses, self._weeks(edition), words, refused)
+        return Shown(edition, card, panels, time_series, self._weeks(edition), words, refused)
 
     def digest(self, topic: Topic, shown: Shown, *, few: bool) -> Digest:
         """Return what the first page shows of a metric, where there is ``few`` room."""
         card, metric = shown.card, shown.card.asked
-        there = card.exhibit is not None and bool(shown.edition.days)
-        places, axis = placed_spots(card.exhibit, _FEW if few else None) if card.exhibit and there else ([], "")
+        there = card.estimates is not None and bool(shown.edition.days)
+        places, axis = placed_points(card.estimates, _FEW if few else None) if card.estimates and there else ([], "")
         return Digest(
             topic,
             {name: one for name, one in card.metric.items() if name != "values"},
@@ -110,10 +110,10 @@ class Gatherer:
             metric.why,
             metric.expires,
             card.among if there else "",
-            card.exhibit is None,
-            "" if card.exhibit is None else card.exhibit.needs,
+            card.estimates is None,
+            "" if card.estimates is None else card.estimates.needs,
             places,
-            card.exhibit is not None and card.exhibit.zero is not None,
+            card.estimates is not None and card.estimates.zero is not None,
             axis,
             any(check["odd"] for check in (card.told or {}).get("health", ())),
         )
@@ -131,23 +131,23 @@ class Gatherer:
         summary = summary_of(metric)
         if not metric.question.estimable or summary.searched:
             return f"{among}."
-        card = self._reader.exhibit(
+        card = self._reader.estimate_view(
             metric,
-            replace(query, simultaneous=summary.together(metric)),
+            replace(query, simultaneous=summary.needs_simultaneous_intervals(metric)),
             part_of(metric, ()),
             Look("", 1, VALUES),
         )
-        spots = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in card.spots())
-        return f"Of {among}: {spots}."
+        points = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in card.points())
+        return f"Of {among}: {points}."
 
-    def _courses(self, edition: Edition, card: Card) -> Any:
+    def _courses(self, edition: Edition, card: MetricCard) -> Any:
         metric, query = edition.metric, card.view.query
         estimate = self._reader.estimates(metric, query.confidence, card.part)
         over = Steps("week", self.weeks(edition))
-        assert card.exhibit is not None  # noqa: S101 - for mypy; only cards with one come here
-        return finished(summary_of(metric).courses(metric, card.exhibit, over, estimate, query))
+        assert card.estimates is not None  # noqa: S101 - for mypy; only cards with one come here
+        return finished(summary_of(metric).time_series(metric, card.estimates, over, estimate, query))
 
-    def _sealed(self, edition: Edition, card: Card) -> Any:
+    def _sealed(self, edition: Edition, card: MetricCard) -> Any:
         query = edition.query(self._asked)
         return self._store.sealed(edition.metric, query.since, query.until, card.part.places)
 

@@ -28,7 +28,7 @@ _SPELT = re.compile(r"""[^\s\x00-\x20\x7f-\x9f"<>\\^`{|}]+""")
 """What an address is written in (RFC 3987); urlsplit drops some of the others in silence."""
 
 _CACHE = 1 << 27
-"""Bytes of estimates that are kept, for each is read by pages, tables and courses."""
+"""Bytes of estimates that are kept, for each is read by pages, tables and time_series."""
 
 _NEW = "What is asked, or the noise that hides it, has changed: these answers are told by themselves."
 

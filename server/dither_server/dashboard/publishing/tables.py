@@ -59,7 +59,7 @@ class Tables:
     def _answers(self, edition: Edition, *, by: bool) -> Iterable[Answered]:
         metric, query = edition.metric, edition.query(self._asked)
         summary = summary_of(metric)
-        if summary.together(metric):
+        if summary.needs_simultaneous_intervals(metric):
             query = replace(query, simultaneous=True)
         if by:
             query = replace(query, by=tuple(attributes_of([metric])))

@@ -3,12 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Any
 
-from ...analysis.trend import Course
 from ...estimation.estimate import WIDEST
-
-__all__ = ["HEIGHT", "WIDTH", "Bar", "Line", "bars_of_days", "line_of"]
 
 WIDTH, HEIGHT = 600.0, 80.0
 
@@ -27,21 +24,24 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """A value's course in a drawing of 600 by 80, from 0 to ``top``: its estimates, and the band of their intervals."""
+    """A value over time in a drawing of 600 by 80, from 0 to ``top``: its estimates, and the band of their intervals.
 
-    course: Course
+    ``row`` is that of the trend.
+    """
+
+    row: Mapping[str, Any]
     line: str
     band: str
     top: float
 
     @property
     def unknown(self) -> list[bool]:
-        """Of which steps there are too few reports to say: the interval is that wide."""
-        return [not point["high"] - point["low"] < WIDEST for point in self.course["points"]]  # nor of NaN
+        """For each step, whether its interval is too wide to say anything."""
+        return [not point["high"] - point["low"] < WIDEST for point in self.row["points"]]  # nor of NaN
 
 
 def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
-    """Return a bar for each day, or for so many days from it on, as far from the next as the calendar says."""
+    """Return a bar per day, or per ``days`` days from it on, spaced as in the calendar."""
     if not reports:
         return []
     first, last, most = min(reports).toordinal(), max(reports).toordinal(), max(reports.values())
@@ -54,17 +54,17 @@ def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
     return bars
 
 
-def line_of(course: Course, days: Sequence[date]) -> Line:
-    """Draw a value over at least two days, as far apart as the calendar says."""
-    points = course["points"]
+def line_of(row: Mapping[str, Any], days: Sequence[date]) -> Line:
+    """Draw a row of a trend over at least two days, spaced as in the calendar."""
+    points = row["points"]
     first, last = days[0].toordinal(), days[-1].toordinal()
     top = min(1.0, max(0.01, *(end or 0.0 for point in points for end in (point["high"], point["frequency"]))))
 
-    def places(side: Literal["frequency", "low", "high"]) -> list[str]:
+    def places(side: str) -> list[str]:
         return [
             f"{WIDTH * (day.toordinal() - first) / (last - first):.1f},"
             f"{HEIGHT * (1 - min(1.0, max(0.0, point[side] or 0.0) / top)):.1f}"
             for day, point in zip(days, points, strict=True)
         ]
 
-    return Line(course, " ".join(places("frequency")), " ".join(places("high") + places("low")[::-1]), top)
+    return Line(row, " ".join(places("frequency")), " ".join(places("high") + places("low")[::-1]), top)
