@@ -17,8 +17,7 @@ from .protocol.problems import SAFE_HEADERS, Kind, Problem
 __all__ = ["collector_of", "create_app"]
 
 _CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 

@@ -1,6 +1,6 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from flask import Blueprint, Response, render_template
+from flask import Blueprint, render_template
 
 from dither_shared import Metric
 from dither_shared.counted import counted
@@ -8,9 +8,9 @@ from dither_shared.counted import counted
 from ..access.roles import Role
 from ..analysis.labels import shortened
 from ..api.lookup import collector_here, metric_named, version_named
-from ..api.routing import HTML, Success, declared
+from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
-from ..protocol.problems import Kind, Problem
+from ..protocol.problems import Kind
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
@@ -20,11 +20,8 @@ from ..reading.summaries.window import Look, window
 from .card import MetricCard, card_of
 from .metric_groups import MANY, NO_TIER, by_tier
 from .panels import VALUES, panels_within
-from .plotly import bundle
 from .refused import refused_in
 from .view import MetricView, View
-
-__all__ = ["pages"]
 
 pages = Blueprint("pages", __name__)
 
@@ -34,9 +31,9 @@ _METRICS = 12
 
 @pages.app_context_processor
 def _surroundings() -> dict[str, object]:
-    """Return what every page knows: Plotly's bundle, and whether anyone may read."""
+    """Return what every page knows, such as whether anyone may read."""
     public = Role.READ in collector_here().config.open
-    return {"plotly": bundle(), "public": public, "shapes": SHAPES, "no_tier": NO_TIER}
+    return {"public": public, "shapes": SHAPES, "no_tier": NO_TIER}
 
 
 @pages.app_template_filter("short")
@@ -102,17 +99,6 @@ def show_page(view: MetricView, name: str) -> str:
             about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
             about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
             return render_template("metric.html", **about)
-
-
-@pages.get("/plotly.js")
-@declared(role=Role.READ, answers=Success({"text/javascript": {}}), problems=(Kind.NOT_FOUND,))
-def show_plotly() -> Response:
-    """Serve Plotly's script."""
-    plotly = bundle()
-    if plotly is None:
-        raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")
-    headers = {"Content-Encoding": "gzip", "Cache-Control": "private, max-age=31536000, immutable"}
-    return Response(plotly.compressed, mimetype="text/javascript", headers=headers)
 
 
 def _folded() -> str:

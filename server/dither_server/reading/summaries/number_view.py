@@ -18,7 +18,7 @@ from ...estimation.numeric.estimate import NumericEstimate
 from .number_changes import trend_steps
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
-from .svg import HEIGHT, WIDTH
+from .svg import HEIGHT, WIDTH, Drawing, drawing_of
 
 _BARS = 20
 """Maximum bars of the shape. Each sums shares of the curve, which are known badly one by one."""
@@ -188,8 +188,7 @@ class Line(NamedTuple):
 
     name: str
     points: Sequence[dict[str, float | None]]
-    line: str
-    band: str
+    drawing: Drawing
     bottom: float
     top: float
     drift: bool
@@ -225,19 +224,9 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
     points = row["points"]
     ends = [point[side] for point in points for side in ("low", "high", "frequency") if point[side] is not None]
     bottom, top = min(ends), max(ends)
-    first, last = days[0].toordinal(), days[-1].toordinal()
-
-    def places(side: str) -> list[str]:
-        return [
-            f"{WIDTH * (day.toordinal() - first) / (last - first):.1f},"
-            f"{HEIGHT * (1 - (point[side] - bottom) / ((top - bottom) or 1)):.1f}"
-            for day, point in zip(days, points, strict=True)
-            if point[side] is not None
-        ]
-
-    band = " ".join([*places("high"), *places("low")[::-1]])
-    line, unknown = " ".join(places("frequency")), _unknown(points, scale)
-    return Line(row["value"], points, line, band, bottom, top, row["drift"], unknown)
+    return Line(
+        row["value"], points, drawing_of(points, days, bottom, top), bottom, top, row["drift"], _unknown(points, scale)
+    )
 
 
 def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list[bool]:
