@@ -9,8 +9,7 @@ from .api.routes import routes
 from .api.routing import Route
 from .collector import Collector
 from .config.settings import Config
-from .dashboard.entry import entered
-from .dashboard.pages import pages
+from .dashboard.pages import entered, pages
 from .ingest.ingest import IngestLayer
 from .protocol.problems import SAFE_HEADERS, Kind, Problem
 

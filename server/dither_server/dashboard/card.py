@@ -19,8 +19,6 @@ from .metric_groups import tier_of
 from .period import days_of, denominator
 from .view import View
 
-__all__ = ["MetricCard", "card_of"]
-
 
 class MetricCard(NamedTuple):
     """A metric on a page, of the reports of some strata; without an ``estimates`` there is nothing to look for."""

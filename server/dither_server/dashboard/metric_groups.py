@@ -6,8 +6,6 @@ from typing import get_args
 from dither_shared import Metric
 from dither_shared.metrics.metric import Tier
 
-__all__ = ["MANY", "NO_TIER", "TIERS", "by_tier", "tier_of"]
-
 MANY = 30
 """More metrics than this are shown in groups."""
 

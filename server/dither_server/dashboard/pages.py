@@ -1,16 +1,19 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from flask import Blueprint, render_template
+from urllib.parse import urlencode
+
+from flask import Blueprint, Request, Response, render_template, url_for
 
 from dither_shared import Metric
 from dither_shared.counted import counted
 
+from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
 from ..api.lookup import collector_here, metric_named, version_named
 from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
-from ..protocol.problems import Kind
+from ..protocol.problems import SAFE_HEADERS, Kind, Problem
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
@@ -26,7 +29,9 @@ from .view import MetricView, View
 pages = Blueprint("pages", __name__)
 
 _METRICS = 12
-"""On a page."""
+"""Metrics on a page."""
+
+_TOKEN = "token"  # noqa: S105 — a parameter's name
 
 
 @pages.app_context_processor
@@ -116,3 +121,37 @@ def _folded() -> str:
 def _card(metric: Metric, view: View, most: int) -> MetricCard:
     collector = collector_here()
     return card_of(metric, view, most, collector.store, collector.reader)
+
+
+def entered(request: Request, gatekeeper: Gatekeeper) -> Response | None:
+    """Redirect a request that carries a token to the same page without it; return None if it carries none.
+
+    The browser gets a cookie in place of the token. Raises Problem if a token is needed, and this is not the one that
+    this process printed.
+    """
+    if _TOKEN not in request.args:
+        return None
+    local = gatekeeper.enters_with(request.args[_TOKEN])
+    if local is None and gatekeeper.asks_for_token(request.environ, Role.READ):
+        raise Problem(
+            Kind.UNAUTHORIZED, "token: not the one that this collector drew at its start; open the address it printed"
+        )
+    answer = Response(status=303, headers=[*SAFE_HEADERS, ("Location", _without_token(request))])
+    if local is not None:
+        answer.set_cookie(
+            local.name, local.cookie, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
+        )
+    return answer
+
+
+def _without_token(request: Request) -> str:
+    """Return the page's path on this host with the other arguments. It cannot lead to another host."""
+    path = "/" + url_for(str(request.endpoint), **(request.view_args or {})).lstrip("/")
+    rest = [(name, value) for name, value in request.args.items(multi=True) if name != _TOKEN]
+    return f"{path}?{urlencode(rest)}" if rest else path
+
+
+def _is_https(request: Request) -> bool:
+    """Return whether the browser or a proxy says so. One that lies harms only its own cookie."""
+    proxied = request.headers.get("Forwarded", "") + ";proto=" + request.headers.get("X-Forwarded-Proto", "")
+    return request.is_secure or "proto=https" in proxied.lower()

@@ -12,8 +12,6 @@ from ..reading.strata import Part, parts_by
 from ..reading.summaries.summary import EstimateView, PointEstimate
 from ..reading.summaries.window import Look
 
-__all__ = ["VALUES", "Panel", "Panels", "panels_of", "panels_within", "placed_points"]
-
 VALUES = 50
 """Of one metric on a page of its own."""
 

@@ -9,8 +9,6 @@ from ..reading.query import Query
 from ..reading.strata import Part
 from ..store import Store
 
-__all__ = ["days_of", "denominator", "span_in_words"]
-
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",

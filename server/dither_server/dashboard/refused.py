@@ -11,8 +11,6 @@ from ..protocol.problems import Kind
 from ..reading.query import Query
 from ..store import Store
 
-__all__ = ["Refused", "refused_in", "refused_words"]
-
 _DAYS = timedelta(days=6)
 """Where no days are asked for: so many before today, a week in all."""
 

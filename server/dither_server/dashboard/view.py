@@ -12,8 +12,6 @@ from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, o
 from ..reading.query import Query
 from .metric_groups import TIERS
 
-__all__ = ["MetricView", "View"]
-
 _MOST = 500
 """Rows or metrics of a page, at most."""
 

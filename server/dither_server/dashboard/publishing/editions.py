@@ -10,8 +10,6 @@ from dither_shared import Metric, ParameterError
 from ...reading.query import Query
 from ...store import Store
 
-__all__ = ["Asked", "Edition", "Topic", "last_whole_day", "topics"]
-
 
 @dataclass(frozen=True)
 class Asked:

@@ -6,12 +6,14 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from .characters import legible
-
-__all__ = ["MOST", "Change", "atom"]
+from .characters import replace_control_chars
+from .editions import Edition, Topic
+from .shown import Gatherer
 
 MOST = 200
-"""Entries of a feed, the newest: a reader that looks once a year misses some."""
+"""Maximum entries of a feed, the newest."""
+
+_NEW = "What is asked, or the noise that hides it, has changed: these answers are told by themselves."
 
 
 class Change(NamedTuple):
@@ -26,6 +28,57 @@ class Change(NamedTuple):
     title: str
     text: Callable[[], str]
     page: str
+
+
+def changes_of(found: Sequence[Topic], gatherer: Gatherer) -> list[Change]:
+    """Return the newest changes of all that is published, newest first."""
+    return sorted(_changes(found, gatherer), key=lambda change: change.day, reverse=True)[:MOST]
+
+
+def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
+    """Yield what changed.
+
+    A week is over once there are reports of a later day, of any metric: the calendar alone changes nothing.
+    """
+    last = max((edition.days[-1] for topic in found for edition in topic.editions if edition.days), default=None)
+    if last is None:
+        return
+    for topic in found:
+        first = min((edition.days[0] for edition in topic.editions if edition.days), default=last)
+        for edition in (one for one in topic.editions if one.days):
+            for span in gatherer.weeks(edition):
+                sunday = span[0] + timedelta(days=6 - span[0].weekday())
+                if sunday <= last:
+                    yield _week(topic, edition, span, sunday, gatherer)
+            if edition.days[0] > first:
+                title = f"{topic.name}: a new version"
+                yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
+        if not topic.asked:
+            yield _ended(topic)
+
+
+def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date, gatherer: Gatherer) -> Change:
+    monday = sunday - timedelta(days=6)
+    version = "" if edition.current else f", version {edition.metric.version}"
+    return Change(
+        f"{edition.metric.version}/week/{monday}",
+        sunday,
+        f"{topic.name}{version}: the week from {monday}",
+        lambda: gatherer.week_in_words(edition, span),
+        edition.page,
+    )
+
+
+def _ended(topic: Topic) -> Change:
+    edition = topic.current
+    text = f"The last report came on {edition.days[-1]}. The answers stay to be read."
+    return Change(
+        f"{topic.name}/{edition.metric.version}/ended",
+        edition.days[-1],
+        f"{topic.name} is asked no more",
+        lambda: text,
+        edition.page,
+    )
 
 
 def atom(changes: Iterable[Change], title: str, identity: str, base: str) -> Iterator[bytes]:
@@ -77,8 +130,8 @@ def _moment(day: date) -> str:
 
 
 def _address(base: str, path: str) -> str:
-    return quoteattr(legible(base + path))
+    return quoteattr(replace_control_chars(base + path))
 
 
 def _text(text: str) -> str:
-    return escape(legible(text))
+    return escape(replace_control_chars(text))

@@ -22,8 +22,6 @@ from dither_shared import DitherError, ParameterError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["LIST", "Fresh", "SiteError", "exchanged", "replacing"]
-
 LIST = ".dither-site"
 """The file that a published folder is known by."""
 

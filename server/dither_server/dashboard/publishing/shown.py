@@ -26,8 +26,6 @@ from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 
-__all__ = ["Digest", "Gatherer", "Shown"]
-
 _TITLES = {kind.slug: kind.title for kind in Kind}
 
 _FEW = 3
