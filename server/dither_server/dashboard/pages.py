@@ -1,4 +1,4 @@
-"""The pages for people: every metric, and one with its course over days. They only read."""
+"""The pages for people: one of all metrics, and one per metric with its days. They only read."""
 
 from urllib.parse import urlencode
 
@@ -99,15 +99,15 @@ def show_page(view: MetricView, name: str) -> str:
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
             span = (view.query.since, view.query.until)
             came = collector.store.sealed(metric, *span, card.part.places)
-            told = about_sealed(came, metric, (card.told or {}).get("periods", 1))
-            sealed = list(words_of_sealed(told["sealed"])) if told else []
+            shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
+            sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
             about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
             about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
             return render_template("metric.html", **about)
 
 
 def _folded() -> str:
-    """Return what is told of the fold that counts what collectors spool, nothing where they count it themselves."""
+    """Return when the last fold of the spool began, in words; nothing if collectors count reports themselves."""
     collector = collector_here()
     if collector.spool is None:
         return ""

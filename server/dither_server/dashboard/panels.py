@@ -1,4 +1,4 @@
-"""Small panels, one a stratum: the same few estimates in each, on one scale."""
+"""Small panels, one per stratum: the same few estimates in each, on one scale."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from ..reading.summaries.summary import EstimateView, PointEstimate
 from ..reading.summaries.window import Look
 
 VALUES = 50
-"""Of one metric on a page of its own."""
+"""Maximum values of a metric on its own page."""
 
 _WORK = 20_000
-"""So much work the estimates of all panels may take (``costs``), so that a page is there in about a second."""
+"""Cost budget for the estimates of all panels, so that a page takes about a second."""
 
 
 class Place(NamedTuple):
-    """A point estimate with its places in a drawing, in percent of the width; the bar of a dot has no ``width``."""
+    """A point estimate with its places in a drawing, in percent of the width; a dot has no ``width``."""
 
     point: PointEstimate
     width: float
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """The reports of a stratum, the values by which it is chosen, and its estimates."""
+    """A stratum: its reports, the values that select it, and its estimates."""
 
     label: str
     values: Mapping[str, str]
@@ -39,7 +39,7 @@ class Panel(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """The strata with reports, most of them first, and the labels of those without any; ``axis`` says their scale."""
+    """The strata with reports, largest first, and the labels of those without; ``axis`` is their scale in words."""
 
     by: Sequence[str]
     bars: bool
@@ -51,7 +51,7 @@ class Panels(NamedTuple):
 def panels_within(
     reader: EstimateReader, metric: Metric, query: Query, part: Part, estimates: EstimateView
 ) -> Generator[None, None, Panels | None]:
-    """Make the panels of the strata within what a page shows, in short steps; None where there is but one."""
+    """Make the panels of the strata within what a page shows, in short steps; None if there is only one."""
     by = [name for name, value in part.values if value is None]
     if not by:
         return None
@@ -69,7 +69,7 @@ def panels_of(
     estimates: EstimateView,
     view_of: Callable[[Part], EstimateView],
 ) -> Generator[None, None, Panels]:
-    """Make the panels of the strata by these attributes, which have so many reports each, in short steps.
+    """Make the panels of the strata by these attributes, with the number of reports of each, in short steps.
 
     ``estimates`` is what the page shows of all of them. If all estimates cost too much, panels have none.
     """
@@ -91,7 +91,7 @@ def panels_of(
 
 
 def placed_points(estimates: EstimateView, most: int | None = None) -> tuple[list[Place], str]:
-    """Return the few estimates that matter most of what a page shows, on a scale of their own, and that in words."""
+    """Return the few estimates that matter most on a scale of their own, and that scale in words."""
     points = estimates.points()[:most]
     low, high = _scale(points, estimates.zero)
     return [_placed(one, low, high, estimates.zero) for one in points], estimates.axis(low, high)
@@ -103,7 +103,7 @@ def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def _scale(points: Sequence[PointEstimate], zero: float | None) -> tuple[float, float]:
-    """Return the least and the greatest number that the panels show."""
+    """Return the smallest and the largest number that the panels show."""
     ends = [end for point in points for end in (point.at, point.low, point.high) if end is not None]
     if zero is not None:
         return zero, max([*ends, zero]) or 1.0
