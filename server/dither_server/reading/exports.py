@@ -38,17 +38,20 @@ _DAYS = frozenset({"since", "until"})
 
 _SIGNS = "=+\\-@＝＋－＠"
 _RISKY = re.compile(rf"^['\s\x00-\x1f]|(^|[;\t\r\n])[\s\x00-\x1f\"]*[{_SIGNS}]")
-"""Labels that a spreadsheet may run: their first sign begins a formula, or what follows a separator does. It takes
-full-width signs for plain ones, drops blanks and quotes in front, and in many countries parts cells at semicolons."""
+"""Labels that a spreadsheet may run as a formula, from their first character or after a separator.
+
+Spreadsheets read full-width signs as plain ones, skip leading blanks and quotes, and in many countries split cells at
+semicolons.
+"""
 
 
 @dataclass(frozen=True)
 class Format:
     """A format that writes answers piece by piece, so that only one of many is in memory.
 
-    ``write`` takes the answers, the kinds that are among them, and the attributes of their strata, each of which has a
-    column; it is empty of an answer about all values of it. ``package`` is a package that it needs besides, and
-    ``extra`` the extra of dither that installs it.
+    ``write`` takes the answers, their kinds, and the attributes of their strata. Each attribute has a column, which is
+    empty for an answer about all of its values. ``package`` is a package that the format needs, and ``extra`` the extra
+    of dither that installs it.
     """
 
     name: str
@@ -59,7 +62,7 @@ class Format:
 
     @property
     def missing(self) -> str | None:
-        """What to install before this format can be written, in words; None if nothing."""
+        """What to install before this format can be written, in words, or None."""
         if self.package is None or find_spec(self.package) is not None:
             return None
         return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
@@ -72,7 +75,7 @@ def answered(metric: Metric, tables: Iterable[Table]) -> Iterator[Answered]:
 
 
 def attributes_of(metrics: Iterable[Metric]) -> list[str]:
-    """Return the attributes of all their strata, each once."""
+    """Return the attributes of the strata of all metrics, each once."""
     return list(dict.fromkeys(name for metric in metrics if metric.strata for name in metric.strata.names))
 
 
@@ -94,19 +97,19 @@ def json_object(table: Table) -> Iterator[bytes]:
     yield b"}"
 
 
-def inert(label: str) -> str:
-    """Return a label as it is written in CSV: one that a spreadsheet could take for a formula is escaped.
+def escape_formula(label: str) -> str:
+    """Return a label as CSV holds it: escaped if a spreadsheet could take it for a formula.
 
-    An escaped label begins with an apostrophe, and no other does; what follows is the inside of a JSON string, in which
-    no separator of cells is left. So ``real`` tells which label it was.
+    Only escaped labels begin with an apostrophe. What follows is the inside of a JSON string, without any separator of
+    cells. So ``unescape_formula`` restores the label.
     """
     if not _RISKY.search(label):
         return label
     return "'" + json.dumps(label, ensure_ascii=False)[1:-1].replace(";", "\\u003b")
 
 
-def real(written: str) -> str:
-    """Return the label that ``inert`` wrote."""
+def unescape_formula(written: str) -> str:
+    """Return the label that ``escape_formula`` escaped."""
     return str(json.loads(f'"{written[1:]}"')) if written.startswith("'") else written
 
 
@@ -133,7 +136,7 @@ def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attribut
 
 
 def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
-    """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
+    """Yield CSV with a header line (RFC 4180). Undefined cells are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns(kinds, attributes)))
     writer.writeheader()
@@ -148,14 +151,14 @@ def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes:
 
 
 def _cell(cell: Any) -> Any:
-    """Return what is written in a cell of CSV: text that no spreadsheet runs, and true and false as in JSON."""
+    """Return the text of a CSV cell: strings that no spreadsheet runs, and true and false as in JSON."""
     if isinstance(cell, str):
-        return inert(cell)
+        return escape_formula(cell)
     return ("true" if cell else "false") if isinstance(cell, bool) else cell
 
 
 def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
-    """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
+    """Yield an Arrow IPC stream. Days are dates, undefined numbers are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}

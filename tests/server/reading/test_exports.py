@@ -22,7 +22,7 @@ from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading import exports
-from dither_server.reading.exports import FORMATS, columns, inert, real
+from dither_server.reading.exports import FORMATS, columns, escape_formula, unescape_formula
 from dither_server.reading.summaries import summary_of
 from dither_server.store import Store, StoreError
 from server.collecting import (
@@ -162,19 +162,19 @@ def test_a_format_that_cannot_be_had_is_told(client: FlaskClient, monkeypatch: p
     ],
 )
 def test_formulas_are_inert_and_can_be_told_from_what_was_meant(label: str, written: str) -> None:
-    assert inert(label) == written
-    assert real(written) == label
+    assert escape_formula(label) == written
+    assert unescape_formula(written) == label
 
 
 @given(st.text(st.sampled_from("=+-@＝＋－＠;,'\"\\ \t\r\na\x00\u3000u0é"), max_size=8))
 def test_whatever_a_label_is_no_cell_of_it_is_a_formula(label: str) -> None:
     """However a spreadsheet parts the cells; and reading gives back the label."""
     text = io.StringIO()
-    csv.writer(text).writerow(["theme", inert(label)])
+    csv.writer(text).writerow(["theme", escape_formula(label)])
     for cell in re.split("[;\t\r\n]", text.getvalue()):
         assert not re.match('[\\s\\x00"]*[=+\\-@＝＋－＠]', cell.removeprefix("theme,"))
     ((_, written),) = csv.reader(io.StringIO(text.getvalue(), newline=""))
-    assert real(written) == label
+    assert unescape_formula(written) == label
 
 
 @pytest.fixture

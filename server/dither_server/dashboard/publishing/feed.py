@@ -17,10 +17,10 @@ _NEW = "What is asked, or the noise that hides it, has changed: these answers ar
 
 
 class Change(NamedTuple):
-    """Something that changed, on account of the reports of a day.
+    """A change that follows from the reports of a day.
 
-    ``key`` tells it from all others, for ever; ``text`` is made when it is asked for, which may take estimates;
-    ``page`` is the path of the page that shows it.
+    ``key`` identifies it permanently. ``text`` is a function, because it may need estimates. ``page`` is the path of
+    the page that shows it.
     """
 
     key: str
@@ -82,10 +82,10 @@ def _ended(topic: Topic) -> Change:
 
 
 def atom(changes: Iterable[Change], title: str, identity: str, base: str) -> Iterator[bytes]:
-    """Yield the feed; nothing where nothing changed yet, for a feed wants a date.
+    """Yield the feed, or nothing if there is no change yet, because a feed needs a date.
 
-    ``identity`` names the database and, hashed with each ``key``, the entries: they keep their ids wherever the site
-    moves. Without ``base``, the site's address, links are relative.
+    Ids of entries are hashes of ``identity``, which names the database, and of their ``key``; so they survive a move of
+    the site. Links are relative unless ``base``, the site's address, is given.
     """
     newest = sorted(changes, key=lambda one: one.day, reverse=True)[:MOST]
     if not newest:
@@ -125,7 +125,7 @@ def _id(identity: str, key: str) -> str:
 
 
 def _moment(day: date) -> str:
-    """Return when a day was over."""
+    """Return the moment when a day was over."""
     return f"{day + timedelta(days=1)}T00:00:00Z"
 
 

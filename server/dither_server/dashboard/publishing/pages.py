@@ -40,9 +40,9 @@ _VERDICTS = {"ok": "", "noise": "may be 0", "too-few": "too few reports", "edge"
 
 
 class Frame(NamedTuple):
-    """What all pages of a site say: its title, the days of its reports in words, its confidence, whether it has a feed.
+    """What all pages of a site share: title, days of reports in words, confidence, and whether there is a feed.
 
-    ``days`` is empty where there are no reports; ``whole`` is whether all of them were over.
+    ``days`` is empty if there are no reports; ``whole`` says that all days are over.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Frame(NamedTuple):
 
 
 class Pages:
-    """Renders pages; all that comes from a definition or from people is escaped."""
+    """Renders pages. Everything that comes from a definition or from people is escaped."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -92,7 +92,7 @@ def assets() -> Mapping[str, bytes]:
 
 
 def _order(one: Digest, *, grouped: bool) -> tuple[bool, int]:
-    """Return what metrics are ordered by: those still asked first, then by group; else as they are defined."""
+    """Return the sort key of a metric: those still asked first, then by group if ``grouped``."""
     tiers = ("technical", "interaction", "content", "sensitive", NO_TIER)
     return (not one.topic.asked, tiers.index(one.tier) if grouped else 0)
 

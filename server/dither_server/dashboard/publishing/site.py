@@ -21,14 +21,14 @@ from .pages import Frame, Pages, Tables, assets
 from .shown import Digest, Gatherer
 
 _SPELT = re.compile(r"""[^\s\x00-\x20\x7f-\x9f"<>\\^`{|}]+""")
-"""What an address is written in (RFC 3987); urlsplit drops some of the others in silence."""
+"""The characters of an address (RFC 3987). urlsplit silently drops some of the others."""
 
 _CACHE = 1 << 27
-"""Bytes of estimates that are kept, for each is read by pages, tables and time_series."""
+"""Bytes of estimates kept in memory, because pages, tables and time series read each of them."""
 
 
 class Published:
-    """What was published: how many metrics and files, and which definitions could not be read."""
+    """What was published: the numbers of metrics and files, and the definitions that could not be read."""
 
     def __init__(self) -> None:
         self.metrics = 0
@@ -38,11 +38,11 @@ class Published:
 
 @dataclass(frozen=True)
 class Site:
-    """What is published: the metrics of a definition and former ones, or those of some ``names`` alone.
+    """What is published: the metrics of a definition and former ones, or only those in ``names``.
 
-    ``definition`` are the bytes of the file that the metrics come from, ``base`` the site's address, empty or with a
-    slash at its end. Ids of the feed are made of ``identity``, else of the database's. ``whole`` is whether
-    all days were over.
+    ``definition`` holds the bytes of the file that defines the metrics. ``base`` is the site's address, empty or ending
+    with a slash. The feed's ids derive from ``identity``, by default that of the database. ``whole`` says that all days
+    are over.
     """
 
     metrics: Mapping[str, Metric]
@@ -57,8 +57,8 @@ class Site:
     def publish(self, store: Store, out: Path) -> Published:
         """Write the site in place of the folder ``out``.
 
-        Raises ParameterError for a metric that is not there and for a folder that is not ours, SiteError if the disk
-        refuses, StoreError.
+        Raises ParameterError for an unknown metric and for a folder with other files, SiteError if writing fails, and
+        StoreError.
         """
         done = Published()
         found = self._chosen(list(topics(store, self.metrics, self.asked, done.left_out)))
@@ -112,7 +112,7 @@ class Site:
 
 
 def base_of(text: str) -> str:
-    """Read the address of a site; raise ParameterError if it is none, or one with a password."""
+    """Return the address of a site. Raises ParameterError if it is not an address, or has a password."""
     try:
         parts = urlsplit(text)
         whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
@@ -124,7 +124,7 @@ def base_of(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return a title; raise ParameterError for one that a page or a feed cannot show."""
+    """Return a title. Raises ParameterError if a page or a feed cannot show it."""
     if not text.strip():
         raise ParameterError("--title", "is empty; a page and a feed want one")
     if replace_control_chars(text) != text:
