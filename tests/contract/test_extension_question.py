@@ -133,6 +133,11 @@ class Shown(EstimateView):
     table: Table
     needs: str = "a few"
 
+    @classmethod
+    def of(cls, metric: Metric, table: Table, look: Look) -> Self:  # noqa: ARG003 - it shows all
+        """Return the average."""
+        return cls(table)
+
     @property
     def average(self) -> float:
         """The average."""
@@ -142,6 +147,7 @@ class Shown(EstimateView):
 class Averages(Summary[Average]):
     """The average number of stars."""
 
+    shown_by: ClassVar[type[EstimateView]] = Shown
     columns: ClassVar[tuple[Column, ...]] = (Column("average", float),)
     schema: ClassVar[Schema] = Schema(
         "Average", closed({"metric": TEXT, "reports": REPORTS, "average": NUMBER, "values": {}})
@@ -167,10 +173,6 @@ class Averages(Summary[Average]):
         about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": found.reports}
         about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
         return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
-
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> Shown:
-        """Return the average."""
-        return Shown(self.table(survey, query, estimator))
 
     def time_series(
         self, metric: Metric, view: EstimateView, over: Steps, estimate: Callable[[Span], Average], query: Query

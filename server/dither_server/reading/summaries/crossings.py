@@ -24,9 +24,8 @@ from ...protocol.json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import Estimator, Survey, TextTable
+from .summary import EstimateView, Estimator, Survey, TextTable
 from .text import interval, percent
-from .window import Look
 
 MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""
@@ -62,83 +61,6 @@ COLUMNS = (
 ``first`` and ``second`` are the answers to both questions, None for all answers. ``given`` is the question whose answer
 is that of the people among whom the share is, None for all people.
 """
-
-
-class Crossings(Shares):
-    """Shares of the pairs as of any listed answers, with what both questions tell of each other."""
-
-    columns: ClassVar[Sequence[Column]] = COLUMNS
-    schema: ClassVar[Schema] = Schema("Crossing", closed({
-        **{name: schema for name, schema in FIELDS.items() if name != "values"},
-        "marginals": list_of({"axis": TEXT, "values": list_of(schemas_of(MARGINALS))}, minItems=2, maxItems=2),
-        "conditional": list_of(
-            {"of": TEXT, "given": TEXT, "values": list_of(schemas_of(CONDITIONAL))}, minItems=2, maxItems=2
-        ),
-        "values": FIELDS["values"],
-    }))  # fmt: skip
-    cheaper: ClassVar[str] = "cross questions with fewer answers"
-
-    def effort(self, metric: Metric) -> int:
-        """Return the cost of the cells and, for each answer to a question, of decoding the pairs with it."""
-        question, mechanism = cast("CrossQuestion", metric.question), metric.mechanism
-        together = decoder_of(mechanism).cost_together(mechanism, question.size, sum(question.shape))
-        return super().effort(metric) + together + question.size // 4
-
-    def extra_rows(self, metric: Metric) -> int:
-        """Count the answers to both questions, and the share of each pair within either answer."""
-        question = cast("CrossQuestion", metric.question)
-        return sum(question.shape) + 2 * question.size
-
-    def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
-    ) -> Table:
-        """Return the shares of the pairs, and about them the ``marginals`` and ``conditional`` shares."""
-        pairs = super().table(survey, query, estimator, candidates)
-        metric, question = survey.metric, cast("CrossQuestion", survey.metric.question)
-        together = isinstance(query, Query) and query.simultaneous
-        found = crossed(metric.mechanism, survey.tally, question.shape, query.confidence, simultaneous=together)
-        more = {
-            "marginals": _marginals(metric, pairs, found, survey.days),
-            "conditional": _conditional(question, found),
-        }
-        return Table({**pairs.about, **more}, pairs.columns)
-
-    def flat(self, table: Table) -> Table:
-        """Return a row for each pair that is shown, each answer to either question, and each share within an answer."""
-        first, second = ([row["value"] for row in one["values"]] for one in table.about["marginals"])
-        pairs = {BETWEEN.join((one, other)): (one, other) for one in first for other in second}
-        of_pairs = [_export_row("cell", *pairs[row["value"]], row) for row in table.rows()]
-        alone = (
-            _export_row("marginal", None if axis else row["value"], row["value"] if axis else None, row)
-            for axis, one in enumerate(table.about["marginals"])
-            for row in one["values"]
-        )
-        within = (
-            _export_row("conditional", *_pair(row, flipped=place == 1), _share(row), given=one["given"])
-            for place, one in enumerate(table.about["conditional"])
-            for row in one["values"]
-        )
-        return from_rows(table.about, [*chain(of_pairs, alone, within)], COLUMNS)
-
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> "CrossingsView":
-        """Return the crossing as a grid."""
-        return CrossingsView.of(survey.metric, self.table(survey, query, estimator), look)
-
-    def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return one row per pair, then per answer to each question, then per answer within another."""
-        pairs = super().text(answer)
-        half = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        rows = [
-            _text_row(f"{one['axis']} = {row['value']}", row, half)
-            for one in answer["marginals"]
-            for row in one["values"]
-        ]
-        rows += [
-            _text_row(f"{one['of']} = {row['value']}, of {one['given']} = {row['given']}", row, half)
-            for one in answer["conditional"]
-            for row in one["values"]
-        ]
-        return TextTable(pairs.before, [*pairs.rows, *rows], [pairs.after[0], _RULE, *pairs.after[1:]])
 
 
 class Line(NamedTuple):
@@ -226,6 +148,80 @@ class CrossingsView(SharesView):
     def shade(self, share: float | None, top: float) -> int:
         """Return the shade of a share, from 0 to 9, if ``top`` has the darkest."""
         return 0 if share is None else round(_SHADES * min(1.0, max(0.0, share) / top))
+
+
+class Crossings(Shares):
+    """Shares of the pairs as of any listed answers, with what both questions tell of each other."""
+
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+    schema: ClassVar[Schema] = Schema("Crossing", closed({
+        **{name: schema for name, schema in FIELDS.items() if name != "values"},
+        "marginals": list_of({"axis": TEXT, "values": list_of(schemas_of(MARGINALS))}, minItems=2, maxItems=2),
+        "conditional": list_of(
+            {"of": TEXT, "given": TEXT, "values": list_of(schemas_of(CONDITIONAL))}, minItems=2, maxItems=2
+        ),
+        "values": FIELDS["values"],
+    }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = CrossingsView
+    cheaper: ClassVar[str] = "cross questions with fewer answers"
+
+    def effort(self, metric: Metric) -> int:
+        """Return the cost of the cells and, for each answer to a question, of decoding the pairs with it."""
+        question, mechanism = cast("CrossQuestion", metric.question), metric.mechanism
+        together = decoder_of(mechanism).cost_together(mechanism, question.size, sum(question.shape))
+        return super().effort(metric) + together + question.size // 4
+
+    def extra_rows(self, metric: Metric) -> int:
+        """Count the answers to both questions, and the share of each pair within either answer."""
+        question = cast("CrossQuestion", metric.question)
+        return sum(question.shape) + 2 * question.size
+
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+    ) -> Table:
+        """Return the shares of the pairs, and about them the ``marginals`` and ``conditional`` shares."""
+        pairs = super().table(survey, query, estimator, candidates)
+        metric, question = survey.metric, cast("CrossQuestion", survey.metric.question)
+        together = isinstance(query, Query) and query.simultaneous
+        found = crossed(metric.mechanism, survey.tally, question.shape, query.confidence, simultaneous=together)
+        more = {
+            "marginals": _marginals(metric, pairs, found, survey.days),
+            "conditional": _conditional(question, found),
+        }
+        return Table({**pairs.about, **more}, pairs.columns)
+
+    def flat(self, table: Table) -> Table:
+        """Return a row for each pair that is shown, each answer to either question, and each share within an answer."""
+        first, second = ([row["value"] for row in one["values"]] for one in table.about["marginals"])
+        pairs = {BETWEEN.join((one, other)): (one, other) for one in first for other in second}
+        of_pairs = [_export_row("cell", *pairs[row["value"]], row) for row in table.rows()]
+        alone = (
+            _export_row("marginal", None if axis else row["value"], row["value"] if axis else None, row)
+            for axis, one in enumerate(table.about["marginals"])
+            for row in one["values"]
+        )
+        within = (
+            _export_row("conditional", *_pair(row, flipped=place == 1), _share(row), given=one["given"])
+            for place, one in enumerate(table.about["conditional"])
+            for row in one["values"]
+        )
+        return from_rows(table.about, [*chain(of_pairs, alone, within)], COLUMNS)
+
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row per pair, then per answer to each question, then per answer within another."""
+        pairs = super().text(answer)
+        half = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
+        rows = [
+            _text_row(f"{one['axis']} = {row['value']}", row, half)
+            for one in answer["marginals"]
+            for row in one["values"]
+        ]
+        rows += [
+            _text_row(f"{one['of']} = {row['value']}, of {one['given']} = {row['given']}", row, half)
+            for one in answer["conditional"]
+            for row in one["values"]
+        ]
+        return TextTable(pairs.before, [*pairs.rows, *rows], [pairs.after[0], _RULE, *pairs.after[1:]])
 
 
 def _marginals(

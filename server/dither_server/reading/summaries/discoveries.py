@@ -70,6 +70,63 @@ _POISONING = {
 }
 
 
+@dataclass(frozen=True)
+class DiscoveryView(EstimateView):
+    """The strings that are ``found`` and shown."""
+
+    template: ClassVar[str] = "kinds/discovery.html"
+    zero: ClassVar[float | None] = 0.0
+
+    table: Table
+    found: Window[dict[str, Any]]
+
+    @classmethod
+    def of(cls, metric: Metric, table: Table, look: Look) -> Self:  # noqa: ARG003 - strings need no metric
+        """Return the strings of a table that a page shows."""
+        place = window(range(len(table)), lambda place: str(table.columns["value"][place]), look)
+        rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
+        rows = [row | {"value": shown(row["value"])} for row in rows]
+        return cls(table, Window(rows, place.page, place.pages, place.match))
+
+    def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
+        """Return the shares of these strings, found here or not, or of the most frequent."""
+        rows = {shown(row["value"]): row for row in self.table.rows(0, None if names else _PANEL_STRINGS)}
+        return [_point(name, rows.get(name)) for name in (rows if names is None else names)]
+
+    @property
+    def values(self) -> int:
+        """How many strings are found."""
+        return len(self.table)
+
+    @property
+    def top(self) -> float:
+        """The greatest share that the bars show."""
+        return max([0.01, *(float(row["high"]) for row in self.found.shown)])
+
+    @property
+    def stretched(self) -> float:
+        """How many times as wide intervals would be if the same people reported in each period, at most."""
+        repeated, once = (np.asarray(self.table.columns[name]) for name in ("repeat_error", "standard_error"))
+        return float(np.max(repeated / once, initial=1.0))
+
+    @property
+    def reach(self) -> str:
+        """What so many reports can find, in words."""
+        return reach_text(self.table.about)
+
+    @property
+    def rule(self) -> str:
+        """What it takes to be found."""
+        found = f"Found: strings that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are held by nobody."
+        return f"{found} {_MARKED}" if any(MARK in row["value"] for row in self.found.shown) else found
+
+    @property
+    def needs(self) -> str:
+        """How many reports find a string that some people hold."""
+        sought = self.table.about["sought"]
+        return f"{sought['reports']:,} to find a string that {100 * sought['share']:g}% of people hold, half the time"
+
+
 class Discoveries(Summary[Discovered]):
     """The strings that are found, the most frequent first."""
 
@@ -87,6 +144,7 @@ class Discoveries(Summary[Discovered]):
         "poisoning": closed(_POISONING),
         "values": list_of(schemas_of(COLUMNS)),
     }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = DiscoveryView
     searched: ClassVar[bool] = True
     cheaper: ClassVar[str] = "declare a smaller alphabet or length"
 
@@ -146,10 +204,6 @@ class Discoveries(Summary[Discovered]):
         """Refuse: former versions have other alphabets or levels."""
         raise ParameterError("metric", f"{name} discovers strings; name a version, for versions are not combined")
 
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> "DiscoveryView":
-        """Return the strings that a page shows."""
-        return DiscoveryView.of(self.table(survey, query, estimator), look)
-
     def time_series(
         self,
         metric: Metric,
@@ -171,63 +225,6 @@ class Discoveries(Summary[Discovered]):
             for row in answer["values"]
         ]
         return TextTable([head], rows if answer["values"] else [("Nothing was found.",)], _below(answer))
-
-
-@dataclass(frozen=True)
-class DiscoveryView(EstimateView):
-    """The strings that are ``found`` and shown."""
-
-    template: ClassVar[str] = "kinds/discovery.html"
-    zero: ClassVar[float | None] = 0.0
-
-    table: Table
-    found: Window[dict[str, Any]]
-
-    @classmethod
-    def of(cls, table: Table, look: Look) -> Self:
-        """Return the strings of a table that a page shows."""
-        place = window(range(len(table)), lambda place: str(table.columns["value"][place]), look)
-        rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
-        rows = [row | {"value": shown(row["value"])} for row in rows]
-        return cls(table, Window(rows, place.page, place.pages, place.match))
-
-    def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
-        """Return the shares of these strings, found here or not, or of the most frequent."""
-        rows = {shown(row["value"]): row for row in self.table.rows(0, None if names else _PANEL_STRINGS)}
-        return [_point(name, rows.get(name)) for name in (rows if names is None else names)]
-
-    @property
-    def values(self) -> int:
-        """How many strings are found."""
-        return len(self.table)
-
-    @property
-    def top(self) -> float:
-        """The greatest share that the bars show."""
-        return max([0.01, *(float(row["high"]) for row in self.found.shown)])
-
-    @property
-    def stretched(self) -> float:
-        """How many times as wide intervals would be if the same people reported in each period, at most."""
-        repeated, once = (np.asarray(self.table.columns[name]) for name in ("repeat_error", "standard_error"))
-        return float(np.max(repeated / once, initial=1.0))
-
-    @property
-    def reach(self) -> str:
-        """What so many reports can find, in words."""
-        return reach_text(self.table.about)
-
-    @property
-    def rule(self) -> str:
-        """What it takes to be found."""
-        found = f"Found: strings that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are held by nobody."
-        return f"{found} {_MARKED}" if any(MARK in row["value"] for row in self.found.shown) else found
-
-    @property
-    def needs(self) -> str:
-        """How many reports find a string that some people hold."""
-        sought = self.table.about["sought"]
-        return f"{sought['reports']:,} to find a string that {100 * sought['share']:g}% of people hold, half the time"
 
 
 def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress = untold) -> Discovered:

@@ -128,6 +128,7 @@ class Numbers(Summary[NumericEstimate]):
         "poisoning": closed(_POISONING),
         "cdf": list_of(schemas_of(CDF)),
     }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = NumberView
     daily: ClassVar[str | None] = "numbers"
     cheaper: ClassVar[str] = "give its mechanism a smaller resolution or fewer steps"
 
@@ -215,7 +216,7 @@ class Numbers(Summary[NumericEstimate]):
         return [row]
 
     def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> NumberView:
-        """Return the curve, the quantiles and the shape."""
+        """Return the curve, the quantiles and the shape, which need the estimates behind the table."""
         found: NumericEstimate = estimator(survey.metric, (), survey.tally, query.confidence, False)
         return NumberView(survey.metric, self.table(survey, query, estimator), found)
 

@@ -17,12 +17,11 @@ from ...estimation.estimate import WIDEST, Verdict
 from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
 from ...protocol.json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
-from ..query import EstimateQuery, Query
+from ..query import EstimateQuery
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import Estimator, Survey, TextTable
+from .summary import EstimateView, Estimator, Survey, TextTable
 from .text import interval, percent
-from .window import Look
 
 _PAGE_PAIRS, _TERMINAL_PAIRS = 12, 20
 """Maximum pairs shown on a page and on a terminal: those that most people have."""
@@ -59,6 +58,38 @@ of all people who have both.
 """
 
 
+@dataclass(frozen=True)
+class SelectionView(SharesView):
+    """The values that are found, and pairs of them."""
+
+    template: ClassVar[str] = "kinds/selection.html"
+
+    @property
+    def paired(self) -> bool:
+        """Whether any reports speak of two values."""
+        return len(self.table.related["pairs"]) > 0
+
+    @cached_property
+    def seen(self) -> list[dict[str, Any]]:
+        """The pairs with an interval, in either order, most frequent first."""
+        shown = {row["value"] for row in self.found.shown}
+        known = [
+            row
+            for row in self.table.related["pairs"].rows()
+            if row["share"] is not None and {row["given"], row["value"]} & shown
+        ]
+        return sorted(known, key=lambda row: -(row["both"] or 0.0))
+
+    @property
+    def pairs(self) -> list[dict[str, Any]]:
+        """The first of these."""
+        return self.seen[:_PAGE_PAIRS]
+
+    def pair_words(self, row: Mapping[str, Any]) -> str:
+        """Return the verdict of a pair in words."""
+        return _WORDS[row["verdict"]]
+
+
 class Selections(Shares):
     """The share of people who have each value, how many they have on average, and which pairs go together."""
 
@@ -69,6 +100,7 @@ class Selections(Shares):
         "unseen_pairs": _UNSEEN,
         "pairs": list_of(schemas_of(PAIRS)),
     }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = SelectionView
     cheaper: ClassVar[str] = "ask for fewer days"
 
     def estimate(
@@ -105,10 +137,6 @@ class Selections(Shares):
         columns["both"] = np.concatenate([np.full(values, np.nan), pairs.columns["both"]])
         return replace(table, columns=columns, related={})
 
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> "SelectionView":
-        """Return the values that a page shows, and their pairs."""
-        return SelectionView.of(survey.metric, self.table(survey, query, estimator), look)
-
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, and a table of the pairs."""
         shares = super().text(answer)
@@ -134,38 +162,6 @@ class SelectionTable(Table):
         two = zip(pairs.columns["given"], pairs.columns["value"], strict=True)
         kept = np.array([place for place, pair in enumerate(two) if shown.issuperset(pair)], dtype=np.intp)
         return SelectionTable(values.about, values.columns, related={"pairs": pairs.chosen(kept)})
-
-
-@dataclass(frozen=True)
-class SelectionView(SharesView):
-    """The values that are found, and pairs of them."""
-
-    template: ClassVar[str] = "kinds/selection.html"
-
-    @property
-    def paired(self) -> bool:
-        """Whether any reports speak of two values."""
-        return len(self.table.related["pairs"]) > 0
-
-    @cached_property
-    def seen(self) -> list[dict[str, Any]]:
-        """The pairs with an interval, in either order, most frequent first."""
-        shown = {row["value"] for row in self.found.shown}
-        known = [
-            row
-            for row in self.table.related["pairs"].rows()
-            if row["share"] is not None and {row["given"], row["value"]} & shown
-        ]
-        return sorted(known, key=lambda row: -(row["both"] or 0.0))
-
-    @property
-    def pairs(self) -> list[dict[str, Any]]:
-        """The first of these."""
-        return self.seen[:_PAGE_PAIRS]
-
-    def pair_words(self, row: Mapping[str, Any]) -> str:
-        """Return the verdict of a pair in words."""
-        return _WORDS[row["verdict"]]
 
 
 def _average(total: Total) -> dict[str, float | None]:

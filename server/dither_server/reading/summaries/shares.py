@@ -22,7 +22,6 @@ from .schemas import ABOUT
 from .shares_view import FEW, SharesView, TimeSeries, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .text import change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
-from .window import Look
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FOUND_RULE = (
@@ -56,6 +55,7 @@ class Shares(Summary[Estimate]):
     columns: ClassVar[Sequence[Column]] = SHARES
     daily: ClassVar[str | None] = "shares"
     schema: ClassVar[Schema] = Schema("Estimate", closed(FIELDS))
+    shown_by: ClassVar[type[EstimateView]] = SharesView
     cheaper: ClassVar[str] = "list fewer candidates in its definition"
 
     def estimate(
@@ -112,10 +112,6 @@ class Shares(Summary[Estimate]):
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of the values."""
         return table.rows()
-
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> SharesView:
-        """Return the values that the page shows."""
-        return SharesView.of(survey.metric, self.table(survey, query, estimator), look)
 
     def needs_simultaneous_intervals(self, metric: Metric) -> bool:
         """Return whether there are many values."""

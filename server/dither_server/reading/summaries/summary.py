@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import first_day
@@ -96,6 +96,11 @@ class EstimateView(ABC):
     """Where the bars of its point estimates begin on their axis; None for dots."""
     table: Table
 
+    @classmethod
+    def of(cls, metric: Metric, table: Table, look: Look) -> Self:
+        """Return the part of a table that a page shows."""
+        raise NotImplementedError
+
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
         """Return the estimates of these names, or the few that matter most, for a stratum's small panel."""
         return ()
@@ -117,6 +122,8 @@ class Summary(ABC, Generic[E]):
     """The columns of an export."""
     schema: ClassVar[Schema]
     """The API's answer."""
+    shown_by: ClassVar[type[EstimateView]]
+    """What a page reads of a table."""
     searched: ClassVar[bool] = False
     """Whether its values were found among reports, rather than listed in the definition."""
     cheaper: ClassVar[str] = "ask for fewer days"
@@ -169,9 +176,9 @@ class Summary(ABC, Generic[E]):
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
         return []
 
-    @abstractmethod
     def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> EstimateView:
-        """Return what a page shows of a survey."""
+        """Return what a page shows of a survey: the table of the API, seen by ``shown_by``."""
+        return self.shown_by.of(survey.metric, self.table(survey, query, estimator), look)
 
     def needs_simultaneous_intervals(self, metric: Metric) -> bool:
         """Return whether all intervals of a page must hold at once, because readers notice what chance made large."""
