@@ -24,7 +24,7 @@ from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
-from .summaries.summary import Estimator, Exhibit, Span, Survey
+from .summaries.summary import EstimateView, Estimator, Span, Survey
 from .summaries.window import Look
 
 T = TypeVar("T")
@@ -95,8 +95,8 @@ class EstimateReader:
         part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
         history = self._store.history(metric, *span)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
+        extra = summary_of(metric).extra_rows(metric)
+        cost = require_affordable(self._limit, metric, 1, shown, extra, reading(metric, history))
         planned = [_source(metric, part, history, span)]
         if _table_key(planned[0], query, candidates, None) not in self._cache:
             self._demand(cost)
@@ -120,9 +120,9 @@ class EstimateReader:
         spans = _spans(history, query, part)
         labels = metric.labels if candidates is None else candidates
         shown = query.selection.count(len(labels))
-        beside = summary_of(metric).beside(metric)
+        extra = summary_of(metric).extra_rows(metric)
         steps = len(spans) * len(parts)
-        cost = require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
+        cost = require_affordable(self._limit, metric, steps, shown, extra, reading(metric, history))
         places = None
         if not query.selection.everything:
             places = self._places(_source(metric, part, history, span), query, labels)
@@ -221,18 +221,18 @@ class EstimateReader:
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
-    def exhibit(self, metric: Metric, query: Query, part: Part, look: Look) -> Exhibit:
+    def estimate_view(self, metric: Metric, query: Query, part: Part, look: Look) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         history = self._store.history(metric, query.since, query.until)
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, 1, len(metric.labels), beside, reading(metric, history))
+        extra = summary_of(metric).extra_rows(metric)
+        cost = require_affordable(self._limit, metric, 1, len(metric.labels), extra, reading(metric, history))
         source = _source(metric, part, history, (query.since, query.until))
 
-        def shown(collected: Sequence[_Collected]) -> Exhibit:
+        def shown(collected: Sequence[_Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
-            return summary_of(metric).exhibit(survey, query, estimator, look)
+            return summary_of(metric).view(survey, query, estimator, look)
 
-        return self._answer([source], lambda found: _key(found, None, "exhibit", query, look), cost, shown)
+        return self._answer([source], lambda found: _key(found, None, "view", query, look), cost, shown)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
