@@ -24,7 +24,7 @@ from dither_server.reading.summaries.window import Look
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
 from server.collecting import TODAY, config, environment, upload
-from server.dashboard.shown import Elements
+from server.dashboard.shown import Page
 
 DEFINITION = """
 [metrics.both]
@@ -233,7 +233,7 @@ def test_shades_grow_with_shares_and_words_say_the_same(client: FlaskClient) -> 
     assert [shown.shade(share, 0.5) for share in (None, -0.1, 0.0, 0.25, 0.5, 0.7)] == [0, 0, 0, 4, 9, 9]
     assert shown.darkest == max(row["frequency"] for row in shown.table.rows())
     page = client.get("/m/both").text
-    elements = Elements(page)
+    elements = Page(page)
     assert elements.count("td", **{"class": "shade-9"}) >= 1
     for said in ("theme ↓", "too few", "Too few to tell", "theme, by device", "device, by theme", "Every pair"):
         assert said in page.replace("<bdi>", "").replace("</bdi>", "")

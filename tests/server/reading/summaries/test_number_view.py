@@ -15,7 +15,7 @@ from dither_server.reading.summaries.numbers import Numbers
 from dither_server.reading.summaries.window import Look
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
-from server.dashboard.shown import Elements
+from server.dashboard.shown import Page
 
 from .number_surveys import COARSE, ESTIMATOR, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
 
@@ -103,7 +103,7 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
     assert [f"{name} over days" in days for name in ("mean", "p50", "p95")] == [True] * 3
-    assert Elements(days).count("polygon") == 4  # the curve's band, and those of the courses
+    assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
     for page in (one, day, days):
         assert "nan" not in page.casefold().replace("finance", "")
         assert "None" not in page
@@ -112,15 +112,15 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
 def test_nothing_of_a_definition_runs(app: Flask) -> None:
     for path in ("/", "/m/hostile"):
         text = app.test_client().get(path).text
-        page = Elements(text)
+        page = Page(text)
         assert "&lt;img src=x onerror=a(2)&gt;" in text
         assert page.count("img", src="x") == 0
-        assert not any(name.startswith("on") for _, attributes in page.found for name in attributes)
+        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
         assert "<script>alert" not in text
 
 
 def test_every_drawing_is_a_table_too(app: Flask) -> None:
-    page = Elements(app.test_client().get("/m/hostile").text)
+    page = Page(app.test_client().get("/m/hostile").text)
     assert page.count("polyline") == 4
     assert page.count("details") >= 4
 
@@ -138,8 +138,8 @@ def test_fewer_days_are_drawn_of_an_expensive_grid(app: Flask, monkeypatch: pyte
 
 def test_links_of_a_page_can_be_followed(app: Flask) -> None:
     client = app.test_client()
-    page = Elements(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
-    links = [attributes["href"] for tag, attributes in page.found if tag == "a"]
+    page = Page(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
+    links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
     assert len(links) > 4
     for link in links:
         assert client.get(str(link)).status_code == 200
