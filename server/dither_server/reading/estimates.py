@@ -24,8 +24,8 @@ from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
+from .summaries.paging import PageRequest
 from .summaries.summary import EstimateView, Estimator, Span, Survey
-from .summaries.window import Look
 
 __all__ = ["EstimateReader"]
 
@@ -179,7 +179,7 @@ class EstimateReader:
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
-    def estimate_view(self, metric: Metric, query: Query, part: Part, look: Look) -> EstimateView:
+    def estimate_view(self, metric: Metric, query: Query, part: Part, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         history = self._store.history(metric, query.since, query.until)
         extra = summary_of(metric).extra_rows(metric)
@@ -189,9 +189,9 @@ class EstimateReader:
         def shown() -> EstimateView:
             self._demand(cost)
             (survey,), estimator = self._surveys([source])
-            return summary_of(metric).view(survey, query, estimator, look)
+            return summary_of(metric).view(survey, query, estimator, request)
 
-        return self._cache.get(_key([source], None, "view", query, look), shown)
+        return self._cache.get(_key([source], None, "view", query, request), shown)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""

@@ -15,7 +15,7 @@ from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE
-from dither_server.reading.summaries.window import Look
+from dither_server.reading.summaries.paging import PageRequest
 from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
@@ -65,7 +65,7 @@ def test_each_kind_of_answer_is_remembered(store: Store, computed: list[int], re
         list(reader.tables(THEME, Query(by_day=True, top=1)))
         reader.compare(THEME, THEME, Comparison())
         reader.combine(THEME, [THEME], Query())
-        reader.estimate_view(THEME, Query(), EVERYONE, Look("", 1, 12))
+        reader.estimate_view(THEME, Query(), EVERYONE, PageRequest("", 1, 12))
 
     ask()
     once, tallies = len(computed), len(read)
@@ -166,12 +166,12 @@ def test_what_is_remembered_of_many_days_takes_no_more_than_it_is_said_to(store:
         add(store, THEME, 1, TODAY - timedelta(days=number))
     cache = AnswerCache(1 << 30)
     reader = EstimateReader(store, cache)
-    reader.estimate_view(THEME, Query(), EVERYONE, Look("", 1, 12))
+    reader.estimate_view(THEME, Query(), EVERYONE, PageRequest("", 1, 12))
     before = cache.size
     tracemalloc.start()
     for number in range(20):
         reader.table(THEME, Query(forged=0.01 + number / 1000))
-        reader.estimate_view(THEME, Query(), EVERYONE, Look(f"{number}" + "x" * 10_000, 1, 12))
+        reader.estimate_view(THEME, Query(), EVERYONE, PageRequest(f"{number}" + "x" * 10_000, 1, 12))
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -12,7 +12,7 @@ from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.number_view import NumberView
 from dither_server.reading.summaries.numbers import Numbers
-from dither_server.reading.summaries.window import Look
+from dither_server.reading.summaries.paging import PageRequest
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
 from server.dashboard.shown import Page
@@ -34,9 +34,9 @@ METRICS = parse_metrics(TOML)
 HOSTILE = METRICS["hostile"]
 
 
-def exhibit(one: Metric, reports: int) -> NumberView:
+def view_of(one: Metric, reports: int) -> NumberView:
     tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
-    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, Look("", 1, 10))
+    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, PageRequest("", 1, 10))
 
 
 def numbers_of(points: str) -> np.ndarray:
@@ -46,7 +46,7 @@ def numbers_of(points: str) -> np.ndarray:
 @pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
 def test_drawings_stay_in_their_frame(one: Metric) -> None:
     for reports in (1, 10**4, 10**9):
-        shown = exhibit(one, reports)
+        shown = view_of(one, reports)
         for points in (shown.curve, shown.band):
             found = numbers_of(points)
             assert (found >= 0).all(), reports
@@ -62,14 +62,14 @@ def test_drawings_stay_in_their_frame(one: Metric) -> None:
 
 
 def test_bars_of_the_shape_are_where_people_are() -> None:
-    bars = exhibit(LINEAR, 10**9).bars
+    bars = view_of(LINEAR, 10**9).bars
     shares = np.append(0, np.cumsum(hill(LINEAR, 0.4)))
     middle = np.interp([0.35 * 128 + 0.5, 0.45 * 128 + 0.5], np.arange(130), shares)
     assert sum(bar.share for bar in bars if 3.4 < bar.low < 4.4) == pytest.approx(middle[1] - middle[0], abs=0.02)
 
 
 def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
-    needed = int(exhibit(LINEAR, 0).needs.split()[0].replace(",", ""))
+    needed = int(view_of(LINEAR, 0).needs.split()[0].replace(",", ""))
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
     mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
