@@ -63,7 +63,7 @@ class Collector:
         # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
-        self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
+        self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
         self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
         seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
@@ -129,7 +129,7 @@ class Collector:
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""
-        return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
+        return sorted({name for name, _ in self.store.definitions.registered()} - self.metrics.keys())
 
     def _opened(self) -> Store:
         return Store(self.config.db, create=False, lock_wait=self.config.lock_wait)
@@ -166,9 +166,9 @@ def _spool(config: Config, store: Store) -> Spool | None:
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:
     """Return every version of a metric of which reports are counted: apps in the field still send the former ones."""
     known = {metric.version: metric}
-    for version in store.versions(metric.name):
+    for version in store.definitions.versions(metric.name):
         try:
-            known[version] = store.metric(metric.name, version) or metric
+            known[version] = store.definitions.read(metric.name, version) or metric
         except ParameterError as error:
             _log.warning("%s: %s", metric.name, error)
     return known

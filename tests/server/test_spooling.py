@@ -64,7 +64,7 @@ def test_batches_are_appended_and_not_counted(door: FlaskClient, spooling: Flask
     found = in_place(rooms.place)
     assert contents(list(found)) == {content_of(one) for one in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
-    assert collector_of(spooling).store.refusals("") == {"malformed": 1}
+    assert collector_of(spooling).store.refusals.by_kind("") == {"malformed": 1}
 
 
 def test_a_disabled_version_is_refused(door: FlaskClient, spooling: Flask) -> None:
@@ -244,7 +244,7 @@ def test_a_spool_is_of_one_database(tmp_path: Path, rooms: Rooms, store: Store) 
     line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
     with closing(Store(other)) as stranger:
         both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
-        assert stranger.registered() == []
+        assert stranger.definitions.registered() == []
     assert both in line
     checked = invoke(tmp_path, "check", *spool, "--db", other)
     assert f"error: spool: {rooms.place} {both}" in checked.stdout

@@ -17,8 +17,6 @@ from ..protocol.problems import Kind, Problem
 from ..store import StoredToken, StoreError
 from .roles import Role
 
-__all__ = ["KnownTokens", "digest_of", "draw_token"]
-
 _log = logging.getLogger(__name__)
 
 _FRESH = 5.0
@@ -29,15 +27,15 @@ _RETRY = 0.5
 
 
 class _Tokens(Protocol):
-    def tokens(self) -> Sequence[StoredToken]: ...
-    def use_tokens(self, digests: Collection[bytes], day: date) -> None: ...
+    def all(self) -> Sequence[StoredToken]: ...
+    def note_uses(self, digests: Collection[bytes], day: date) -> None: ...
 
 
 class KnownTokens:
     """The tokens of a database, from many threads; and which of them were used, by day and no finer."""
 
-    def __init__(self, store: _Tokens, today: Callable[[], date], clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
+    def __init__(self, stored: _Tokens, today: Callable[[], date], clock: Callable[[], float] = time.monotonic) -> None:
+        self._stored = stored
         self._today = today
         self._clock = clock
         self._known: Sequence[StoredToken] = ()
@@ -73,7 +71,7 @@ class KnownTokens:
         used = self._used.copy()
         try:
             for day in sorted({day for _, day in used}):
-                self._store.use_tokens([digest for digest, on in used if on == day], day)
+                self._stored.note_uses([digest for digest, on in used if on == day], day)
         except StoreError as error:
             _log.warning("the last uses of tokens were not written: %s", error)
         else:
@@ -93,7 +91,7 @@ class KnownTokens:
         try:
             if self._clock() - self._read_at >= oldest:
                 self.write_uses()
-                self._known = self._store.tokens()
+                self._known = self._stored.all()
                 self._read_at = self._clock()
         except StoreError:
             if self._read_at < 0:

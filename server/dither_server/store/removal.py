@@ -51,18 +51,18 @@ class Removal:
         Raises StoreError, and the days that are removed then stay removed.
         """
         for day in _spaced(self.days, ended or threading.Event()):
-            store.purge_day(self.version or "", day)
+            store.days.purge(self.version or "", day)
         if self.version is None:
-            store.purge_refusals(self.metric, self.before)
+            store.refusals.purge(self.metric, self.before)
 
 
 def removals(store: Store, metric: str, version: str | None, before: date | None) -> Iterator[Removal]:
     """Find what there is of a metric, or of one version, before a day or ever; the name "" is of no metric of ours."""
-    for one in store.versions(metric):
-        if version in {None, one} and (rows := store.rows_by_day(one, before)):
+    for one in store.definitions.versions(metric):
+        if version in {None, one} and (rows := store.days.rows(one, before)):
             reports = _reports(store, metric, one, before)
             yield Removal(metric, one, tuple(rows), sum(rows.values()), reports, before)
-    if version is None and (refused := store.refusal_rows(metric, before)):
+    if version is None and (refused := store.refusals.rows(metric, before)):
         yield Removal(metric, None, (), refused, 0, before)
 
 
@@ -90,7 +90,7 @@ def _reports(store: Store, name: str, version: str, before: date | None) -> int 
 def _readable(store: Store, name: str, version: str) -> Metric | None:
     """Return a registered metric version, or None if this program cannot read its definition."""
     try:
-        return store.metric(name, version)
+        return store.definitions.read(name, version)
     except ParameterError:
         return None
 
@@ -148,7 +148,7 @@ class Housekeeper:
 
     def _trusts(self, store: Store, today: date) -> bool:
         """Return whether the clock can be believed: yes on the second day that it says so."""
-        last = store.reported_before(today)
+        last = store.days.last_before(today)
         if last is None or today - last <= _SILENCE or self._doubted not in {None, today}:
             return True
         self._doubted = today
@@ -157,15 +157,15 @@ class Housekeeper:
 
     def _close(self, store: Store, today: date) -> None:
         """Close old days, one in each transaction. It takes nothing away, so a wrong clock does no harm."""
-        for name, version in store.registered():
-            days = store.open_days(version, today - _CLOSED_AFTER)
+        for name, version in store.definitions.registered():
+            days = store.days.open(version, today - _CLOSED_AFTER)
             if not days or (metric := _readable(store, name, version)) is None:
                 continue
             for day in _spaced(days, self._ended):
-                store.close_day(metric, day)
+                store.days.close(metric, day)
 
     def _apply(self, store: Store, today: date) -> None:
-        for name in {"": None} | dict.fromkeys(name for name, _ in store.registered()):
+        for name in {"": None} | dict.fromkeys(name for name, _ in store.definitions.registered()):
             before = self._retention.before(name, today)
             for removal in removals(store, name, None, before) if before is not None else ():
                 if self._ended.is_set():

@@ -48,7 +48,7 @@ def written(document: Any) -> str:
 def admin(app: Flask) -> dict[str, str]:
     """The headers of one who may do everything."""
     token = draw_token(Role.ADMIN)
-    collector_of(app).store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
+    collector_of(app).store.tokens.add(StoredToken(digest_of(token), "admin", "", TODAY))
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -99,7 +99,7 @@ def test_a_store_that_only_reads_cannot_write(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False, read_only=True)) as store:
         assert store.tally(THEME).total == 3
         with pytest.raises(StoreError, match="readonly"):
-            store.add_token(StoredToken(b"d" * 32, "read", "", TODAY))
+            store.tokens.add(StoredToken(b"d" * 32, "read", "", TODAY))
 
 
 def test_one_that_has_not_run_yet(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_metrics_that_cannot_be_are_a_problem_and_the_rest_is_looked_at(folder: 
 
 def test_tokens_about_to_end_are_told(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
-        store.add_token(StoredToken(b"d" * 32, "read", "", TODAY, utc_today() + timedelta(days=3)))
+        store.tokens.add(StoredToken(b"d" * 32, "read", "", TODAY, utc_today() + timedelta(days=3)))
     assert any("token 646464646464 (read) expires on" in line for line in found(doctor(folder), "warning"))
 
 

@@ -108,7 +108,7 @@ def test_as_many_reports_in_the_place_of_those_purged_make_another_answer(store:
     reader = EstimateReader(store, AnswerCache(PLENTY))
     add(store, THEME, 57)
     reader.table(THEME, Query())
-    store.purge_day(THEME.version, TODAY)
+    store.days.purge(THEME.version, TODAY)
     rows = rows_of(THEME, 57, value="dark")
     store.commit([upload(THEME, rows)], TODAY, b"s" * 16)
     right = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows)).frequency
@@ -119,7 +119,7 @@ def test_a_day_that_is_closed_keeps_its_answers(store: Store, computed: list[int
     reader = EstimateReader(store, AnswerCache(PLENTY))
     add(store, THEME, 50)
     first = reader.table(THEME, Query())
-    store.close_day(THEME, TODAY)
+    store.days.close(THEME, TODAY)
     assert reader.table(THEME, Query()) == first
     assert computed == [4]
 

@@ -253,7 +253,7 @@ def test_only_what_changed_is_made_anew_and_what_is_purged_is_gone(app: Flask, t
     store.commit([upload(STARTUP, answers(STARTUP, 3, b"new"))], TODAY, b"t" * 16)
     assert list(refresh(store, STARTUP)) == [TODAY]
     assert len(list(refresh(store, STARTUP, everything=True))) == DAYS
-    store.purge_day(STARTUP.version, TODAY)
+    store.days.purge(STARTUP.version, TODAY)
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
         days = view.execute("SELECT day FROM daily_numbers ORDER BY day").fetchall()
         kept = view.execute("SELECT count(*) FROM numbers").fetchone()

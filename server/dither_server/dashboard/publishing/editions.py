@@ -85,14 +85,14 @@ def topics(
     A version without reports on these days is left out, but for one that is asked. Definitions that this program cannot
     read are left out, and told.
     """
-    former = sorted({name for name, _ in store.registered()} - metrics.keys())
+    former = sorted({name for name, _ in store.definitions.registered()} - metrics.keys())
     for name in (*metrics, *former):
         known = [] if name not in metrics else [Edition(metrics[name], _days(store, metrics[name], asked), True)]
         current = {one.metric.version for one in known}
         older: list[Edition] = []
-        for version in store.versions(name):
+        for version in store.definitions.versions(name):
             try:
-                metric = None if version in current else store.metric(name, version)
+                metric = None if version in current else store.definitions.read(name, version)
             except ParameterError as error:
                 left_out.append(ParameterError(f"{name} {version}", str(error)))
                 continue

@@ -158,7 +158,7 @@ class Folding:
         if not manifest.legible:
             return
         mechanisms = self._versions(manifest.legible)
-        names = {version: name for name, version in self.store.registered()}
+        names = {version: name for name, version in self.store.definitions.registered()}
         today, latest = number_of(manifest.begun.date()), seen.newest(self.place)
         tasks = [
             _Task(self.place, manifest.segments_in(bucket), bucket, manifest.run, mechanisms)
@@ -199,12 +199,12 @@ class Folding:
 
     def _versions(self, segments: Iterable[str]) -> Mapping[bytes, Mechanism]:
         """Return the mechanism of each version in some segments; raise SpoolError if the database does not know it."""
-        names = {version: name for name, version in self.store.registered()}
+        names = {version: name for name, version in self.store.definitions.registered()}
         mechanisms: dict[bytes, Mechanism] = {}
         for segment in segments:
             for version in _versions_of(self.place, segment) - mechanisms.keys():
                 digits = version.hex()
-                metric = self.store.metric(names[digits], digits) if digits in names else None
+                metric = self.store.definitions.read(names[digits], digits) if digits in names else None
                 if metric is None:
                     known = f"version {digits}, which this database does not know; name that of the collectors"
                     raise SpoolError(f"spool: {self.place}/{SEGMENTS}/{segment} holds reports of {known}")

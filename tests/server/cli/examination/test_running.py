@@ -71,8 +71,8 @@ def test_a_collector_that_runs(tmp_path: Path) -> None:
     with running(tmp_path, "--log-level", "error") as (url, process):
         token, reader = draw_token(Role.ADMIN), draw_token(Role.READ)
         with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-            store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
-            store.add_token(StoredToken(digest_of(reader), "read", "", TODAY))
+            store.tokens.add(StoredToken(digest_of(token), "admin", "", TODAY))
+            store.tokens.add(StoredToken(digest_of(reader), "read", "", TODAY))
         assert post(url, batch().encode()) is not None
         before = traces(tmp_path)
         result = doctor(tmp_path, "--url", url + "/", "--token", token)

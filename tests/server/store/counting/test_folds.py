@@ -74,7 +74,7 @@ def test_batches_in_conflict_are_refused_once(store: Store) -> None:
     store.add_refusals({one: 10}, b"s" * 16)
     for bucket in (1, 1, 2):
         store.folds.add(RUN, bucket, part, SUMS, {one: 2, two: 3})
-    assert store.refused() == {two: 6, one: 14}
+    assert store.refusals.read() == {two: 6, one: 14}
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
         if "refusals" in statement:
@@ -82,9 +82,9 @@ def test_batches_in_conflict_are_refused_once(store: Store) -> None:
 
     with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
         store.folds.add(RUN, 3, part, SUMS, {one: 2})
-    assert (store.tally(THEME).total, store.refused()) == (8, {two: 6, one: 14})
+    assert (store.tally(THEME).total, store.refusals.read()) == (8, {two: 6, one: 14})
     assert store.folds.add(RUN, 3, part, SUMS, {one: 2}) is True
-    assert store.refused() == {two: 6, one: 16}
+    assert store.refusals.read() == {two: 6, one: 16}
 
 
 def test_days_and_strata_are_kept_apart(store: Store) -> None:
