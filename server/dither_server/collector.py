@@ -16,11 +16,10 @@ from .access.proxies import Proxies
 from .config.settings import Config
 from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
-from .ingest.posts import Plain, Posts
+from .ingest.posts import PlainUpload, UploadFormat
 from .ingest.sealed.key_file import KeyFile
-from .ingest.sealed.keyring import Keyring
-from .ingest.sealed.pools import pools
-from .ingest.sealed.posts import SealedPosts
+from .ingest.sealed.keyring import Keyring, pools
+from .ingest.sealed.posts import SealedUpload
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
 from .observability.spool_gauges import SpoolGauges
@@ -64,9 +63,9 @@ class Collector:
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
-        self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
+        self.ingest = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
+        seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
         self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
@@ -76,7 +75,7 @@ class Collector:
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer[Upload]
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: Committer[Upload]
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
@@ -142,7 +141,7 @@ class Collector:
             self.spool.close()
         self.gatekeeper.close()
         self.housekeeper.close()
-        self.store.fold_in()
+        self.store.checkpoint()
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -20,7 +20,7 @@ from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
 from .body import JSON, OF_PAGES, read_body
 from .committer import ClosedError, Committer, QueueFullError, Then
-from .posts import PATH, Posts, Sent
+from .posts import PATH, Sent, UploadFormat
 from .refusal_counts import Refused
 from .sealed.posts import PATH as SEALED
 
@@ -39,7 +39,7 @@ class Ingest:
     """Takes one kind of post about these metrics: for each name, every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
-    posts: Posts[Any, Any]
+    posts: UploadFormat[Any, Any]
     committer: Committer[Upload]
     gatekeeper: Gatekeeper
     prometheus: Prometheus

@@ -12,8 +12,6 @@ from ..protocol.problems import Kind, Problem
 from ..store import Upload
 from ..tally.tally import Tally
 
-__all__ = ["PATH", "Plain", "Posts", "Sent", "place_of"]
-
 PATH = "/v1/reports"
 
 _ENOUGH = nullcontext()
@@ -35,7 +33,7 @@ S = TypeVar("S", bound=Sent)
 P = TypeVar("P")
 
 
-class Posts(ABC, Generic[S, P]):
+class UploadFormat(ABC, Generic[S, P]):
     """A kind of body that is posted to ``path``, and that may need a place among those in work."""
 
     path: str
@@ -60,7 +58,7 @@ class Posts(ABC, Generic[S, P]):
         return b'{"accepted": %d}' % upload.reports
 
 
-class Plain(Posts[Batch, None]):
+class PlainUpload(UploadFormat[Batch, None]):
     """A batch of at most so many rows, as devices post it."""
 
     path = PATH

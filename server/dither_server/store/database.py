@@ -74,7 +74,7 @@ class Database:
         """Close every connection."""
         self._engine.dispose()
 
-    def fold_in(self) -> None:
+    def checkpoint(self) -> None:
         """Bring all that is committed into a SQLite database's own file, as far as no reader stands in the way."""
         path = sqlite_path(self._engine)
         if path is not None and path.is_file():

@@ -86,7 +86,7 @@ def _check_file(path: str, create: bool, maker: str) -> None:
     try:
         there = S_IFMT(Path(path).stat().st_mode)
     except PermissionError:
-        raise ParameterError("db", f"{path} cannot be reached: this user may not enter its folder") from None
+        raise ParameterError("db", f"{path} cannot be reached: no permission to enter its folder") from None
     except (OSError, ValueError):
         there = 0
     if there == S_IFDIR:
@@ -96,9 +96,9 @@ def _check_file(path: str, create: bool, maker: str) -> None:
     if create and not Path(path).absolute().parent.is_dir():
         raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
     if there and not os.access(path, os.R_OK):
-        raise ParameterError("db", f"this user may not read {path}; run as the one whose it is")
+        raise ParameterError("db", f"no permission to read {path}; run as its owner")
     if there and create and not os.access(path, os.W_OK):
-        raise ParameterError("db", f"this user may not write {path}; run as the one whose it is")
+        raise ParameterError("db", f"no permission to write {path}; run as its owner")
 
 
 def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
@@ -121,7 +121,7 @@ def _require_ours(connection: Any, path: str | None, tables: Collection[str]) ->
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
             raise
-        raise StoreError(f"database: {path} is not a database of SQLite, or its head is damaged; {right}") from None
+        raise StoreError(f"database: {path} is not a SQLite database, or its header is damaged; {right}") from None
     if found and tables and found.isdisjoint(tables):
         raise StoreError(f"database: {path} is another program's, and holds no dither tables; {right}")
 

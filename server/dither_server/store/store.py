@@ -10,20 +10,18 @@ from dither_shared import Metric
 from ..tally.tally import Tally
 from .batch_ids import Expiry
 from .condition import Condition, condition_of
-from .counting.both_ways import days_counted_both_ways
-from .counting.folds import Folds
+from .counting.folds import Folds, days_counted_both_ways
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
 from .errors import RacedError
 from .history import History, read_history
-from .tables.days import Days
 from .tables.definitions import Definitions, register
 from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Estimates
 from .tables.refusals import Refusal, Refusals, add_refusals
 from .tables.schema import IDENTITY
 from .tables.sealed import Sealed
-from .tables.tallies import Places, read_tally
+from .tables.tallies import Days, Places, read_tally
 from .tables.tokens import Tokens
 
 _TRIES = 5
