@@ -1,4 +1,4 @@
-"""Keep the tokens that a collector knows: read them from the database now and then, and compare in constant time.
+"""The tokens that a collector knows, read from the database every few seconds and compared in constant time.
 
 A token is 32 random bytes: guessing it is out of reach, so its digest needs no salt and no slow hash.
 """
@@ -20,10 +20,10 @@ from .roles import Role
 _log = logging.getLogger(__name__)
 
 _FRESH = 5.0
-"""Seconds for which the tokens read from the database are believed: a revoked one is refused after that."""
+"""Seconds for which tokens read from the database are trusted: a revoked one is refused after that."""
 
 _RETRY = 0.5
-"""Seconds after which an unknown token makes us look again, for it may be new."""
+"""Seconds after which an unknown token causes another read, because it may be new."""
 
 
 class _Tokens(Protocol):
@@ -32,7 +32,7 @@ class _Tokens(Protocol):
 
 
 class KnownTokens:
-    """The tokens of a database, from many threads; and which of them were used, by day and no finer."""
+    """The tokens of a database, and the days on which they were used. Safe to use from many threads."""
 
     def __init__(self, stored: _Tokens, today: Callable[[], date], clock: Callable[[], float] = time.monotonic) -> None:
         self._stored = stored
@@ -53,7 +53,7 @@ class KnownTokens:
         return None
 
     def is_at_hand(self, token: str) -> bool:
-        """Return whether a token can be found now without a look into the database."""
+        """Return whether a token can be found now without reading the database."""
         return self._clock() - self._read_at < _FRESH and self._known_as(digest_of(token)) is not None
 
     def is_expired(self, token: StoredToken) -> bool:
@@ -61,13 +61,13 @@ class KnownTokens:
         return token.expires is not None and token.expires <= self._today()
 
     def note_use(self, token: StoredToken) -> None:
-        """Keep in mind that a token was used today; that is written with others, once a day."""
+        """Note that a token was used today. Uses are written together, once per token and day."""
         today = self._today()
         if token.used is None or token.used < today:
             self._used.add((token.digest, today))
 
     def write_uses(self) -> None:
-        """Write down the uses that are in mind; what cannot be written is kept for the next time."""
+        """Write the noted uses; keep them for the next time if that fails."""
         used = self._used.copy()
         try:
             for day in sorted({day for _, day in used}):
@@ -85,7 +85,7 @@ class KnownTokens:
         return found
 
     def _refresh(self, oldest: float) -> None:
-        """Read the tokens again if they are older than that; one thread reads, the others go on with what is known."""
+        """Read the tokens again if they are older than ``oldest``; other threads go on with the known ones."""
         if self._clock() - self._read_at < oldest or not self._reading.acquire(blocking=self._read_at < 0):
             return
         try:

@@ -16,8 +16,6 @@ from dither_shared import ParameterError
 
 from ..protocol.problems import Kind, Problem
 
-__all__ = ["NO_ORIGINS", "Origins"]
-
 Headers = tuple[tuple[str, str], ...]
 
 _VARY: Headers = (("Vary", "Origin"),)

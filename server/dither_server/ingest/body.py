@@ -5,8 +5,6 @@ from wsgiref.types import WSGIEnvironment
 
 from ..protocol.problems import Kind, Problem
 
-__all__ = ["JSON", "LONGEST_LENGTH", "OF_PAGES", "read_body"]
-
 JSON = ("application/json",)
 OF_PAGES = ("text/plain", *JSON)
 """The media types of bodies. text/plain is what a page sends without asking first: so only with a listed Origin."""

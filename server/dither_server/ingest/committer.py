@@ -36,7 +36,7 @@ class _Rows(Protocol):
 U = TypeVar("U", bound=_Rows)
 _T_contra = TypeVar("_T_contra", bound=_Rows, contravariant=True)
 _Waiting = tuple[U, Then, float]
-"""An upload, who is to be told, and since when it waits."""
+"""An upload, its callback, and the time at which it was queued."""
 
 
 class Limits(NamedTuple):
@@ -48,7 +48,7 @@ class Limits(NamedTuple):
 
 
 class QueueFullError(DitherError):
-    """As many batches are waiting as may wait; this one was not taken."""
+    """The queue is full; this batch was not taken."""
 
 
 class ClosedError(DitherError):
@@ -162,7 +162,7 @@ class Committer(Generic[U]):
             return group
 
     def _grow_old(self, since: float | None) -> None:
-        """Keep in mind since when the oldest batch waits that is not committed."""
+        """Note since when the oldest uncommitted batch has been waiting."""
         self._oldest = since
         self._prometheus.oldest(since)
 
@@ -186,7 +186,7 @@ class Committer(Generic[U]):
                 _answer(then, done)
 
     def _tell(self, batches: int, error: StoreError) -> None:
-        """Log what was not committed since the last such line: one a group would fill a disk that is nearly full."""
+        """Log at most once a minute how many batches were not committed: a line per group could fill the disk."""
         if untold := self._lines.add(batches):
             uncommitted = counted(untold, "batch was", "batches were")
             _log.warning("%s not committed, told at most once a minute: %s", uncommitted, error)

@@ -4,22 +4,20 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dither_shared import DitherError, ParameterError
 
-__all__ = ["DamagedError", "RacedError", "SpoolError", "StoreError", "UnmadeError", "message_of"]
-
 
 class StoreError(DitherError):
-    """The database cannot be read or written now; nothing of what was asked has happened."""
+    """The database cannot be read or written now; nothing was changed."""
 
     public = "the database cannot be read or written now"
-    """What a stranger may know."""
+    """What a client may be told."""
 
 
 class UnmadeError(ParameterError):
-    """The database, its tables or their newest form are not there yet: a collector makes them when it starts."""
+    """The database, its tables or their newest form do not exist yet; a collector creates them when it starts."""
 
 
 class RacedError(StoreError):
-    """Another process wrote the same key between our look and our write."""
+    """Another process wrote the same key after this one had looked for it."""
 
 
 class SpoolError(StoreError):

@@ -17,18 +17,16 @@ from dither_shared.counted import counted
 from ..tally.retention import Retention
 from . import Store, StoreError
 
-__all__ = ["Housekeeper", "Removal", "removals"]
-
 _log = logging.getLogger(__name__)
 
 _LOOK = 3600.0
-"""Seconds between looks at the calendar."""
+"""Seconds between two checks of the date."""
 
 _CLOSED_AFTER = timedelta(days=7)
 """Days older than this are closed: a fold of a spool seldom adds to them, and readers see both kinds of rows alike."""
 
 _SILENCE = timedelta(days=7)
-"""If the last reports are older than this, the clock may have jumped; it has a day to be set right."""
+"""If the last reports are older than this, the clock may have jumped, and nothing is removed before tomorrow."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ def removals(store: Store, metric: str, version: str | None, before: date | None
 def _spaced(days: Iterable[date], ended: threading.Event) -> Iterator[date]:
     """Yield days until ``ended`` is set, each after a pause as long as the one before took.
 
-    A database has one writer at a time, and whoever lets go of it and takes it again at once keeps out all who wait:
-    commits waited for seconds, and some in vain.
+    A database has one writer at a time. A process that releases the lock and takes it again at once would starve the
+    others: commits waited for seconds, and some timed out.
     """
     for day in days:
         if ended.is_set():
@@ -130,7 +128,7 @@ class Housekeeper:
             self._ended.wait(_LOOK)
 
     def look(self) -> None:
-        """Do what is due today, unless it is done; what fails is tried again at the next look."""
+        """Do what is due today, unless it is done; if it fails, try again at the next check."""
         today = self._today()
         if self._done == today:
             return
@@ -147,7 +145,7 @@ class Housekeeper:
         self._done = today
 
     def _trusts(self, store: Store, today: date) -> bool:
-        """Return whether the clock can be believed: yes on the second day that it says so."""
+        """Return whether the clock is trusted: on the second day that it shows such a date, it is."""
         last = store.days.last_before(today)
         if last is None or today - last <= _SILENCE or self._doubted not in {None, today}:
             return True
@@ -156,7 +154,7 @@ class Housekeeper:
         return False
 
     def _close(self, store: Store, today: date) -> None:
-        """Close old days, one in each transaction. It takes nothing away, so a wrong clock does no harm."""
+        """Close old days, one per transaction. This removes nothing, so a wrong clock does no harm."""
         for name, version in store.definitions.registered():
             days = store.days.open(version, today - _CLOSED_AFTER)
             if not days or (metric := _readable(store, name, version)) is None:

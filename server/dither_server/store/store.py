@@ -46,12 +46,12 @@ class Store(Database):
         self.tokens = Tokens(self._transaction)
 
     def condition(self) -> Condition:
-        """Return how the database fares."""
+        """Return the size of the database and the free space on its disk."""
         with self._transaction() as connection:
             return condition_of(connection)
 
     def register(self, metrics: Collection[Metric]) -> None:
-        """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
+        """Store the definitions of these versions. What numbers depend on cannot change within a version."""
         try:
             with self._transaction(write=True) as connection:
                 register(connection, metrics)
@@ -70,12 +70,12 @@ class Store(Database):
             return read_disabled(connection)
 
     def disable(self, name: str, version: str | None, day: date) -> list[str]:
-        """Count no more reports of a version of a metric, or of all (None); return those newly disabled."""
+        """Stop counting reports of one version of a metric, or of all (None); return those newly disabled."""
         with self._transaction(write=True) as connection:
             return disable(connection, name, version, day)
 
     def enable(self, name: str, version: str | None) -> list[str]:
-        """Count them again; return those newly enabled."""
+        """Count reports of these versions again; return those newly enabled."""
         with self._transaction(write=True) as connection:
             return enable(connection, name, version)
 
@@ -134,7 +134,7 @@ class Store(Database):
     def sealed(
         self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
     ) -> Sealed | None:
-        """Return what came sealed of a metric version on these days, None if nothing did."""
+        """Return the counts of sealed reports of a metric version on these days, or None without any."""
         return self.history(metric, since, until).slice(since, until, places).sealed
 
     def counted_both_ways(self, since: date) -> list[date]:

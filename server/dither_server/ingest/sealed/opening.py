@@ -17,8 +17,6 @@ from contextlib import AbstractContextManager, contextmanager
 from ...protocol.problems import Kind, Problem
 from .hpke import Opener
 
-__all__ = ["MOST", "Opening", "Place"]
-
 MOST = 20_000
 """Most rows of a body: some seconds of work for each key of the suite."""
 

@@ -1,4 +1,4 @@
-"""Refused batches in the database: how many, of which metric and version, on which day, and why."""
+"""Counts of refused batches per metric, version, day and reason."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from .schema import REFUSALS
 
 
 class Refusal(NamedTuple):
-    """What is kept of a refused batch: its metric and version, the day, and the problem's kind.
+    """What is stored of a refused batch: its metric and version, the day, and the kind of the problem.
 
-    The metric is "" if the batch named none of ours. The version is "" if the metric is, or if nobody told it.
+    The metric is "" if the batch named no metric of this collector. The version is "" if it is not known.
     """
 
     metric: str
@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
 
 
 def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shard: bytes) -> None:
-    """Add counts to those of a shard, whose only writer we are."""
+    """Add to the counts of a shard, of which this process is the only writer."""
     for refusal, batches in refused.items():
         key = {**refusal._asdict(), "shard": shard}
         same = [REFUSALS.c[name] == value for name, value in key.items()]
