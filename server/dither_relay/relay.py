@@ -84,7 +84,7 @@ class Relay:
         self.rates.close()
         self.committer.close()
         self.forwarder.close()
-        self.store.fold_in()
+        self.store.checkpoint()
         self._opened.close()
 
     def _condition(self) -> Condition:

@@ -70,7 +70,7 @@ def test_a_collector_below_a_path_that_is_closed(
 ) -> None:
     tokens = {role: draw_token(role) for role in Role}
     for role, token in tokens.items():
-        collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
+        collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
     given = ["test", "--endpoint", below, "--metrics", str(metrics), "--json"]
     for given_token, status, result in (
         ("", 1, "failed"),
@@ -85,7 +85,7 @@ def test_a_collector_below_a_path_that_is_closed(
     assert program.main([*given, "--token", tokens[Role.REPORT]]) == 1
     found = results(capsys)
     assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
-    assert collector_of(app).store.refusals("theme") == {}, "nothing was sent"
+    assert collector_of(app).store.refusals.by_kind("theme") == {}, "nothing was sent"
     assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 
 

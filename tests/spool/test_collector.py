@@ -65,7 +65,7 @@ def test_batches_are_appended_and_not_counted(
     found = in_place(layout.blobs)
     assert contents(list(found)) == {content_of(one) for one in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
-    assert collector_of(spooling).store.refusals("") == {"malformed": 1}
+    assert collector_of(spooling).store.refusals.by_kind("") == {"malformed": 1}
 
 
 def test_a_disabled_version_is_refused(door: FlaskClient, spooling: Flask) -> None:
@@ -250,7 +250,7 @@ def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: 
     line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
     with closing(Store(other)) as stranger:
         both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
-        assert stranger.registered() == []
+        assert stranger.definitions.registered() == []
     assert both in line
     checked = invoke(tmp_path, "doctor", "--before-start", *spool, "--db", other)
     assert f"problem  configuration: spool: {layout.blobs} {both}" in checked.stdout

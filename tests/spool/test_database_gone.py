@@ -71,8 +71,8 @@ def test_without_its_database_it_goes_on(tmp_path: Path, postgresql: Own, layout
     assert log.count("the database is gone") <= 1
     assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(one.batch) for one in batches}
     with closing(Store(database)) as store:
-        assert store.refusals("") == {"malformed": 1}
-        assert store.refusals(MOBILE.name) == {"metric-disabled": 2}
+        assert store.refusals.by_kind("") == {"malformed": 1}
+        assert store.refusals.by_kind(MOBILE.name) == {"metric-disabled": 2}
 
 
 def test_it_ends_well_although_its_database_is_gone(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:

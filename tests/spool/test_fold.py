@@ -69,7 +69,7 @@ def test_the_first_content_of_an_id_counts_and_others_are_told(counts: Store, bl
     (report,) = folded(folding(counts, blobs))
     assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
     assert_same(counts, tmp_path, [one])
-    assert counts.refused() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
+    assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
 
 def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class Rounds:
         if posted.trouble != self._store.state().get(TROUBLE, ""):
             self._store.note(TROUBLE, posted.trouble)
         if posted.reports:
-            self._store.fold_in()  # what has left is not in the log beside the database either
+            self._store.checkpoint()  # what has left is not in the log beside the database either
         return posted
 
     def _post(self, batch: Frozen, posted: Posted, rejected: dict[str, str]) -> None:
@@ -127,7 +127,7 @@ class Rounds:
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
             reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
             _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
-            self._store.fold_in()
+            self._store.checkpoint()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
 
 

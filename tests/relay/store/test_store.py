@@ -146,7 +146,7 @@ def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> N
         for batch in store.frozen():
             while body := store.body(batch):
                 store.leave(batch, body, TODAY, 0)
-        store.fold_in()
+        store.checkpoint()
         left = bytes_of(tmp_path)
         assert sum(row[k : k + 16] in left for row in some for k in (0, 17, 35)) == 0
         assert all(row in left for row in others)
@@ -288,7 +288,7 @@ def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         before = (tmp_path / "relay.db").stat().st_size
         hold(store, rows(2000, length=1139), pool=3)
-        store.fold_in()
+        store.checkpoint()
         assert ((tmp_path / "relay.db").stat().st_size - before) / 2000 < 2200
 
 
