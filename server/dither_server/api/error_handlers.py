@@ -12,8 +12,6 @@ from dither_shared import ParameterError
 from ..reading.limiter import PeerGoneError
 from ..store import StoreError
 
-__all__ = ["answer_failures", "problem_answer"]
-
 
 def answer_failures(app: Flask) -> None:
     """Register handlers by which an app answers whatever is raised in it."""

@@ -14,8 +14,6 @@ from ..reading.parameters import Parameter
 from .routing import Route, Success
 from .schemas import PROBLEM
 
-__all__ = ["openapi"]
-
 _ABOUT = """A collector of reports under local privacy.
 
 Metrics cannot be crossed: reports carry no identity, so the collector cannot know which answers to two questions came

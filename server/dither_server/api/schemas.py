@@ -8,24 +8,6 @@ from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 from ..reading.summaries.shares.schema import ROW
 
-__all__ = [
-    "ACCEPTED",
-    "BATCH",
-    "COMBINED",
-    "COMPARISON",
-    "ESTIMATE",
-    "METRIC",
-    "METRICS",
-    "OPENED",
-    "POOLS",
-    "PROBLEM",
-    "RECEPTION",
-    "SEALED_BATCH",
-    "STATUS",
-    "TREND",
-    "VERSION",
-]
-
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 

@@ -10,8 +10,6 @@ from dither_serving.problems import Kind
 from ..reading.limiter import Analysis, PeerGoneError, tells_gone
 from .lookup import collector_here
 
-__all__ = ["COSTLY", "begin", "streamed"]
-
 COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
 """Problems of every answer that takes work."""
 

@@ -11,8 +11,6 @@ import click
 from .options import Found, denying, refusing, required, settings_options
 from .terminal_tables import printable
 
-__all__ = ["backup", "ending_tidily", "restore"]
-
 _FILE = click.Path(path_type=Path)
 _overwrite = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 

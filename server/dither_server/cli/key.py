@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ..ingest.sealed.key_file import KeyFile, SecretKey
 
-__all__ = ["key"]
-
 _MOST = 2
 """Keys of a suite at a time: that of the apps in the field, and the next."""
 

@@ -8,8 +8,6 @@ from ..store import Store
 from .options import Found
 from .terminal_tables import printable
 
-__all__ = ["known_metrics", "listing", "metric_asked"]
-
 
 def known_metrics(found: Found) -> dict[str, Metric]:
     """Return the metrics of metrics.toml; none if no such file is named, for the database knows them, too."""

@@ -12,8 +12,6 @@ from dither_serving.kept import Kept, gauge
 from ..config.program import VERSION
 from ..store import Condition, Disk
 
-__all__ = ["Vitals", "of_disk", "of_up"]
-
 
 class _Tells(Protocol):
     def condition(self) -> Condition: ...

@@ -10,8 +10,6 @@ import numpy as np
 from ..analysis.columns import Table
 from .summaries.window import Window
 
-__all__ = ["AnswerCache"]
-
 T = TypeVar("T")
 
 _OVERHEAD, _CELL, _ROW = 2_000, 16, 1_000

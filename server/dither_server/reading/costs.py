@@ -11,8 +11,6 @@ from dither_shared.counted import counted
 from ..store import History
 from .summaries import summary_of
 
-__all__ = ["effort", "reading", "require_affordable"]
-
 _BLOCKS, _CELLS = 4, 12_000
 """So many stored blocks, or cells of a stored chunk, are read in the time of a value shown."""
 

@@ -25,19 +25,6 @@ from ..analysis.columns import Table
 from .summaries import summary_of
 from .summaries.summary import Summary
 
-__all__ = [
-    "FORMATS",
-    "Answered",
-    "Format",
-    "answered",
-    "attributes_of",
-    "chosen",
-    "columns",
-    "inert",
-    "json_object",
-    "real",
-]
-
 Answered = tuple[Summary[Any], Table]
 """An answer, and the summary of its kind of question."""
 

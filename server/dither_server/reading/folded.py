@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-__all__ = ["folded"]
-
 
 def folded(up_to: datetime | None) -> dict[str, str]:
     """Return the member ``folded_up_to`` of an answer, such as 2026-11-20T14:05:59Z; nothing if no fold has finished.

@@ -12,8 +12,6 @@ from .query import EstimateQuery
 from .summaries import summary_of
 from .summaries.summary import Survey
 
-__all__ = ["refresh"]
-
 
 def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[date]:
     """Write down the estimates of a metric version, day by day, and yield each day that was written.

@@ -7,8 +7,6 @@ from dither_shared import Metric, ParameterError, Strata
 
 from .parameters import Chosen, refuse_unknown
 
-__all__ = ["EVERYONE", "Part", "both_sides", "has_stratum", "part_of", "parts_by"]
-
 _OTHER = "other_"
 """What begins the name of an argument about the other side of a comparison."""
 
