@@ -1,4 +1,4 @@
-"""The commands for seal keys: those that devices seal reports for, where these go through a relay."""
+"""The commands for seal keys, with which devices encrypt reports that go through a relay."""
 
 import json
 from typing import TYPE_CHECKING

@@ -105,7 +105,7 @@ def run(found: Found) -> None:
     "at",
 )
 @click.option(
-    "--candidates", metavar="FILE", help="Look for the strings in this file, one a line, in a metric of any string."
+    "--candidates", metavar="FILE", help="Look for the strings in this file, one per line, in a metric of any string."
 )
 @json_option
 @refusing

@@ -10,7 +10,10 @@ from .options import refusing
 @click.command("rappor-decode")
 @click.option("--params", required=True, metavar="FILE", help="Read parameters: the header k,h,m,p,q,f and one row.")
 @click.option(
-    "--counts", required=True, metavar="FILE", help="Read counts: a row a cohort, its reports and the ones in each bit."
+    "--counts",
+    required=True,
+    metavar="FILE",
+    help="Read counts: one row per cohort, its reports and the ones in each bit.",
 )
 @click.option(
     "--map",

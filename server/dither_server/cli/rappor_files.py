@@ -1,8 +1,8 @@
 """Read the three CSV files from which google/rappor decodes, and format what is decoded.
 
 - params: the header ``k,h,m,p,q,f`` and one row: bits, hashes, cohorts, and the probabilities of the paper;
-- counts: a row a cohort: its reports, and for each of the k bits how many of them had a 1;
-- map: a row a candidate: the string, and the 1-based positions ``cohort·k + bit + 1`` of the bits that it marks.
+- counts: one row per cohort: its reports, and for each of the k bits how many of them had a 1;
+- map: one row per candidate: the string, and the 1-based positions ``cohort·k + bit + 1`` of the bits that it marks.
 """
 
 import csv

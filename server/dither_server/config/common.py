@@ -7,7 +7,7 @@ from dither_serving.proxies import Proxies
 from dither_shared import ParameterError
 
 RETRY_DAYS = 30
-"""For how long a device may send a batch again: the client's outbox keeps none for longer."""
+"""Days for which a device may send a batch again: the client's outbox keeps none for longer."""
 
 _LEVELS = {"debug", "info", "warning", "error"}
 

@@ -1,4 +1,4 @@
-"""Read estimates from a database's tallies, for routes, pages and commands: the one reader."""
+"""Read estimates from the tallies of a database, for routes, pages and commands."""
 
 import hashlib
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _Source(NamedTuple):
-    """Where an answer comes from: a metric version, the strata that are asked for, and what was collected of them."""
+    """What an answer is computed from: a metric version, the selected strata, and what was collected of them."""
 
     metric: Metric
     part: Part
@@ -95,8 +95,8 @@ class EstimateReader:
         part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
         history = self._store.history(metric, *span)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
+        extra_rows = summary_of(metric).beside(metric)
+        cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
         planned = [_source(metric, part, history, span)]
         if _table_key(planned[0], query, candidates, None) not in self._cache:
             self._demand(cost)
@@ -120,9 +120,9 @@ class EstimateReader:
         spans = _spans(history, query, part)
         labels = metric.labels if candidates is None else candidates
         shown = query.selection.count(len(labels))
-        beside = summary_of(metric).beside(metric)
+        extra_rows = summary_of(metric).beside(metric)
         steps = len(spans) * len(parts)
-        cost = require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
+        cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
         places = None
         if not query.selection.everything:
             places = self._places(_source(metric, part, history, span), query, labels)
@@ -224,8 +224,8 @@ class EstimateReader:
     def exhibit(self, metric: Metric, query: Query, part: Part, look: Look) -> Exhibit:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         history = self._store.history(metric, query.since, query.until)
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, 1, len(metric.labels), beside, reading(metric, history))
+        extra_rows = summary_of(metric).beside(metric)
+        cost = require_affordable(self._limit, metric, 1, len(metric.labels), extra_rows, reading(metric, history))
         source = _source(metric, part, history, (query.since, query.until))
 
         def shown(collected: Sequence[_Collected]) -> Exhibit:

@@ -1,4 +1,4 @@
-"""How far folds of a spool have come, as answers tell it."""
+"""The field of answers that says how far folds of a spool have come."""
 
 from datetime import datetime
 
