@@ -34,7 +34,12 @@ from typing import IO, Any, NoReturn
 
 _SCRIPTS = ("dither-server", "dither-relay", "dither-sim", "flask")
 _PACKAGES = (
-    *("dither_shared", "dither", "dither_serving", "dither_server", "dither_relay", "dither_spool"),
+    "dither_shared",
+    "dither",
+    "dither_serving",
+    "dither_server",
+    "dither_spool",
+    "dither_relay",
     "dither_simulations",
 )
 _LIBRARIES = (

@@ -11,12 +11,10 @@ from .api.routes import routes
 from .api.routing import Route
 from .collector import Collector
 from .config.settings import Config
-from .dashboard.entry import entered
-from .dashboard.pages import pages
+from .dashboard.pages import entered, pages
 
 _CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 

@@ -51,13 +51,13 @@ def test_seam_is_what_the_collector_declares() -> None:
     assert spool_package() is package
 
 
-def test_before_a_collector_started_there_is_nothing(spooling: Config, tmp_path: Path) -> None:
+def test_spool_is_not_made_by_examining_it(spooling: Config, tmp_path: Path) -> None:
     ((text, level),) = levels(findings(spooling))
     assert (text, level) == (f"{tmp_path}/spool/open is made when a collector starts", Level.OK)
     assert not (tmp_path / "spool").exists()
 
 
-def test_journals_that_nobody_closes_are_told(spooling: Config) -> None:
+def test_journals_that_no_process_closes_are_counted(spooling: Config) -> None:
     layout_of(spooling).make()
     journal(spooling, 599)  # which a collector of this machine would find within 300 seconds, and those after it
     assert levels(findings(spooling), "spool") == [("no journal is left of a process that is gone", Level.OK)]

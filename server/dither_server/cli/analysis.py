@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -10,10 +9,6 @@ from ..reading.query import Comparison, TrendQuery
 from .options import Found, refusing, settings_options, stored
 from .query_options import json_option, query_options, strata_of
 from .terminal_tables import as_text, headed
-
-if TYPE_CHECKING:
-    from ..analysis.compare import Compared
-    from ..analysis.trend import Trend
 
 _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat the option for each attribute."
 
@@ -38,7 +33,7 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     with stored(found) as store:
         first = listing(metric_asked(found, store, metric, query.version))
         second = listing(metric_asked(found, store, query.other or metric, query.other_version))
-        comparison = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
+        comparison = EstimateReader(store).compare(first, second, query).whole()
     text = headed(summary_of(first).compared_text(comparison), *comparison["sides"])
     click.echo(json.dumps(comparison, indent=2, allow_nan=False) if as_json else as_text(text))
 
@@ -58,6 +53,6 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
 
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, query.version))
-        course = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
+        course = finished(EstimateReader(store).trend(chosen, query)).whole()
     text = headed(summary_of(chosen).trend_text(course), course)
     click.echo(json.dumps(course, indent=2, allow_nan=False) if as_json else as_text(text))

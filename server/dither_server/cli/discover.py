@@ -62,7 +62,7 @@ def shown_on(stream: TextIO) -> "Progress":
 
 def _showing(progress: "Progress") -> "Estimator":
     """Return what computes a discovery and shows its progress."""
-    from ..reading.summaries.discoveries.summary import discovered
+    from ..reading.summaries.discoveries import discovered
 
     def computed(
         metric: "Metric", labels: tuple[str, ...], tally: "Tally", confidence: float, simultaneous: bool

@@ -53,7 +53,7 @@ def run(found: Found) -> None:
     from dither_serving.logs import log_json
     from dither_serving.server import listen, serve, url_of
 
-    from ..analysis.answers import introduced
+    from ..analysis.answers import metric_summary
     from ..app import collector_of, create_app
     from ..config.sources import configured
     from .examination.configuration import seals
@@ -71,7 +71,7 @@ def run(found: Found) -> None:
     config = replace(config, metrics=metrics, local_address=url_of(listener).removeprefix("http://"))
     with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():
-            click.echo(printable(introduced(metric)), err=True)
+            click.echo(printable(metric_summary(metric)), err=True)
         for text in spooling(config):
             click.echo(printable(text), err=True)
         for finding in seals(config, metrics):

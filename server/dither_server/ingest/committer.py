@@ -1,4 +1,4 @@
-"""The committer of a collector: beside uploads it writes counts of refusals, and keeps the ids of batches in order."""
+"""The committer of a collector: beside uploads it writes counts of refusals, and deletes old batch ids."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 class _Store(Protocol):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]: ...
 
-    def tend(self) -> bool: ...
     def forget(self, before: date) -> bool: ...
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
 
@@ -53,8 +52,7 @@ class Committer(committer.Committer[Upload, Outcome]):
             self.wake_for_chore()
 
     def after_commit(self) -> None:
-        """Keep the ids of batches in order."""
-        self._tend()
+        """Delete the ids beyond the horizon."""
         self._forget()
 
     def seconds_to_chore(self) -> float | None:
@@ -65,21 +63,8 @@ class Committer(committer.Committer[Upload, Outcome]):
         """Write the counts of refusals."""
         self._refusals.write(self._ids, shard)
 
-    def _tend(self) -> None:
-        """Do a step of the store's housekeeping, and more while nothing waits; if it fails, try again another time.
-
-        A body of sealed rows brings thousands of ids, and one step alone moves fewer.
-        """
-        try:
-            while self._ids.tend() and self.is_idle:
-                pass
-        except StoreError as error:
-            _log.warning("batch ids were not put in order: %s", error)
-        except Exception:
-            _log.exception("batch ids could not be put in order")
-
     def _forget(self) -> None:
-        """Once a day drop the ids beyond the horizon: some after each commit, more while nothing waits."""
+        """Once a day delete the ids beyond the horizon: some after each commit, more while nothing waits."""
         today = self._today()
         if self._forgotten == today:
             return

@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 from dither import __main__ as program
-from dither.cli.progress import Progress
+from dither.cli.developers import Progress
 
 pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 

@@ -13,7 +13,7 @@ import pytest
 import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from client.seals import KEY, KEYS, sealing
-from dither.consent.policy import Policy, policy_path
+from dither.consent.permission import Policy, policy_path
 from dither.consent.rules import automation_sign, terms
 from dither_shared import ChoiceQuestion, Strata
 

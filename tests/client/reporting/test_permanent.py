@@ -9,9 +9,9 @@ import pytest
 
 import dither
 from client.devices import Calendar, Make, State, compact, parts_on
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither.reporting.ledger import Ledger
-from dither.reporting.permanent import recall
+from dither.reporting.recorder import recall
 from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines
 from dither_shared import (
     Batch,

@@ -11,7 +11,7 @@ import pytest
 from client.devices import Calendar, Make, Script
 from client.reporting.test_permanent import VALUES, question
 from dither.reporting.account import cap_of
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_shared import (
     Batch,
     DiscoveryQuestion,

@@ -177,7 +177,7 @@ def test_a_host_stands_in_a_request_as_it_is_written_there(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("dither.upload.exchange.connect", lambda *_, **__: Stream())
+    monkeypatch.setattr("dither_shared.bounded_http.connect", lambda *_, **__: Stream())
     assert dither.HttpTransport(endpoint).send(b"{}") == dither.Answer(202)
     assert b"\r\nHost: %b\r\n" % host in sent[0]
 

@@ -58,7 +58,7 @@ def test_doctor_names_errors_and_risky_settings(folder: Path) -> None:
     invoke(folder, "metric", "disable", "theme")
     assert f"warning  configuration: theme: version {THEME.version} is disabled since" in examined(folder).stdout
     for schema, level, code in (
-        ("0001", "warning  configuration: db: has schema 0001", 0),
+        ("0000", "warning  configuration: db: has schema 0000", 0),
         ("9999", "problem  configuration: db: has schema 9999", 2),
     ):
         with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:

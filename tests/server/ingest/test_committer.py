@@ -13,7 +13,7 @@ from dither_server.ingest.refusal_counts import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from dither_serving.committer import ClosedError, Limits, QueueFullError
-from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
+from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
@@ -42,9 +42,6 @@ class Gate:
         if self.poison in {one.batch for one in uploads}:
             raise ArithmeticError
         return [COUNTED] * len(uploads)
-
-    def tend(self) -> bool:
-        return False
 
     def forget(self, before: date) -> bool:
         self.forgotten.append(before)
@@ -171,9 +168,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
     committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
     uploads = [upload() for _ in range(5)]
     answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
-    conflict = submitted(committer, upload(rows=b"\x00", name=uploads[0].batch))
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
-    assert conflict.result(PATIENCE) is CONFLICT
     committer.close()
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
@@ -215,8 +210,7 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     assert gate.forgotten == [first, first, first + timedelta(days=1)]
 
 
-def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -> None:
-    """One body of sealed rows brings more ids than a step of it moves."""
+def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> None:
     steps: list[str] = []
     last = threading.Event()
 
@@ -225,14 +219,10 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
             steps.append("commit")
             return [COUNTED] * len(uploads)
 
-        def tend(self) -> bool:
-            steps.append("tend")
-            if steps == ["commit", "tend", "tend"]:
-                made.submit(upload(), lambda _: None)
-            return steps.count("tend") < 5
-
         def forget(self, before: date) -> bool:
             steps.append("forget")
+            if steps == ["commit", "forget", "forget"]:
+                made.submit(upload(), lambda _: None)
             if steps.count("forget") == 4:
                 last.set()
             return steps.count("forget") < 4
@@ -241,7 +231,7 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
     made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
     made.close()
-    assert steps == ["commit", "tend", "tend", "forget", "commit", *["tend"] * 3, *["forget"] * 3]
+    assert steps == ["commit", "forget", "forget", "commit", "forget", "forget"]
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:

@@ -97,12 +97,10 @@ def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask, 
 
 
 def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = batch()
-    assert send(door, APP, first.encode()).status_code == 202
+    assert send(door, APP).status_code == 202
     for body, expected in (
         (b"{}", (400, "malformed")),
         (b" " * 20_001, (413, "too-large")),
-        (batch(name=first.batch, rows=b"\x00").encode(), (409, "batch-conflict")),
         (batch()._replace(metric="strange").encode(), (404, "unknown-metric")),
     ):
         response = send(door, APP, body)

@@ -94,7 +94,7 @@ def test_counts_add_up_over_writes_shards_and_days(store: Store) -> None:
 def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> None:
     good = batch()
     bodies = [good.encode(), b"{", good.encode()[:-1] + b" }", batch(rows=b"\xff").encode()]
-    bodies += [batch(rows=b"\x00", name=good.batch).encode(), batch(rows=b"\x00" * 1001).encode()]
+    bodies += [batch()._replace(version="0" * 16).encode(), batch(rows=b"\x00" * 1001).encode()]
     bodies += [batch().encode().replace(b"theme", b"stranger")] * 2
     for body in bodies:
         client.post("/v1/reports", data=body, content_type="application/json")
@@ -102,11 +102,11 @@ def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> 
     store = collector_of(app).store
     assert store.refusals("theme") == {}
     collector_of(app).close()
-    assert store.refusals("theme") == {"batch-conflict": 1, "malformed": 1, "too-large": 1}
+    assert store.refusals("theme") == {"malformed": 1, "too-large": 1, "version-conflict": 1}
     assert store.refusals("") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
     assert store.refusals("stranger") == {}
     named = {(refusal.metric, refusal.version) for refusal in store.refused()}
-    assert named == {("theme", VERSION), ("", "")}
+    assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
 
 
 def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:

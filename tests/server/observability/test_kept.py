@@ -1,4 +1,4 @@
-"""Readings of the database, the spool and folds: how often each is made, and what stands in for one that fails."""
+"""Readings of the database, the spool and folds: how often they are made, and what stands in for one that fails."""
 
 import logging
 import threading
@@ -109,9 +109,12 @@ class Source:
     failure: Exception | None = None
 
     def condition(self) -> Condition:
+        self._fail()
+        return Condition("sqlite 3", 1, 0, 7, Disk(1, 2))
+
+    def _fail(self) -> None:
         if self.failure is not None:
             raise self.failure
-        return Condition("sqlite 3", 1, 0, 7, Disk(1, 2))
 
 
 def test_database_that_fails_is_down_and_keeps_its_build_information() -> None:

@@ -21,7 +21,6 @@ from dither_server.store import Outcome, Refusal, Sealed, Sealing, Store, Stored
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
-    CONFLICT,
     COUNTED,
     DISABLED,
     EMPTY,
@@ -32,7 +31,6 @@ from server.collecting import (
     VERSION,
     batch,
     config,
-    problem,
     rows_of,
     same,
     sealed_upload,
@@ -60,7 +58,7 @@ def test_collectors_that_start_together_all_register(url: str) -> None:
 def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str) -> None:
     one = upload()
     other = upload(rows=one.rows * 2, name=one.batch)
-    assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED]
+    assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED] * 3
     assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
     rows = rows_of(VERSION, 200)
     assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [COUNTED]
@@ -71,7 +69,6 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
         assert again.versions("theme") == [THEME.version]
     for day in (1, 2):
         assert pg.commit([upload(THEME, b"\x00")], TODAY + timedelta(days=day), SHARD) == [COUNTED]
-    assert pg.forget(TODAY + timedelta(days=1)) is False  # a partition is dropped whole
     assert pg.doubts() == []
     for _ in range(2):
         pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
@@ -85,7 +82,7 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
 def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
     pg.register([LAYOUT])
     one = upload(LAYOUT, stratum=4)
-    assert pg.commit([one, upload(LAYOUT, one.rows, one.batch, stratum=5)], TODAY, SHARD) == [COUNTED, CONFLICT]
+    assert pg.commit([one, upload(LAYOUT, one.rows, one.batch, stratum=5)], TODAY, SHARD) == [COUNTED] * 2
     assert pg.commit([upload(LAYOUT, stratum=0), upload(LAYOUT, stratum=4)], TODAY, SHARD) == [COUNTED] * 2
     assert pg.reports_by_stratum(LAYOUT) == {0: 3, 4: 6}
     assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
@@ -267,8 +264,6 @@ def test_collector_on_postgresql_answers_its_routes(url: str, tmp_path: Path) ->
     for _ in range(2):
         sent = client.post("/v1/reports", data=batch(name="ab" * 16).encode(), content_type="application/json")
         assert sent.status_code == 202
-    other = batch(rows=b"\x01", name="ab" * 16).encode()
-    assert problem(client.post("/v1/reports", data=other, content_type="application/json")) == (409, "batch-conflict")
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
     assert client.get("/readyz").status_code == 200
     told = samples(client.get("/metrics").text)

@@ -100,13 +100,6 @@ def test_blocks_of_any_widths_come_back_as_they_were(bits: list[int], seed: int)
     assert from_bytes(to_bytes(counts)).tolist() == counts.tolist()
 
 
-def test_a_block_that_was_stored_wide_is_read_and_narrowed() -> None:
-    """As every block was stored before widths were chosen."""
-    counts = np.arange(128)
-    wide = counts.astype("<i8").tobytes()
-    assert from_bytes([wide, *to_bytes(counts[np.newaxis])]).tolist() == [counts.tolist()] * 2
-
-
 def test_blocks_of_several_shards_add_up() -> None:
     blocks = np.zeros((4, 128), dtype=np.int64)
     add_blocks(blocks, np.array([2, 0, 2, 3, 2]), np.repeat(np.arange(1, 6), 128).reshape(5, 128))

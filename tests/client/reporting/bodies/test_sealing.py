@@ -18,7 +18,7 @@ from client.test_processes import needs_fork
 from dither.reporting.bodies.kinds import read
 from dither.reporting.bodies.report import build
 from dither.reporting.bodies.sealing import SealError, require, sealed, sealer
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata, parse_metrics
 from dither_shared.sealed import SUITES, Pool, SealedReport, SealKey
 

@@ -1,17 +1,13 @@
 """Definitions in the database bring back the metric that they were written from."""
 
 import json
-from fractions import Fraction
 
 import pytest
 
 from dither_server.store.tables.definitions import from_json, to_json
 from dither_shared import (
     MECHANISMS,
-    ChoiceQuestion,
-    Metric,
     ParameterError,
-    RandomizedResponse,
     parse_metrics,
 )
 from dither_shared.mechanism import LISTED
@@ -60,13 +56,6 @@ SELECTIONS = parse_metrics(
     )
 )
 
-FORMER = (
-    '{"candidates":[],"description":"","mechanism":"randomized-response","name":"theme","other":"other",'
-    '"parameters":{"permanent_truth":"None","size":"3","truth":"3/4"},"period":"day","type":"choice",'
-    '"values":["dark","light","other"]}'
-)
-"""What was stored before there were questions of numbers."""
-
 
 def test_stored_definition_is_read_back_as_the_same_metric() -> None:
     families = (METRICS, CHOICES, NUMBERS, SELECTIONS, STRATA, {"corner": CORNER})
@@ -80,13 +69,6 @@ def test_a_definition_of_a_number_has_no_answers() -> None:
     stored = json.loads(to_json(NUMBERS["lasting"]))
     assert stored.keys() & {"values", "other", "candidates"} == set()
     assert (stored["low"], stored["high"], stored["log"], stored["unit"]) == (-40.0, 50.5, False, "°C")
-
-
-def test_a_former_definition_is_read() -> None:
-    theme = Metric(
-        "theme", ChoiceQuestion(("dark", "light", "other")), RandomizedResponse(size=3, truth=Fraction(3, 4))
-    )
-    assert from_json(FORMER, theme.version) == theme
 
 
 def test_an_altered_definition_is_noticed() -> None:

@@ -9,7 +9,6 @@ from dither_server.store import Sealed, Sealing, Store, Upload, back_up
 from dither_server.store.removal import removals
 from dither_server.tally.tally import Tally
 from server.collecting import (
-    CONFLICT,
     COUNTED,
     DISABLED,
     EMPTY,
@@ -90,14 +89,13 @@ def test_sealed_batch_that_no_longer_opens_is_known_by_one_of_its_rows(store: St
     assert (store.sealed(THEME), store.tally(THEME).total) == (Sealed(1, 3, 500, 1), 3)
 
 
-def test_a_plain_batch_under_the_id_of_a_row_conflicts(store: Store) -> None:
-    """Nobody but its relay could know that id, and a relay can as well drop the row."""
+def test_batch_under_the_id_of_a_sealed_row_keeps_neither_from_counting(store: Store) -> None:
     one, other = sealed_upload(), sealed_upload()
     assert one.sealing is not None
     assert other.sealing is not None
-    assert store.commit([one, upload(name=one.sealing.ids[0])], TODAY, SHARD) == [COUNTED, CONFLICT]
+    assert store.commit([one, upload(name=one.sealing.ids[0])], TODAY, SHARD) == [COUNTED, COUNTED]
     assert store.commit([upload(name=other.sealing.ids[0]), other], TODAY, SHARD) == [COUNTED, COUNTED]
-    assert store.tally(THEME).total == 3 + 3 + 2
+    assert (store.tally(THEME).total, store.sealed(THEME)) == (4 * 3, Sealed(2, 6, 500, 0))
 
 
 def test_commit_of_sealed_rows_that_fails_leaves_nothing(store: Store, tmp_path: Path) -> None:
