@@ -1,4 +1,4 @@
-"""Answer failures: as problems in JSON, or as a page for whoever prefers one."""
+"""Answer failures: as problems in JSON, or as a page if the client prefers HTML."""
 
 import json
 from http import HTTPStatus
@@ -12,11 +12,9 @@ from dither_shared import ParameterError
 from ..reading.limiter import PeerGoneError
 from ..store import StoreError
 
-__all__ = ["answer_failures", "problem_answer"]
-
 
 def answer_failures(app: Flask) -> None:
-    """Register handlers by which an app answers whatever is raised in it."""
+    """Register handlers for all that an app may raise."""
     app.register_error_handler(Problem, problem_answer)
     app.register_error_handler(ParameterError, _parameter)
     app.register_error_handler(StoreError, _unavailable)
@@ -39,7 +37,7 @@ def _unavailable(error: StoreError) -> Response:
 
 
 def _unheard(error: PeerGoneError) -> Response:
-    """Answer nobody: the peer has hung up."""
+    """Return an answer that nobody reads: the peer has hung up."""
     return Response(status=HTTPStatus.REQUEST_TIMEOUT)
 
 

@@ -11,8 +11,6 @@ from ..analysis.answers import privacy_fields, privacy_statement
 from ..collector import Collector
 from ..reading.query import ListQuery
 
-__all__ = ["EXTENSION", "collector_here", "described", "listing", "metric_named", "version_named"]
-
 EXTENSION = "dither"
 """The key in ``app.extensions`` under which an app keeps its ``Collector``."""
 

@@ -14,12 +14,10 @@ from ..reading.parameters import Parameter
 from .routing import Route, Success
 from .schemas import PROBLEM
 
-__all__ = ["openapi"]
-
 _ABOUT = """A collector of reports under local privacy.
 
-Metrics cannot be crossed: reports carry no identity, so the collector cannot know which answers to two questions came
-from the same device. To learn how two things go together, ask one question whose values are the pairs."""
+Metrics cannot be crossed afterwards: reports carry no identity, so the collector cannot know which answers to two
+questions came from the same device. To learn how two answers go together, define a metric of type cross."""
 
 _PLACE = re.compile(r"<(\w+)>")
 """A parameter in a path, as Flask writes it."""

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 from flask import Blueprint, Response, current_app, request
 
+from dither_serving.locality import is_loopback, signs_of_another
 from dither_serving.numbers import CONTENT_TYPE
 from dither_serving.problems import Kind, Problem
+from dither_serving.proxies import Proxies
 
 from ..access.roles import OPEN, Role
+from ..config.program import VERSION
 from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
 from ..protocol.json_schema import Json
@@ -17,13 +20,10 @@ from ..reading.limiter import Analysis
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas
-from .diagnosis import diagnosis
 from .lookup import collector_here, described, listing, metric_named, version_named
 from .openapi import openapi
 from .routing import Success, as_json, declared
 from .streaming import COSTLY, streamed
-
-__all__ = ["routes"]
 
 routes = Blueprint("dither", __name__)
 
@@ -222,7 +222,18 @@ def show_gauges() -> Response:
 @declared(role=Role.ADMIN, answers=as_json(schemas.DIAGNOSIS))
 def show_diagnosis() -> dict[str, object]:
     """Show what the collector sees of this request, and which program it is."""
-    return diagnosis(collector_here(), request.environ)
+    collector, environ = collector_here(), request.environ
+    address = str(environ.get("REMOTE_ADDR") or "")
+    proxies = Proxies(collector.config.proxies)
+    seen = {
+        "address": address,
+        "loopback": is_loopback(address),
+        "proxy": address in proxies,
+        "forwarded_for": proxies.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")) or None,
+        "signs": signs_of_another(environ),
+        "local": collector.config.here.made(environ),
+    }
+    return {"version": VERSION, "seen": seen}
 
 
 @routes.get("/openapi.json")

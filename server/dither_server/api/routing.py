@@ -21,8 +21,6 @@ from ..access.roles import Role
 from ..protocol.json_schema import Json, Schema
 from ..reading.parameters import Parameters
 
-__all__ = ["HTML", "Route", "Success", "as_json", "declared"]
-
 View = Callable[..., ResponseReturnValue]
 
 _ANYWHERE = (Kind.UNAVAILABLE, Kind.UNAUTHORIZED, Kind.FORBIDDEN, Kind.CROWDED, Kind.INTERNAL)

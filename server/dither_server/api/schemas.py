@@ -9,31 +9,13 @@ from ..protocol.json_schema import REPORTS, STRINGS, TEXT, Json, Optional, Schem
 from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 
-__all__ = [
-    "ACCEPTED",
-    "BATCH",
-    "COMBINED",
-    "COMPARISON",
-    "ESTIMATE",
-    "METRIC",
-    "METRICS",
-    "OPENED",
-    "POOLS",
-    "PROBLEM",
-    "RECEPTION",
-    "SEALED_BATCH",
-    "STATUS",
-    "TREND",
-    "VERSION",
-]
-
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 
 _POOL_DIGEST = "First 32 hexadecimal digits of SHA-256 of 'dither pool 1', a zero byte and the pool's name."
 _POOL = "^[a-z][a-z0-9_.-]{0,63}/[0-9a-f]{16}(?:/.{1,100})?$"
 _TOTAL = "Number of reports that the relay has shuffled and sends together, in this body and others."
-_STRATA = "Attributes that are sent in the clear beside a report, with their values; one of each is a stratum."
+_STRATA = "Attributes that are sent in the clear with a report, and their values. One value of each makes a stratum."
 _STRATUM = "Label of the stratum of all these reports, such as linux/beta. There if and only if the metric has strata."
 _SIDE = {
     "metric": TEXT,

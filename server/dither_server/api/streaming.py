@@ -7,10 +7,8 @@ from flask import Response, request
 
 from dither_serving.problems import Kind
 
-from ..reading.limiter import Analysis, PeerGoneError, tells_gone
+from ..reading.limiter import Analysis, PeerGoneError, peer_gone_check
 from .lookup import collector_here
-
-__all__ = ["COSTLY", "begin", "streamed"]
 
 COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
 """Problems of every answer that takes work."""
@@ -18,7 +16,7 @@ COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
 
 def begin() -> Analysis:
     """Begin an analysis for the present request."""
-    return collector_here().analyses.begin(tells_gone(request.environ))
+    return collector_here().analyses.begin(peer_gone_check(request.environ))
 
 
 def streamed(make: Callable[[Analysis], Iterator[bytes]], media_type: str = "application/json") -> Response:

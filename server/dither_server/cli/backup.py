@@ -11,8 +11,6 @@ import click
 from .options import Found, denying, refusing, required, settings_options
 from .terminal_tables import printable
 
-__all__ = ["backup", "ending_tidily", "restore"]
-
 _FILE = click.Path(path_type=Path)
 _overwrite = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
 
@@ -41,7 +39,7 @@ def backup(found: Found, file: Path, overwrite: bool) -> None:
 @_overwrite
 @refusing
 def restore(found: Found, file: Path, overwrite: bool) -> None:
-    """Make the database what FILE holds, which ``backup`` wrote. No collector may run on it meanwhile.
+    """Replace the database by FILE, which ``backup`` wrote. Stop all collectors before.
 
     FILE is checked first, page by page; if anything fails, the database is what it was.
     """
@@ -54,7 +52,7 @@ def restore(found: Found, file: Path, overwrite: bool) -> None:
 
 @contextmanager
 def ending_tidily() -> Iterator[None]:
-    """Meanwhile leave nothing half done behind if asked to end."""
+    """End by an exception on SIGTERM, so that nothing half done is left behind."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         yield

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
 @refusing
 def export(found: Found, query: Query, names: tuple[str, ...], form: str, output: str | None) -> None:
-    """Write the estimates of each METRIC, or of all, as a table of one row a value, with a column for each attribute.
+    """Write the estimates of each METRIC, or of all, as a table with one row per value and a column for each attribute.
 
     Where all metrics are written, those without the attribute of --by are written whole.
     """
@@ -71,7 +71,7 @@ def _require_writable(form: str, output: str | None) -> None:
 
 
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":
-    """Return the metrics that are asked for; of all, those that list what to look for, and that have the stratum."""
+    """Return the named metrics or, without names, all that list values to estimate and have the stratum."""
     from ..reading.strata import has_stratum, part_of, parts_by
     from .metric_by_name import known_metrics, listing, metric_asked
 
@@ -116,7 +116,7 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
 @click.option("--all", "everything", is_flag=True, help="Write every day, not only those that changed.")
 @refusing
 def refresh_estimates(found: Found, everything: bool) -> None:
-    """Bring the database's view daily_estimates up to date, for whoever reads it by SQL."""
+    """Bring the view daily_estimates of the database up to date, for programs that read it by SQL."""
     from ..reading.materialize import refresh
 
     with stored(found) as store:

@@ -1,4 +1,4 @@
-"""The commands for seal keys: those that devices seal reports for, where these go through a relay."""
+"""The commands for seal keys, with which devices encrypt reports that go through a relay."""
 
 import json
 from typing import TYPE_CHECKING
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..ingest.sealed.key_file import KeyFile, SecretKey
-
-__all__ = ["key"]
 
 _MOST = 2
 """Keys of a suite at a time: that of the apps in the field, and the next."""

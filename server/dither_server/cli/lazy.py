@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import click
 
-__all__ = ["Later", "LazyGroup"]
-
 
 class Later(NamedTuple):
     """Where a command is, as ``package.module:name``, and one line about it for the list of all commands."""

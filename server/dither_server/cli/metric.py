@@ -15,8 +15,6 @@ from .terminal_tables import printable
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["metric"]
-
 _VERSION = click.option("--version", metavar="V", help="Choose this version only.  [default: all that are registered]")
 
 

@@ -8,11 +8,9 @@ from ..store import Store
 from .options import Found
 from .terminal_tables import printable
 
-__all__ = ["known_metrics", "listing", "metric_asked"]
-
 
 def known_metrics(found: Found) -> dict[str, Metric]:
-    """Return the metrics of metrics.toml; none if no such file is named, for the database knows them, too."""
+    """Return the metrics of metrics.toml; none without such a file, because the database knows them, too."""
     setting = found["metrics"]
     return {} if setting is None else load_metrics(str(setting.value))
 

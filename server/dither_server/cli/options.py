@@ -68,7 +68,7 @@ def _forbidden() -> Iterator[None]:
 
 @contextmanager
 def denying() -> Iterator[None]:
-    """End with 2 for what was asked wrongly and with 1 for what failed."""
+    """Exit with 2 after a mistake in the arguments and with 1 after a failure."""
     try:
         with _forbidden():
             yield
@@ -140,7 +140,7 @@ def workers_options(note: str = "") -> Callable[[Callable[..., None]], Callable[
         type=click.IntRange(0, 4096),
         default=1,
         show_default=True,
-        help=f"Share the work among so many processes; 0 for one a processor.{note}",
+        help=f"Share the work among this many processes; 0 means one per processor.{note}",
     )
     about = "Share the work among the workers of a Dask cluster, tcp://HOST:PORT."
     scheduler = click.option("--scheduler", metavar="ADDRESS", help=about)
@@ -148,7 +148,7 @@ def workers_options(note: str = "") -> Callable[[Callable[..., None]], Callable[
 
 
 def strings_of(path: str) -> tuple[str, ...]:
-    """Read candidate strings, one a line; empty lines and repetitions are left out."""
+    """Read candidate strings, one per line; empty lines and repetitions are left out."""
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -156,5 +156,5 @@ def strings_of(path: str) -> tuple[str, ...]:
         raise ParameterError(path, f"cannot be read: {reason}") from None
     strings = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines if line.strip()))
     if not strings:
-        raise ParameterError(path, "holds no strings; one a line is right")
+        raise ParameterError(path, "holds no strings; write one per line")
     return strings

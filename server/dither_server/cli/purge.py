@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..store import Store
     from ..store.removal import Removal
 
-__all__ = ["purge"]
-
 
 @click.command()
 @click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Remove this metric only; repeatable.")

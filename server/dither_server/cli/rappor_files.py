@@ -1,12 +1,12 @@
-"""Read and write the three CSV files from which google/rappor decodes.
+"""Read the three CSV files from which google/rappor decodes, and format what is decoded.
 
 - params: the header ``k,h,m,p,q,f`` and one row: bits, hashes, cohorts, and the probabilities of the paper;
-- counts: a row a cohort: its reports, and for each of the k bits how many of them had a 1;
-- map: a row a candidate: the string, and the 1-based positions ``cohort·k + bit + 1`` of the bits that it marks.
+- counts: one row per cohort: its reports, and for each of the k bits how many of them had a 1;
+- map: one row per candidate: the string, and the 1-based positions ``cohort·k + bit + 1`` of the bits that it marks.
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,16 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import ParameterError, Rappor
+from dither_shared import ParameterError
 from dither_shared.counted import counted
 
-from ..estimation.hashing import Marks, marks_of
+from ..estimation.fit import FALSE_DISCOVERIES, Fit
+from ..estimation.hashing import Marks
 from ..estimation.regression.linear_system import Table
-from ..tally.tally import Tally
-
-__all__ = ["COUNTS", "MAP", "PARAMS", "Decodable", "read", "write"]
-
-PARAMS, COUNTS, MAP = "params.csv", "counts.csv", "map.csv"
+from .terminal_tables import aligned, printable
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
 _BLOCK = 20_000
@@ -45,18 +42,6 @@ def read(params: str, counts: str, candidates: str) -> Decodable:
     table = _counts(counts, bits, cohorts)
     strings, marks = _map(candidates, bits, hashes, cohorts)
     return Decodable(Table(table[:, 0], table[:, 1:], high, low), strings, marks)
-
-
-def write(folder: Path, mechanism: Rappor, tally: Tally, candidates: tuple[str, ...]) -> None:
-    """Write the three files of a tally into a folder, which is made if need be."""
-    folder.mkdir(parents=True, exist_ok=True)
-    law = [float(number) for number in (mechanism.instant_p, mechanism.instant_q, mechanism.permanent_f)]
-    _write(folder / PARAMS, [_HEADER, [mechanism.bits, mechanism.hashes, mechanism.cohorts, *law]])
-    _write(folder / COUNTS, np.column_stack([tally.reports, tally.counts]).tolist())
-    marks = marks_of(candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
-    first = 1 + mechanism.bits * np.arange(mechanism.cohorts)[:, np.newaxis]
-    rows = ([string, *(first + marks[:, :, place]).ravel().tolist()] for place, string in enumerate(candidates))
-    _write(folder / MAP, rows)
 
 
 def _params(path: str) -> tuple[int, int, int, float, float]:
@@ -152,6 +137,58 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
         raise ParameterError(path, f"cannot be read: {reason}") from None
 
 
-def _write(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+def answer_of(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
+    """Return the result as objects and arrays for JSON."""
+    shown = np.flatnonzero(fit.found | everything)
+    shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]
+    reports = int(given.table.reports.sum())
+    error = np.where(np.isfinite(fit.standard_error), fit.standard_error, np.nan)
+    return {
+        "reports": reports,
+        "candidates": len(given.strings),
+        "found": int(fit.found.sum()),
+        "false_discoveries": FALSE_DISCOVERIES,
+        "confidence": confidence,
+        "unlisted": {
+            "frequency": fit.unlisted,
+            "standard_error": fit.unlisted_error,
+            "beyond": "candidates" if fit.together else "found",
+        },
+        "values": [
+            {
+                "value": given.strings[place],
+                "found": bool(fit.found[place]),
+                "frequency": float(fit.frequency[place]),
+                "count": float(fit.frequency[place] * reports),
+                "standard_error": None if np.isnan(error[place]) else float(error[place]),
+                "low": float(fit.low[place]),
+                "high": float(fit.high[place]),
+                "consistent": float(fit.consistent[place]),
+            }
+            for place in shown
+        ],
+    }
+
+
+def as_table(answer: dict[str, object]) -> str:
+    """Return the result as text; shares are in percent."""
+    rest, values, confidence = answer["unlisted"], answer["values"], answer["confidence"]
+    reports, candidates = answer["reports"], answer["candidates"]
+    assert isinstance(confidence, float)  # noqa: S101 - as answer_of made them
+    assert isinstance(reports, int)  # noqa: S101
+    assert isinstance(candidates, int)  # noqa: S101
+    assert isinstance(rest, dict)  # noqa: S101
+    assert isinstance(values, list)  # noqa: S101
+    beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
+    head = (
+        f"{counted(reports, 'report')}, {counted(candidates, 'candidate')}, {answer['found']:,} found "
+        f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals\n"
+        f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
+    )
+    rows = [("value", "share %", "count", "interval", "consistent", "found")]
+    for row in values:
+        interval = f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"
+        share, consistent = (f"{100 * row[name]:.2f}" for name in ("frequency", "consistent"))
+        found = "yes" if row["found"] else "no"
+        rows.append((printable(row["value"]), share, f"{row['count']:,.0f}", interval, consistent, found))
+    return "\n".join([head, "", *aligned(rows)])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..store import Refusal
 
 _DAYS = timedelta(days=6)
-"""Without a first day: so many before the last, a week in all."""
+"""Days before the last one that are shown without a first day: a week in all."""
 
 
 class _Line(NamedTuple):
@@ -72,7 +72,7 @@ def _lines(counted: "Mapping[Refusal, int]", by_day: bool) -> list[tuple[_Line, 
 
 
 def _described(line: _Line, batches: int, ours: Collection[str]) -> dict[str, object]:
-    """Return a line as JSON; null is what is not known, or summed over."""
+    """Return a line as JSON; null stands for what is unknown or summed over."""
     return {
         "day": line.day and line.day.isoformat(),
         "metric": line.metric or None,

@@ -12,8 +12,6 @@ from ..config.settings import Config
 from ..store import StoredToken
 from ..store.sink import spool_package
 
-__all__ = ["greeting", "mute_pages", "roles_of", "shut_out", "spooling", "unable"]
-
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 — nothing is bound here
 """Addresses to listen on that browsers cannot be sent to, with one that they can."""
 

@@ -25,33 +25,33 @@ def as_text(table: "TextTable") -> str:
     return "\n\n".join(["\n".join(lines), *map(as_text, table.more)])
 
 
-def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
+def headed(table: "TextTable", *answers: Mapping[str, Any]) -> "TextTable":
     """Return a table with lines above it: the strata of an answer or two sides, what came sealed, and a fold."""
-    names = ("",) if len(told) == 1 else ("first: ", "second: ")
+    names = ("",) if len(answers) == 1 else ("first: ", "second: ")
     lines = [
         name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())
-        for name, one in zip(names, told, strict=True)
+        for name, one in zip(names, answers, strict=True)
         if "stratum" in one
     ]
-    lines += [_sealed(one["sealed"]) for one in told if "sealed" in one]
-    lines += [_FOLDED.format(_time(one["folded_up_to"])) for one in told if "folded_up_to" in one]
+    lines += [_sealed(one["sealed"]) for one in answers if "sealed" in one]
+    lines += [_FOLDED.format(_time(one["folded_up_to"])) for one in answers if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])
 
 
-def _sealed(told: Mapping[str, Any]) -> str:
-    among = f"shuffled among at least {told['least_total']:,} by what their relay says"
-    worth = told.get("shuffled", {})
+def _sealed(answer: Mapping[str, Any]) -> str:
+    among = f"shuffled among at least {answer['least_total']:,} by what their relay says"
+    worth = answer.get("shuffled", {})
     tells = (
         f"; to whoever sees a batch and nothing else, ε of a report is {rounded_up(worth['epsilon'], 3)}"
         f" (δ = {worth['delta']:g})"
         if "epsilon" in worth
         else ""
     )
-    return f"{told['reports']:,} of the reports came sealed, {among}{tells}"
+    return f"{answer['reports']:,} of the reports came sealed, {among}{tells}"
 
 
-def _time(told: str) -> str:
-    return told.replace("T", " ").replace("Z", " UTC")
+def _time(answer: str) -> str:
+    return answer.replace("T", " ").replace("Z", " UTC")
 
 
 def print_answers(

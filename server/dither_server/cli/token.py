@@ -29,7 +29,7 @@ def token() -> None:
 @settings_options("db")
 @click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="Allow this.")
 @click.option("--note", default="", metavar="TEXT", help="Note for whom it is, in up to 64 characters.")
-@click.option("--expires", metavar="WHEN", help="End it after so many days (90d), or on a UTC day such as 2027-01-01.")
+@click.option("--expires", metavar="WHEN", help="End it after some days (90d), or on a UTC day such as 2027-01-01.")
 @refusing
 def create_token(found: Found, role: str, note: str, expires: str | None) -> None:
     """Draw a token and print it. It cannot be shown again: the database keeps its digest."""
@@ -66,7 +66,7 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @token.command("rotate")
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
-@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Let the old one work so much longer.")
+@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Let the old one work for so long.")
 @click.option("--expires", metavar="WHEN", help="End the new one then.  [default: as long as the old]")
 @refusing
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
@@ -116,7 +116,7 @@ def _described(one: "StoredToken") -> dict[str, object]:
 
 
 def _day_to_come(text: str, place: str) -> date:
-    """Return the day that is so many days ahead (``90d``), or that is written out; raise ParameterError otherwise."""
+    """Return the day that is given as days ahead (``90d``) or as a date; raise ParameterError otherwise."""
     from ..reading.parameters import day_of
 
     today, days = utc_today(), text.removesuffix("d")

@@ -1,1 +1,1 @@
-"""Settings: where each comes from, and what a collector is told at its start."""
+"""Settings: their sources, and the configuration that a collector starts with."""

@@ -2,8 +2,6 @@
 
 from dither_shared.metrics.period import DAYS_IN
 
-__all__ = ["FORMAT_NAMES", "STEPS"]
-
 STEPS = tuple(DAYS_IN)
 """The steps of a trend."""
 

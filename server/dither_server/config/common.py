@@ -6,10 +6,8 @@ from typing import Any, ClassVar, Protocol
 from dither_serving.proxies import Proxies
 from dither_shared import ParameterError
 
-__all__ = ["RETRY_DAYS", "check_common"]
-
 RETRY_DAYS = 30
-"""For how long a device may send a batch again: the client's outbox keeps none for longer."""
+"""Days for which a device may send a batch again: the client's outbox keeps none for longer."""
 
 _LEVELS = {"debug", "info", "warning", "error"}
 

@@ -2,6 +2,4 @@
 
 from importlib import metadata
 
-__all__ = ["VERSION"]
-
 VERSION = metadata.version("dither")

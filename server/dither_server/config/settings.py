@@ -15,8 +15,6 @@ from ..access.roles import Role
 from ..tally.retention import Retention
 from .common import check_common
 
-__all__ = ["Config", "seal_file"]
-
 _SEAL_KEYS = "seal-keys.json"
 
 

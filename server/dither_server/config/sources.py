@@ -17,22 +17,6 @@ from ..access.roles import Role
 from ..tally.retention import Retention
 from .settings import Config
 
-__all__ = [
-    "COLLECTOR",
-    "FILE",
-    "FILE_VARIABLE",
-    "SETTINGS",
-    "Setting",
-    "Sources",
-    "configured",
-    "describe",
-    "flag_of",
-    "missing",
-    "resolve",
-    "settings_of",
-    "variable_of",
-]
-
 FILE_VARIABLE = "DITHER_CONFIG"
 
 FILE = "collector.toml"

@@ -1,1 +1,1 @@
-"""What an operator watches: logs and Prometheus metrics. Nothing here is of any person."""
+"""Logs and Prometheus metrics for operators. They hold nothing about any person."""

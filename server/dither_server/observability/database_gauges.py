@@ -12,8 +12,6 @@ from dither_serving.kept import Kept, gauge
 from ..config.program import VERSION
 from ..store import Condition, Disk
 
-__all__ = ["Vitals", "of_disk", "of_up"]
-
 
 class _Tells(Protocol):
     def condition(self) -> Condition: ...
@@ -27,7 +25,7 @@ class Vitals:
         self._engine = "unknown"
 
     def families(self) -> Iterator[GaugeMetricFamily]:
-        """Yield what Prometheus is told. Of a database that cannot be read it is told that, and no more."""
+        """Yield the gauges. If the database cannot be read, only ``dither_database_up`` and the build are there."""
         known = self._kept.value()
         yield of_up(known is not None)
         self._engine = self._engine if known is None else known.engine

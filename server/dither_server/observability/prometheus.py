@@ -1,4 +1,4 @@
-"""The numbers of a collector for Prometheus, beside those of any server."""
+"""The numbers of a collector for Prometheus, in addition to those of any server."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dither_serving.numbers import ServerNumbers
 
 _UNKNOWN = "(unknown)"
-"""The label of what is none of ours, which is no metric's name."""
+"""Label of unknown metrics and versions; no metric can have this name."""
 
 
 class Prometheus(ServerNumbers):
@@ -17,11 +17,11 @@ class Prometheus(ServerNumbers):
         super().__init__(clock)
         counter = self.counter
         self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
-        about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
+        about = "Batches that were refused, each try counts. A name or version that is none of ours is (unknown)."
         self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
-        about = "Reports that came sealed and opened, each try anew."
+        about = "Reports that came sealed and opened; each try counts."
         self._sealed = counter("dither_sealed_reports", about, ["metric"])
-        about = "Reports that came sealed and did not open, or that no device could have sent, each try anew."
+        about = "Reports that came sealed and did not open, or that no device could have sent; each try counts."
         self._unopened = counter("dither_sealed_refused", about, ["metric"])
         about = "Batches of sealed reports of which too many were refused."
         self._alarms = counter("dither_sealed_alarms", about, ["metric"])

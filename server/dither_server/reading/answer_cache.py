@@ -1,4 +1,4 @@
-"""Remember answers by what they were computed from, so that none is stale whatever was counted or removed."""
+"""Cache answers by what they were computed from, so that none is stale after reports are counted or removed."""
 
 import threading
 from collections import OrderedDict
@@ -10,16 +10,14 @@ import numpy as np
 from ..analysis.columns import Table
 from .summaries.paging import Page
 
-__all__ = ["AnswerCache"]
-
 T = TypeVar("T")
 
 _OVERHEAD, _CELL, _ROW = 2_000, 16, 1_000
-"""Bytes of a key with what an answer says beside its rows, of a value in a list, and of a row that a page shows."""
+"""Bytes of a key with the answer's metadata, of a value in a list, and of a row that a page shows."""
 
 
 class AnswerCache:
-    """The answers used last, of at most ``limit`` bytes in all; labels do not count, for the metric holds them.
+    """The answers used last, of at most ``limit`` bytes in all; labels do not count, because the metric holds them.
 
     A key depends on a ``Slice`` for each tally that the answer is computed from, and takes no room but that of labels.
     Safe to use from many threads.

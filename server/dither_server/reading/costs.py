@@ -1,7 +1,7 @@
-"""Predict the cost of an answer before it is computed, in values shown, each of about 15 microseconds to write.
+"""Predict the cost of an answer before it is computed, in values shown: each takes about 15 microseconds to write.
 
-A value that is computed and not shown costs about a sixteenth of that. The numbers were measured; they need only be
-right to a factor of two or three, for they tell thousands of values from millions.
+A value that is computed and not shown costs about a sixteenth of that. The numbers were measured. They need only be
+right to a factor of two or three, because they distinguish thousands of values from millions.
 """
 
 from dither_serving.problems import Kind, Problem
@@ -11,17 +11,15 @@ from dither_shared.counted import counted
 from ..store import History
 from .summaries import summary_of
 
-__all__ = ["effort", "reading", "require_affordable"]
-
 _BLOCKS, _CELLS = 4, 12_000
-"""So many stored blocks, or cells of a stored chunk, are read in the time of a value shown."""
+"""Stored blocks, and cells of a stored chunk, that are read in the time that one shown value takes."""
 
 _CHUNK = 65_536
-"""Cells of a chunk, at most."""
+"""Maximum cells of a chunk."""
 
 
 def effort(metric: Metric) -> int:
-    """Return the cost of one step of an answer, a day or a week, of which no value is shown."""
+    """Return the cost of one step of an answer, such as a day or a week, without the values that it shows."""
     return summary_of(metric).effort(metric)
 
 
@@ -32,16 +30,16 @@ def reading(metric: Metric, history: History) -> int:
 
 
 def require_affordable(
-    limit: int | None, metric: Metric, steps: int, shown: int, beside: int = 0, reading: int = 0
+    limit: int | None, metric: Metric, steps: int, shown: int, extra_rows: int = 0, reading: int = 0
 ) -> int:
-    """Return the cost of an answer of so many days or weeks, each of so many values shown.
+    """Return the cost of an answer with this many ``steps`` (days or weeks), each of which shows ``shown`` values.
 
     Raises Problem if it is above ``limit``.
 
-    ``beside`` are rows that each of them has however few values are shown (``Summary.beside``), and ``reading`` is the
-    cost of the tallies that are read for all of them.
+    ``extra_rows`` are those that each step has beside its values (``Summary.extra_rows``), and ``reading`` is the cost
+    of reading the tallies of all steps.
     """
-    fixed = effort(metric) + beside
+    fixed = effort(metric) + extra_rows
     cost = steps * (fixed + shown) + reading
     if limit is None or cost <= limit:
         return cost

@@ -1,4 +1,4 @@
-"""Read estimates from a database's tallies, for routes, pages and commands: the one reader."""
+"""Read estimates from the tallies of a database, for routes, pages and commands."""
 
 import hashlib
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _Source(NamedTuple):
-    """Where an answer comes from: a metric version, the strata that are asked for, and what was collected of them."""
+    """What an answer is computed from: a metric version, the selected strata, and what was collected of them."""
 
     metric: Metric
     part: Part
@@ -95,8 +95,8 @@ class EstimateReader:
         part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
         history = self._store.history(metric, *span)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        extra = summary_of(metric).extra_rows(metric)
-        cost = require_affordable(self._limit, metric, 1, shown, extra, reading(metric, history))
+        extra_rows = summary_of(metric).extra_rows(metric)
+        cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
         planned = [_source(metric, part, history, span)]
         if _table_key(planned[0], query, candidates, None) not in self._cache:
             self._demand(cost)
@@ -120,9 +120,9 @@ class EstimateReader:
         spans = _spans(history, query, part)
         labels = metric.labels if candidates is None else candidates
         shown = query.selection.count(len(labels))
-        extra = summary_of(metric).extra_rows(metric)
+        extra_rows = summary_of(metric).extra_rows(metric)
         steps = len(spans) * len(parts)
-        cost = require_affordable(self._limit, metric, steps, shown, extra, reading(metric, history))
+        cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
         places = None
         if not query.selection.everything:
             places = self._places(_source(metric, part, history, span), query, labels)
@@ -180,10 +180,9 @@ class EstimateReader:
         spans: list[Span] = [(query.since, query.until), (query.other_since, query.other_until)]
         sources, cost = list[_Source](), 0
         for side, part, span in zip((first, second), sides, spans, strict=True):
-            history = self._store.history(side, *span)
-            shown = query.selection.count(len(side.labels))
-            cost += require_affordable(self._limit, side, 1, shown, reading=reading(side, history))
-            sources.append(_source(side, part, history, span))
+            source, price = self._planned(side, part, span, query.selection.count(len(side.labels)))
+            sources.append(source)
+            cost += price
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
@@ -208,10 +207,10 @@ class EstimateReader:
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
         span, sources, cost = (query.since, query.until), list[_Source](), 0
         for metric in versions:
-            history = self._store.history(metric, *span)
-            shown = query.selection.count(len(metric.labels))
-            cost += require_affordable(self._limit, metric, len(versions), shown, reading=reading(metric, history))
-            sources.append(_source(metric, part_of(metric, query.strata), history, span))
+            part, shown = part_of(metric, query.strata), query.selection.count(len(metric.labels))
+            source, price = self._planned(metric, part, span, shown, steps=len(versions))
+            sources.append(source)
+            cost += price
 
         def combined(collected: Sequence[_Collected]) -> Table:
             surveys, estimator = self._surveys(collected)
@@ -223,16 +222,14 @@ class EstimateReader:
 
     def estimate_view(self, metric: Metric, query: Query, part: Part, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
-        history = self._store.history(metric, query.since, query.until)
-        extra = summary_of(metric).extra_rows(metric)
-        cost = require_affordable(self._limit, metric, 1, len(metric.labels), extra, reading(metric, history))
-        source = _source(metric, part, history, (query.since, query.until))
+        shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
+        source, cost = self._planned(metric, part, (query.since, query.until), shown, extra_rows=extra_rows)
 
-        def shown(collected: Sequence[_Collected]) -> EstimateView:
+        def viewed(collected: Sequence[_Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
             return summary_of(metric).view(survey, query, estimator, request)
 
-        return self._answer([source], lambda found: _key(found, None, "view", query, request), cost, shown)
+        return self._answer([source], lambda found: _key(found, None, "view", query, request), cost, viewed)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
@@ -273,6 +270,14 @@ class EstimateReader:
 
         cost = effort(source.metric)
         return self._answer([source], lambda found: _key(found, labels, "estimate", confidence, False), cost, computed)
+
+    def _planned(
+        self, metric: Metric, part: Part, span: Span, shown: int, *, steps: int = 1, extra_rows: int = 0
+    ) -> tuple[_Source, int]:
+        """Return a source as it is now, and the cost of an answer about it. Raises Problem if that is too high."""
+        history = self._store.history(metric, *span)
+        cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
+        return _source(metric, part, history, span), cost
 
     def _answer(
         self,

@@ -1,8 +1,6 @@
-"""How far folds of a spool have come, as answers tell it."""
+"""The field of answers that says how far folds of a spool have come."""
 
 from datetime import datetime
-
-__all__ = ["folded"]
 
 
 def folded(up_to: datetime | None) -> dict[str, str]:

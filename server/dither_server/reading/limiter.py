@@ -40,7 +40,7 @@ class PeerGoneError(DitherError):
     """The peer has hung up, so nobody waits for the answer."""
 
 
-def tells_gone(environ: WSGIEnvironment) -> Callable[[], bool]:
+def peer_gone_check(environ: WSGIEnvironment) -> Callable[[], bool]:
     """Return a function that says whether a request's peer has hung up; always False if the server does not tell."""
     gone: Callable[[], bool] = environ.get(PEER_GONE) or environ.get(_WAITRESS_PEER_GONE) or _never
     return gone

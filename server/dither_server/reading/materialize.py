@@ -1,4 +1,4 @@
-"""Write each day's estimates into the database as rows, anew only where something changed."""
+"""Write the estimates of each day into the database as rows, again only if something changed."""
 
 import hashlib
 import json
@@ -12,17 +12,14 @@ from .query import EstimateQuery
 from .summaries import summary_of
 from .summaries.summary import Survey
 
-__all__ = ["refresh"]
-
 
 def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[date]:
     """Write down the estimates of a metric version, day by day, and yield each day that was written.
 
-    Those days are written whose reports have grown or whose labels are others than when they were written last;
-    with ``everything`` all of them. Estimates are of all strata together. Each day is one transaction, so it may be
-    stopped and started at any time, and several at once do no harm: reports that arrive meanwhile are found the next
-    time. Of a metric that has nothing to estimate, such as one of any string that lists no candidates, nothing is
-    written. Raises StoreError.
+    A day is written if its number of reports or the metric's labels have changed since it was written last; with
+    ``everything`` each day is. Estimates cover all strata together. Each day is one transaction, so the refresh can be
+    stopped at any time and several can run at once; reports that arrive during it are found the next time. Nothing is
+    written for a metric without values to estimate, such as a string without candidates. Raises StoreError.
     """
     summary = summary_of(metric)
     if summary.daily is None or not metric.question.estimable:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
 _DIGITS = 9
-"""The most that a whole number may have."""
+"""Maximum digits of a whole number."""
 
 _LONGEST = 64
-"""Characters of an attribute's name or value, and more than either has."""
+"""Exclusive limit of the characters of an attribute's name or value."""
 
 Chosen = tuple[tuple[str, str], ...]
 """Attributes of reports, each with the value that is asked for."""
@@ -28,7 +28,7 @@ Chosen = tuple[tuple[str, str], ...]
 class Parameter:
     """How a parameter's text is read (``read`` takes it and the parameter's name), its JSON schema and description.
 
-    One that ``takes_others`` is an object of all arguments that are no parameter's: what they are called depends on the
+    One that ``takes_others`` collects all arguments that are not named like a parameter: their names depend on the
     metric.
     """
 
@@ -39,7 +39,7 @@ class Parameter:
     takes_others: bool = False
 
     def value(self, texts: list[str], name: str) -> object:
-        """Return what was given for it. Raises ParameterError at ``name``."""
+        """Return the value that these texts give. Raises ParameterError at ``name``."""
         if self.repeats:
             return tuple(self.read(text, name) for text in texts)
         if len(texts) > 1:
@@ -79,7 +79,7 @@ class Parameters:
 
 
 def refuse_unknown(name: str, known: Iterable[str]) -> NoReturn:
-    """Raise the ParameterError of an argument that is none of those that are known."""
+    """Raise a ParameterError for an unknown argument, which lists the known ones."""
     raise ParameterError(_shown(name), f"unknown; known here: {', '.join(known)}")
 
 
@@ -95,7 +95,7 @@ def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
 
 
 def confidence_of(text: str, place: str = "confidence") -> float:
-    """Return a confidence of which intervals can be made; raise ParameterError otherwise."""
+    """Return a confidence level that intervals can have; raise ParameterError otherwise."""
     try:
         return require_confidence(float(text), place)
     except ValueError:  # of either

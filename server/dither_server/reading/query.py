@@ -71,18 +71,18 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether all values are shown."""
         return self == Selection()
 
     def count(self, values: int) -> int:
-        """Return how many of so many values are shown, at most."""
+        """Return how many of ``values`` values are shown at most."""
         named = len(self.values) or values
         most = self.top or self.limit
         left = max(0, named - self.offset)
         return left if most is None else min(left, most)
 
     def places(self, labels: Sequence[str], frequency: "Callable[[], Floats]") -> "Indices":
-        """Return where the values that are shown stand among ``labels``; ``frequency`` is asked only for the top.
+        """Return the indices of the shown values in ``labels``; ``frequency`` is called only for the top.
 
         Raises ParameterError for a value that is not there.
         """
@@ -207,7 +207,7 @@ class Comparison(OneVersion):
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuery(Parameters):
-    """Which part of a list is shown: so many from ``offset`` on; all without a limit."""
+    """The part of a list that is shown: at most ``limit`` entries from ``offset`` on."""
 
     limit: Annotated[int | None, _LIMIT] = None
     offset: Annotated[int, _OFFSET] = 0

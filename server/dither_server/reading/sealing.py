@@ -1,4 +1,4 @@
-"""What is told of reports that came sealed, through a relay: how many, and what it is worth that they were shuffled."""
+"""What answers say of sealed reports: how many came through a relay, and the epsilon after shuffling."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,17 +22,17 @@ _LATE = (
 )
 
 _MOST_DELTA = 1e-6
-"""The greatest δ that is granted: what holds for ε may fail with this probability. Less for many reports."""
+"""Greatest δ, the probability with which the bound on ε may fail; it is smaller for many reports."""
 
 _MOST = 10**9
-"""Reports that are counted as shuffled together: more take long to compute."""
+"""Maximum reports that count as shuffled together, because more take long to compute."""
 
 
 def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: int = 1) -> dict[str, Any]:
-    """Return what an answer tells of what came sealed: nothing where nothing did.
+    """Return the field ``sealed`` of an answer, if any of its reports came sealed.
 
-    With a ``metric``, also what that is worth to a device with a report for each of so many ``periods``: that takes a
-    second or two the first time.
+    With a ``metric`` it includes the epsilon after shuffling for a device with one report in each of ``periods``
+    periods, which takes a second or two to compute the first time.
     """
     if sealed is None:
         return {}
@@ -40,15 +40,15 @@ def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: i
     return {"sealed": sealed._asdict() | worth}
 
 
-def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a page says of the member ``sealed`` of an answer: how many reports, what it is worth, and when."""
-    refused = f"; {told['refused']:,} more were not counted" if told["refused"] else ""
-    batches = counted(told["batches"], "batch", "batches")
+def words_of_sealed(sealed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the sentences of a page about the field ``sealed`` of an answer."""
+    refused = f"; {sealed['refused']:,} more were not counted" if sealed["refused"] else ""
+    batches = counted(sealed["batches"], "batch", "batches")
     yield (
-        f"{told['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the relay "
-        f"says, each was shuffled among at least {told['least_total']:,}."
+        f"{sealed['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the "
+        f"relay says, each was shuffled among at least {sealed['least_total']:,}."
     )
-    worth = told["shuffled"]
+    worth = sealed["shuffled"]
     if "none" in worth:
         yield f"Shuffling adds nothing here: {worth['none']}."
         return
@@ -67,10 +67,10 @@ def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
 def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
     """Return the ε of shuffled reports: of one, and of one for each period, in whatever batches.
 
-    Nobody can see here in which batches those of a device lie: even without any delay the hour of a relay divides days,
-    so that a batch has those of two.
-    n is what the relay says less what was not counted, and at most the reports that came: a relay may say any number.
-    It is rounded down, so that few are ever computed and none promises too much.
+    The collector cannot know which batches hold the reports of a device: even without delay a batch has reports of two
+    days, because the hour of a relay divides days. n is what the relay claims less what was not counted, and at most
+    the number of reports that came, because a relay may claim any number. It is rounded down, so that few values are
+    ever computed and none promises too much.
     """
     least = min(max(1, min(sealed.least_total - sealed.refused, sealed.reports)), _MOST)
     among = least - least % 10 ** max(0, len(str(least)) - 2)

@@ -1,4 +1,4 @@
-"""Choose strata: which reports an answer is made of, by what devices sent in the clear beside them."""
+"""Select strata: the reports of an answer, by the attributes that devices send in the clear."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from dither_shared import Metric, ParameterError, Strata
 
 from .parameters import Chosen, refuse_unknown
-
-__all__ = ["EVERYONE", "Part", "both_sides", "has_stratum", "part_of", "parts_by"]
 
 _OTHER = "other_"
 """What begins the name of an argument about the other side of a comparison."""
@@ -44,7 +42,7 @@ EVERYONE = Part()
 
 
 def part_of(metric: Metric, chosen: Chosen, known: Iterable[str] = ()) -> Part:
-    """Return the reports whose attributes have the values ``chosen``; all, if none is.
+    """Return the reports whose attributes have the ``chosen`` values; without any, all reports.
 
     Raises ParameterError for an attribute that the metric does not have, naming what else is ``known`` there, or for a
     value that is not listed.

@@ -1,5 +1,6 @@
-"""The files of google/rappor: what is written can be read and decoded, and what is wrong in them is named."""
+"""The files of google/rappor are decoded, and what is wrong in them is named."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,34 +9,28 @@ import pytest
 from click.testing import CliRunner
 
 from dither_server.cli.main import cli
-from dither_server.cli.rappor_files import COUNTS, MAP, PARAMS, read, write
+from dither_server.cli.rappor_files import read
+from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.rappor import regress
-from dither_server.store import Store
-from dither_server.tally.tally import Tally
-from dither_shared import parse_metrics
-from server.collecting import rows_of
 from server.estimation.regression.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
 
 TALLY = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES, zipf(60), 200_000)
-TOML = """
-[metrics.word]
-type = "string"
-mechanism = "rappor"
-epsilon = 2.0
-bits = 16
-cohorts = 4
-candidates = ["one", "two, or so", "three"]
-
-[metrics.theme]
-type = "choice"
-values = ["dark", "light"]
-epsilon = 1.0
-"""
+PARAMS, COUNTS, MAP = "params.csv", "counts.csv", "map.csv"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write(tmp_path, MECHANISM, TALLY, CANDIDATES)
+    law = [float(number) for number in (MECHANISM.instant_p, MECHANISM.instant_q, MECHANISM.permanent_f)]
+    marks = marks_of(CANDIDATES, MECHANISM.cohorts, MECHANISM.bits, MECHANISM.hashes)
+    first = 1 + MECHANISM.bits * np.arange(MECHANISM.cohorts)[:, np.newaxis]
+    files: dict[str, list[list[object]]] = {
+        PARAMS: [["k", "h", "m", "p", "q", "f"], [MECHANISM.bits, MECHANISM.hashes, MECHANISM.cohorts, *law]],
+        COUNTS: np.column_stack([TALLY.reports, TALLY.counts]).tolist(),
+        MAP: [[one, *(first + marks[:, :, place]).ravel().tolist()] for place, one in enumerate(CANDIDATES)],
+    }
+    for name, rows in files.items():
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
     return tmp_path
 
 
@@ -121,23 +116,3 @@ def test_error_in_a_file_names_file_line_and_fault(folder: Path) -> None:
         (folder / file).write_bytes(whole[file])
     (folder / MAP).unlink()
     assert decode(folder) == f"dither-server: {folder / MAP}: cannot be read: No such file or directory\n"
-
-
-def test_rappor_export_writes_files_that_rappor_decode_reads(tmp_path: Path) -> None:
-    (tmp_path / "metrics.toml").write_text(TOML, encoding="utf-8")
-    metric = parse_metrics(TOML)["word"]
-    database = f"sqlite:///{tmp_path}/d.db"
-    settings = [f"--metrics={tmp_path}/metrics.toml", f"--db={database}", f"--output={tmp_path}/out"]
-    store = Store(database)
-    store.register([metric])
-    store.close()
-    result = CliRunner().invoke(cli, ["rappor-export", "word", *settings])
-    assert result.exit_code == 0, result.output
-    assert result.stderr.endswith(f"0 reports and 3 candidates in {tmp_path}/out\n")
-    assert (tmp_path / "out" / MAP).read_text(encoding="utf-8").splitlines()[1].startswith('"two, or so",')
-    assert "has no reports" in decode(tmp_path / "out")
-    tally = Tally.fold(metric.mechanism, rows_of(metric, 50))
-    write(tmp_path / "out", metric.mechanism, tally, metric.labels)  # type: ignore[arg-type]
-    assert decode(tmp_path / "out").startswith("50 reports, 3 candidates")
-    for name, complaint in (("theme", "these files are for rappor"), ("nothing", "no such metric")):
-        assert complaint in CliRunner().invoke(cli, ["rappor-export", name, *settings]).stderr

@@ -50,12 +50,12 @@ def _problem(text: str) -> Finding:
 
 
 def _unreadable(error: DitherError) -> Finding:
-    """Return what is found of a database or spool that cannot be read: one that is not made yet is only a warning."""
+    """Return the finding for a database or spool that cannot be read; one that does not exist yet is only a warning."""
     return (_warning if isinstance(error, UnmadeError) else _problem)(str(error))
 
 
 def in_configuration(config: Config) -> Iterator[Finding]:
-    """Yield what is found of metrics, database and access. Nothing is written."""
+    """Examine metrics, database and access without writing anything."""
     metrics: dict[str, Metric] = {}
     try:
         metrics = config.load()
@@ -119,7 +119,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
-    """Yield the variables that look like settings and are none: what they were to set has its default."""
+    """Find environment variables that look like settings and are none."""
     known = {*_OTHERS, *map(variable_of, SETTINGS)}
     for name in sorted(environment):
         if name.startswith("DITHER_") and name not in known:

@@ -25,7 +25,7 @@ _REASONS = 3
 
 
 def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
-    """Yield what is found in an open database."""
+    """Examine an open database."""
     condition = store.condition()
     ids = counted(condition.ids, "batch id")
     about = f"{condition.engine}, schema {store.schema()}, {size(condition.size)}, about {ids}"
@@ -41,7 +41,7 @@ def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
 
 
 def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Finding]:
-    """Look whether a SQLite file is damaged; PostgreSQL's own tools do that for it."""
+    """Check a SQLite file for damage; PostgreSQL has tools of its own for that."""
     if condition.wal is None:
         return
     if condition.size > _LARGE and not thorough:
@@ -57,7 +57,7 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
 
 
 def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
-    """Yield what is found about the last reports, and about what was refused in the last week.
+    """Examine when reports came last, and what was refused in the last week.
 
     Of sealed reports the share ``seal_alarm`` may be refused without a warning.
     """
@@ -95,7 +95,7 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
 
 
 def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:
-    """Yield the metric versions of which too many sealed reports were refused."""
+    """Find the metric versions with too many refused sealed reports."""
     unopened: Counter[tuple[str, str]] = Counter()
     for one, reports in refused.items():
         if one.kind == Kind.SEALED.slug:

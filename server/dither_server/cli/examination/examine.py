@@ -17,7 +17,7 @@ from .running import of_running
 
 
 def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Iterator[Finding]:
-    """Yield what is found of a configuration, and of the collector that runs at ``peer``.
+    """Examine a configuration, and the collector that runs at ``peer``.
 
     With ``thorough`` a large database is read whole, to see whether it is damaged.
     """

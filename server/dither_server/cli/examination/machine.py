@@ -93,10 +93,10 @@ def durability(folder: Path) -> Finding:
     typical = statistics.median(seconds)
     text = f"{1000 * typical:.3g} ms for a page, {1000 * max(seconds):.3g} ms at most of {len(seconds)}"
     if typical < _TOO_FAST:
-        advice = "No disk is so fast: a power cut may lose what was acknowledged. Let no layer ignore flushes"
+        advice = "No disk is so fast: a power cut may lose acknowledged reports. Make sure that no layer ignores fsync"
         return warning("fsync", text, advice)
     if typical > _SLOW:
-        return warning("fsync", text, "Each commit takes that long, and devices wait for it. Find a faster disk")
+        return warning("fsync", text, "Each commit takes that long, and devices wait for it. Use a faster disk")
     return ok("fsync", text)
 
 
@@ -113,7 +113,7 @@ def fsync_times(folder: Path) -> list[float]:
 
 
 def compared(whose: str, there: datetime, before: datetime, after: datetime) -> Finding:
-    """Compare a clock with ours, which was read before and after it; that it tells seconds only is allowed for."""
+    """Compare a clock of whole seconds with ours, which was read before and after it."""
     behind = before - (there + timedelta(seconds=1))
     ahead = there - after
     apart = max(behind, ahead, timedelta())

@@ -21,7 +21,7 @@ _ADMIN = "--token of the role admin lets the collector tell what it sees"
 
 
 def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
-    """Yield what is found of the collector at an address."""
+    """Examine the collector at an address."""
     try:
         before = datetime.now(UTC)
         health = peer.get("healthz")
@@ -37,7 +37,7 @@ def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Ite
         yield from _versions(peer, list(metrics.values())[:_MOST])
         yield from _proxies(peer, config)
     except UnreachableError as error:
-        advice = "Is it running, the address right, the proxy in front up? Devices keep their reports meanwhile"
+        advice = "Is it running, the address right, the proxy in front up? Until then devices keep their reports"
         yield problem("collector", str(error), advice)
 
 
@@ -63,7 +63,7 @@ def _clock(health: Reply, before: datetime, after: datetime) -> Iterator[Finding
 def _readiness(ready: Reply) -> Iterator[Finding]:
     if ready.status != 200:
         what = "cannot write its database, or its spool"
-        yield problem("collector", what, "Its log says why; reports are answered 503 meanwhile")
+        yield problem("collector", what, "Its log says why; until then reports are answered 503")
 
 
 def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
@@ -72,12 +72,12 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
     if metrics and not unknown:
         yield ok("collector", "counts what metrics.toml asks")
     for metric in unknown:
-        advice = "Restart it, for it reads metrics.toml when it starts"
+        advice = "Restart it: it reads metrics.toml when it starts"
         yield problem("collector", f"does not count {metric.name} in version {metric.version}", advice)
 
 
 def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
-    """Yield what the collector sees of a request by this way, if it tells us."""
+    """Yield what the collector sees of a request to this address, if the token allows to ask."""
     if not peer.has_token:
         yield ok("proxies", f"not looked at; {_ADMIN}")
         return
