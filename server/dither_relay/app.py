@@ -43,9 +43,9 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     def introduce(environ: WSGIEnvironment) -> Answer:
         return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
 
-    (path,) = relay.reception.paths
+    (path,) = relay.endpoint.paths
     routes: _Routes = {
-        path: {"GET": introduce, "POST": relay.reception.respond},
+        path: {"GET": introduce, "POST": relay.endpoint.respond},
         "/healthz": {"GET": healthz},
         "/readyz": {"GET": readyz},
         "/metrics": {"GET": metrics},

@@ -75,7 +75,7 @@ def forward(found: Found) -> None:
         config = RELAY.configured(found)
         collector = Collector(config.collector, config.token, config.collector_seconds)
         with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
-            with store.alone("round", ANOTHER_ROUND):
+            with store.exclusive_lock("round", ANOTHER_ROUND):
                 rounds, reports = rounds_of(config, store, collector), 0
                 rounds.freeze()
                 for tries in range(_TRIES):

@@ -85,7 +85,7 @@ class Collector:
         return self.config
 
     @property
-    def reception(self) -> Ingest:
+    def endpoint(self) -> Ingest:
         """What answers small reports."""
         return self.ingest
 

@@ -71,7 +71,7 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         assert url
         with closing(RelayStore(url_of(tmp_path))) as store:
-            with store.alone("round", "", 10):
+            with store.exclusive_lock("round", "", 10):
                 status, text = invoke("forward", "--db", url_of(tmp_path), "--collector", collector.url)
             assert (status, text) == (1, "dither-relay: database: another process forwards from it now\n")
 

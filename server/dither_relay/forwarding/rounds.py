@@ -5,21 +5,25 @@ same bodies, which the collector counts once.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
 from dither_shared.counted import counted
+from dither_shared.sealed import SealedBatch
 
 from ..collector import Collector, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
-from .bodies import body_of, share_of
 
 _log = logging.getLogger(__name__)
 
 TROUBLE = "trouble"
 """The name under which the store keeps the last trouble; empty if there is none."""
+
+
+_LARGEST_BODY = 1 << 24
+"""Bytes of a body, whatever the collector would take: it is held in memory."""
 
 
 class Rules(NamedTuple):
@@ -136,3 +140,22 @@ def _check(receipt: Receipt, reports: int) -> None:
     if receipt.accepted + receipt.refused != reports:
         told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
         raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")
+
+
+def share_of(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
+    """Return the reports per body, so that all bodies are about equal; None if not even one report fits."""
+    bare = SealedBatch("0" * 32, pool.pool, pool.suite, total, b"").encode()
+    most = min(batch_limit, (min(body_limit, _LARGEST_BODY) - len(bare)) // 4 * 3 // pool.length)
+    if most < 1:
+        return None
+    bodies = -(-total // most)
+    return -(-total // bodies)
+
+
+def body_of(batch: Frozen, sealed: Sequence[bytes]) -> bytes:
+    """Return the body of some of a batch's reports: the same bytes for the same reports, in any order.
+
+    A batch is cut in the order of digests, and each body is sorted. Both are functions of the ciphertexts, which are
+    random, so neither tells who came when.
+    """
+    return SealedBatch.of(batch.pool, batch.suite, batch.total, sealed).encode()

@@ -166,7 +166,7 @@ class RelayStore(Database):
             return list(connection.scalars(sa.select(BATCHES.c.number)))
 
     @contextmanager
-    def alone(self, what: str, told: str, wait: float = 0.0) -> Iterator[None]:
+    def exclusive_lock(self, what: str, told: str, wait: float = 0.0) -> Iterator[None]:
         """Hold one of the locks ``relay`` and ``round`` between processes; raise StoreError with ``told`` if taken."""
         path = sqlite_path(self._engine)
         if path is not None:

@@ -1,6 +1,8 @@
+"""How a batch is cut into bodies."""
+
 from itertools import product
 
-from dither_relay.forwarding.bodies import body_of, share_of
+from dither_relay.forwarding.rounds import body_of, share_of
 from dither_relay.store import Frozen, SealedPool
 from dither_shared.sealed import SUITES, Pool, SealedBatch
 from relay.relaying import SEALED, rows

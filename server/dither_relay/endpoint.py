@@ -29,7 +29,7 @@ _TAKEN = b'{"accepted": 1}'
 
 
 @dataclass(frozen=True)
-class Reception:
+class UploadEndpoint:
     """Takes sealed reports. The address that one comes from is counted, and goes no further."""
 
     pools: Pools
