@@ -32,7 +32,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     def readyz(environ: WSGIEnvironment) -> Answer:
         relay.ready()
         if not relay.pools.is_known:
-            raise Problem(Kind.UNAVAILABLE, "the collector has not told yet which pools there are", 60)
+            raise Problem(Kind.UNAVAILABLE, "the collector has not listed its pools yet", 60)
         return _json({"status": "ready"})
 
     def metrics(environ: WSGIEnvironment) -> Answer:
@@ -78,8 +78,8 @@ def _routed(routes: _Routes, environ: WSGIEnvironment) -> Answer:
         return Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10).answer()
 
 
-def _json(told: object) -> Answer:
-    return _answer(json.dumps(told).encode("ascii"), "application/json")
+def _json(content: object) -> Answer:
+    return _answer(json.dumps(content).encode("ascii"), "application/json")
 
 
 def _answer(body: bytes, content_type: str) -> Answer:

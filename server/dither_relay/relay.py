@@ -91,7 +91,7 @@ class Relay:
         config = self.limits
         troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
-        return Condition(self.store.held(), self.store.disk(), is_late, [told for told in troubles if told])
+        return Condition(self.store.held(), self.store.disk(), is_late, [trouble for trouble in troubles if trouble])
 
     def _today(self) -> date:
         return self.store.day or self.limits.now().date()

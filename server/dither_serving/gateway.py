@@ -129,7 +129,7 @@ class Gateway:
         return self._head(code, [*headers, ("Connection", "close")]) + body
 
     async def drain(self, seconds: float) -> None:
-        """Return when nothing is served any more, or after so long."""
+        """Return when nothing is served any more, or after ``seconds``."""
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:

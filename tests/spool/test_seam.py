@@ -51,13 +51,13 @@ def test_seam_is_what_the_collector_declares() -> None:
     assert spool_package() is package
 
 
-def test_before_a_collector_started_there_is_nothing(spooling: Config, tmp_path: Path) -> None:
+def test_doctor_before_the_first_start_finds_no_journals(spooling: Config, tmp_path: Path) -> None:
     ((text, level),) = levels(findings(spooling))
     assert (text, level) == (f"{tmp_path}/spool/open is made when a collector starts", Level.OK)
     assert not (tmp_path / "spool").exists()
 
 
-def test_journals_that_nobody_closes_are_told(spooling: Config) -> None:
+def test_doctor_warns_of_journals_that_nobody_closes(spooling: Config) -> None:
     layout_of(spooling).make()
     journal(spooling, 599)  # which a collector of this machine would find within 300 seconds, and those after it
     assert levels(findings(spooling), "spool") == [("no journal is left of a process that is gone", Level.OK)]
@@ -69,7 +69,9 @@ def test_journals_that_nobody_closes_are_told(spooling: Config) -> None:
 
 
 @pytest.mark.parametrize(("kind", "said"), [("nfs4", "loses their locks"), ("tmpfs", "loses what was acknowledged")])
-def test_where_journals_may_not_be(spooling: Config, monkeypatch: pytest.MonkeyPatch, kind: str, said: str) -> None:
+def test_doctor_warns_of_journals_in_memory_or_on_a_network(
+    spooling: Config, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
+) -> None:
     layout_of(spooling).make()
     monkeypatch.setattr(seam, "file_system_of", lambda _: kind)
     text, level = levels(findings(spooling), "spool")[0]
@@ -77,7 +79,7 @@ def test_where_journals_may_not_be(spooling: Config, monkeypatch: pytest.MonkeyP
     assert said in text
 
 
-def test_a_fold_that_is_late_is_told_where_something_waits(spooling: Config, store: Store) -> None:
+def test_doctor_warns_of_a_late_fold_if_segments_wait(spooling: Config, store: Store) -> None:
     def told(now: datetime) -> tuple[str, Level]:
         (finding,) = levels(findings_of_folds(spooling, store, now))
         return finding
@@ -96,7 +98,7 @@ def test_a_fold_that_is_late_is_told_where_something_waits(spooling: Config, sto
     assert told(NOW + timedelta(hours=25))[1] is Level.OK
 
 
-def test_the_doctor_looks_at_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
+def test_doctor_changes_nothing_in_the_spool(tmp_path: Path) -> None:
     folder, spool = patient(tmp_path), tmp_path / "spool"
     assert not [line for line in doctor(folder).stdout.splitlines() if "spool" in line]
     spooling = config(tmp_path, spool=str(spool))

@@ -1,4 +1,4 @@
-"""A round: freeze what is enough, post it, and drop what has grown too old.
+"""A round: freeze the pools with enough reports, post them, and drop what is too old.
 
 Each step is a transaction by itself, and each may be repeated: a relay that dies in the midst begins again with the
 same bodies, which the collector counts once.
@@ -19,7 +19,7 @@ from ..store import Frozen, RelayStore, SealedPool
 _log = logging.getLogger(__name__)
 
 TROUBLE = "trouble"
-"""The name under which the store keeps the last trouble; empty if there is none."""
+"""The store's key of the last trouble; empty if there is none."""
 
 
 _LARGEST_BODY = 1 << 24
@@ -36,9 +36,9 @@ class Rules(NamedTuple):
 
 @dataclass
 class Posted:
-    """How posting ended: reports that the collector took, bodies that it did not, what is wrong, and when to go on.
+    """The result of posting: reports that the collector took, bodies that it rejected, the trouble, and when to go on.
 
-    ``is_over`` is whether all was posted: what was rejected waits for another round.
+    ``is_over`` tells whether everything was posted; rejected bodies wait for another round.
     """
 
     reports: int = 0
@@ -49,7 +49,7 @@ class Posted:
 
 
 class Rounds:
-    """What is done at the hour. ``goes_on`` says before each body whether to post it."""
+    """The steps of a round. ``goes_on`` is asked before each body whether to post it."""
 
     def __init__(
         self,
@@ -83,9 +83,9 @@ class Rounds:
         self._store.freeze(self._today(), cut, hour)
 
     def post(self, rejected: dict[str, str]) -> Posted:
-        """Post what is frozen, body by body, but not what is in ``rejected``: of this round, with what was told of it.
+        """Post what is frozen, body by body, except the bodies in ``rejected``; add those that are rejected now.
 
-        What is rejected now is added there.
+        ``rejected`` maps the bodies that were rejected in this round to the collector's answers.
         """
         posted = Posted()
         try:
@@ -136,10 +136,10 @@ class Rounds:
 
 
 def _check(receipt: Receipt, reports: int) -> None:
-    """Raise RejectedError unless a receipt is of so many reports: what was not read is not to be forgotten."""
+    """Raise RejectedError unless a receipt covers all reports: none may be forgotten that was not read."""
     if receipt.accepted + receipt.refused != reports:
-        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
-        raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")
+        counts = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
+        raise RejectedError(f"the collector's receipt says {counts}; is that URL a collector's?")
 
 
 def share_of(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:

@@ -28,7 +28,7 @@ def test_a_body_is_as_large_as_it_may_be() -> None:
     assert len(body_of(batch, rows(share))) > 100_000 - 4 * 51
 
 
-def test_where_not_one_report_fits() -> None:
+def test_no_share_if_not_one_report_fits() -> None:
     assert share_of(WIDE, 10, 100, 6_000) is None
 
 
