@@ -84,7 +84,7 @@ class Collector:
         return self.config
 
     @property
-    def reception(self) -> Ingest:
+    def endpoint(self) -> Ingest:
         """What answers small reports."""
         return self.ingest
 

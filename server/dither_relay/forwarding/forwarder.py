@@ -104,7 +104,7 @@ class Forwarder:
         self._store.checkpoint()
         while not self._ended.is_set():
             try:
-                with self._store.alone("round", ANOTHER_ROUND):
+                with self._store.exclusive_lock("round", ANOTHER_ROUND):
                     pause = self.beat()
                 if self._monotonic() >= self._try_at:  # it has tried again what had failed
                     self.trouble = ""

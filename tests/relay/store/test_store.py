@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy
 from alembic.migration import MigrationContext
 
-from dither_relay.forwarding.bodies import body_of, share_of
+from dither_relay.forwarding.rounds import body_of, share_of
 from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import Store, StoreError
@@ -97,6 +97,19 @@ def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> N
         store.forget_digests(TODAY + timedelta(days=1))
         hold(store, some[:1])
         assert waiting(store) == [(1, 0, 12, 0)]
+
+
+def test_old_digests_are_forgotten_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither_relay.store.batches._AT_ONCE", 5)
+    with stored(tmp_path) as store:
+        for day, some in ((TODAY, rows(12, 1)), (TODAY + timedelta(days=1), rows(9, 2))):
+            hold(store, some)
+            store.freeze(day, CUT, None)
+            for batch in store.frozen():
+                while body := store.body(batch):
+                    store.leave(batch, body, day, 0)
+        store.forget_digests(TODAY + timedelta(days=1))
+        assert execute(url_of(tmp_path), "SELECT count(*) FROM relay_forwarded") == [(9,)]
 
 
 def test_what_comes_during_a_round_waits_for_the_next(tmp_path: Path) -> None:
@@ -256,12 +269,12 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
     with stored(tmp_path) as one, stored(tmp_path) as other:
         with (
-            one.alone("relay", "taken"),
+            one.exclusive_lock("relay", "taken"),
             pytest.raises(StoreError, match="database: taken"),
-            other.alone("relay", "taken"),
+            other.exclusive_lock("relay", "taken"),
         ):
             pass
-        with other.alone("relay", "taken"), one.alone("round", "taken"):
+        with other.exclusive_lock("relay", "taken"), one.exclusive_lock("round", "taken"):
             pass
 
 

@@ -29,7 +29,7 @@ _TAKEN = b'{"accepted": 1}'
 
 
 @dataclass(frozen=True)
-class Reception:
+class UploadEndpoint:
     """Takes sealed reports. The address that one comes from is counted, and goes no further."""
 
     pools: Pools
@@ -48,7 +48,7 @@ class Reception:
         try:
             return answers.get(timeout=self.patience)
         except Empty:
-            return self._told(Problem(Kind.UNAVAILABLE, "the commit takes too long; send it again", _LATER).answer())
+            return self._counted(Problem(Kind.UNAVAILABLE, "the commit takes too long; send it again", _LATER).answer())
 
     def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
         """Take a request; ``then`` is called once with its answer. It is 202 only after a durable commit."""
@@ -87,16 +87,16 @@ class Reception:
         if isinstance(outcome, StoreError):
             return self._refused(outcome)
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(_TAKEN))), *SAFE_HEADERS]
-        return self._told((202, headers, _TAKEN))
+        return self._counted((202, headers, _TAKEN))
 
     def _refused(self, error: Exception) -> Answer:
         problem = _problem(error)
         if problem.kind is Kind.INTERNAL:
             _log.error("a report could not be received", exc_info=error)
         self.refuse(problem)
-        return self._told(problem.answer())
+        return self._counted(problem.answer())
 
-    def _told(self, answer: Answer) -> Answer:
+    def _counted(self, answer: Answer) -> Answer:
         self.numbers.answered(answer[0])
         return answer
 
