@@ -80,13 +80,13 @@ def test_forks_while_locks_are_held_report_once(definitions: str, folder: Path, 
 
 
 _FORKS_DURING_IMPORT = """
-import dither, os, signal, threading, time
+import dither, os, signal, threading
 class Slow:  # the import of what ``status`` needs takes a while
     def find_spec(self, name, *_):
         if name == "dither.transparency.status":
             importing.set()
-            time.sleep(0.2)
-importing = threading.Event()
+            forked.wait(0.8)
+importing, forked = threading.Event(), threading.Event()
 client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={})
 sys.meta_path.insert(0, Slow())
 thread = threading.Thread(target=client.status)
@@ -97,6 +97,7 @@ if child == 0:
     signal.alarm(20)
     client.status()
     os._exit(0)
+forked.set()
 thread.join()
 print(os.waitpid(child, 0)[1])
 """
