@@ -22,10 +22,10 @@ from .consent.rules import Consent, Mode
 from .consent.silence import Silence
 from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
+from .reporting.app_name_clash import NameWatch
 from .reporting.bodies.kinds import SEALED, kind_for
 from .reporting.bodies.sealing import SealError, require
 from .reporting.journal import Journal
-from .reporting.namesakes import NameWatch
 from .reporting.recorder import Recorder
 from .reporting.strata import NONE_GIVEN, Stratifier
 from .settings import MOST_SECONDS, number
@@ -133,7 +133,7 @@ class ClientCore:
         resumes = self.journal.state.exists()
         if not resumes:
             with suppress(StateError, OSError):  # it is tried again, and counted, when there is a report
-                self.journal.settle(mode)
+                self.journal.apply_mode(mode)
         self.names.note_versions()
         if resumes and mode == "on":
             self.refresh()
@@ -272,7 +272,7 @@ class ClientCore:
             kept = not self.silence.disabled  # one that could not be made has no state but in memory, maybe
             if mode != "off":
                 self.journal.begin()
-            self.journal.settle(self.permission.consent().mode)
+            self.journal.apply_mode(self.permission.consent().mode)
             if mode != "off" and self.silence.end():
                 self.uploader.restart()
         except Exception as error:

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from dither_shared.metrics.metric import Metric
 
-from ..reporting.namesakes import ADVICE
+from ..reporting.app_name_clash import ADVICE
 from ..transparency.explain import after
 from .strata import strata_advice
 

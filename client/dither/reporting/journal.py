@@ -148,12 +148,12 @@ class Journal:
         if not self.state.exists():
             return []
         with self.transaction() as today:
-            misplaced = self.outbox.misplaced(self._kind)
-            if gone := [*misplaced, *self.outbox.expired(today)]:
+            wrong_kind = self.outbox.wrong_kind(self._kind)
+            if gone := [*wrong_kind, *self.outbox.expired(today)]:
                 self.write(*gone)
-            for _ in misplaced:
+            for _ in wrong_kind:
                 self._warn(f"a report was dropped: the app's reports are {self._kind.word} now, and this one is not")
-            self.needs_compaction = self.needs_compaction or bool(misplaced)  # so that no row stays on the disk
+            self.needs_compaction = self.needs_compaction or bool(wrong_kind)  # so that no row stays on the disk
             return self.outbox.waiting()
 
     def finish(self, entry: Queued, fate: Fate) -> None:
@@ -180,7 +180,7 @@ class Journal:
             with self.transaction():
                 pass
 
-    def settle(self, mode: str) -> None:
+    def apply_mode(self, mode: str) -> None:
         """Do what follows now that ``mode`` holds: drop what will never be sent; make a secret, for reports to come.
 
         A secret is made durable, which takes as long as the disk wants: better now than in the first ``record``.
@@ -267,12 +267,12 @@ class Journal:
 
     def _correct(self, today: int) -> None:
         """Undo what a clock that was ahead has left, now that it is right."""
-        misdated = self.outbox.misdated(today)
+        future_dated = self.outbox.future_dated(today)
         correction = self.ledger.correction(today)
-        if not (misdated or correction):
+        if not (future_dated or correction):
             return
-        self.write(*misdated, *([correction] if correction else []))
-        for _ in misdated:
+        self.write(*future_dated, *([correction] if correction else []))
+        for _ in future_dated:
             self._warn("a report was dropped: its day is still to come, so the clock was ahead when it was made")
         if correction:
             self._warn("the clock was ahead: what was answered on a day to come is open from the next period on")

@@ -106,20 +106,20 @@ class Outbox:
     def _entries(self) -> list[Queued]:
         return list(self._queue.values())  # at once: another thread may add one meanwhile
 
-    def misdated(self, today: int) -> list[Done]:
+    def future_dated(self, today: int) -> list[Done]:
         """Return the reports made while the clock was ahead: their day will come, and be answered, again."""
         if not is_ahead(self.latest, today):
             return []
         self.latest = max((entry.day for entry in self._queue.values()), default=0)
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
 
-    def misplaced(self, kind: Kind) -> list[Done]:
+    def wrong_kind(self, kind: Kind) -> list[Done]:
         """Return the reports to drop for an app that sends only this kind; they are from before it did.
 
         A relay must not see them in the clear, and a collector takes none that is sealed from a device.
         """
-        misplaced = len(self._queue) - self._locals - self.sealed if kind is SEALED else self.sealed
-        if not misplaced:  # as nearly always; 10,000 entries are not looked at one by one
+        wrong_kind = len(self._queue) - self._locals - self.sealed if kind is SEALED else self.sealed
+        if not wrong_kind:  # as nearly always; 10,000 entries are not looked at one by one
             return []
         return [Done(entry.batch, "dropped") for entry in self.waiting() if kind_of(entry.body) is not kind]
 

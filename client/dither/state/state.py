@@ -18,7 +18,7 @@ from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
 from .locks import Holder
 
 Notes = Literal["delivery", "versions"]
-"""What is kept in small files, whose loss does no harm (attempts.py, namesakes.py)."""
+"""What is kept in small files, whose loss does no harm (attempts.py, app_name_clash.py)."""
 
 
 class StateError(DitherError):

@@ -57,11 +57,11 @@ def test_what_an_app_cannot_send_is_found_whatever_came_and_went() -> None:
     shut = entry(9)._replace(body=b'{"pool":"x"}')
     fill(outbox, [entry(0), entry(1, local=1), shut, shut, entry(2)])
     assert outbox.sealed == 1
-    assert [done.batch for done in outbox.misplaced(SEALED)] == [entry(0).batch, entry(2).batch]
-    assert [done.batch for done in outbox.misplaced(CLEAR)] == [shut.batch]
+    assert [done.batch for done in outbox.wrong_kind(SEALED)] == [entry(0).batch, entry(2).batch]
+    assert [done.batch for done in outbox.wrong_kind(CLEAR)] == [shut.batch]
     for gone in (shut, shut, entry(0), entry(1, local=1), entry(2)):
         outbox.apply(Done(gone.batch, "sent"))
-    assert (outbox.sealed, outbox.misplaced(SEALED), outbox.misplaced(CLEAR)) == (0, [], [])
+    assert (outbox.sealed, outbox.wrong_kind(SEALED), outbox.wrong_kind(CLEAR)) == (0, [], [])
     fill(outbox, [shut])
     outbox.clear()
     assert outbox.sealed == 0

@@ -11,7 +11,7 @@ from client.test_processes import needs_posix
 from dither import Client
 from dither import __main__ as program
 from dither.cli.lint import lint
-from dither.reporting.namesakes import is_about_namesakes, noted
+from dither.reporting.app_name_clash import is_about_app_name_clash, noted
 from dither_shared import Metric, RandomizedResponse
 
 OURS = {"mobile": MOBILE, "theme": THEME}
@@ -19,7 +19,7 @@ THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.cal
 
 
 def warned(trouble: dict[str, int]) -> int:
-    return sum(count for what, count in trouble.items() if is_about_namesakes(what))
+    return sum(count for what, count in trouble.items() if is_about_app_name_clash(what))
 
 
 def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
