@@ -108,7 +108,7 @@ class FolderState(FolderJournal):
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records beyond ``cursor``, or None if it stands at the end."""
         news = super().news(cursor)
-        if news is not None and news.anew:
+        if news is not None and news.rewritten:
             self._key = None  # after a "forget" the secret, too, is another one
         return news
 

@@ -121,8 +121,8 @@ class FolderJournal:
         size = self.size  # nobody else can move it while we hold the journal
         if size == cursor.position and self.mark == cursor.mark:
             return None
-        anew = self.mark != cursor.mark
-        position = 0 if anew else cursor.position
+        rewritten = self.mark != cursor.mark
+        position = 0 if rewritten else cursor.position
         if size > _LARGEST:
             raise StateError("the journal is too large to be one of ours")
         data = self._piece(position, size)
@@ -132,11 +132,11 @@ class FolderJournal:
         records, damaged, torn = from_lines(data)
         if torn and position < size:  # a line without an end
             damaged, torn = damaged + 1, False
-        if anew:
+        if rewritten:
             _check_header(records, damaged)
             if _is_cut_short(self.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
-        return News(records, Cursor(self.mark, position), anew, damaged, torn)
+        return News(records, Cursor(self.mark, position), rewritten, damaged, torn)
 
     def append(self, records: Iterable[Record]) -> int:
         """Write records to the end, in full or not at all, and return the position behind them."""

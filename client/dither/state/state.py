@@ -42,12 +42,12 @@ START = Cursor(b"", 0)
 class News(NamedTuple):
     """The next records that a reader has not read before; ``cursor`` stands behind them, and there may be more.
 
-    ``anew``: the journal begins with them, and what was read of another writing of it does not count.
+    ``rewritten``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
     """
 
     records: list[Record]
     cursor: Cursor
-    anew: bool
+    rewritten: bool
     damaged: int = 0
     torn: bool = False
 
@@ -169,8 +169,8 @@ class MemoryState:
         end = self._end()
         if end == cursor:
             return None
-        anew = cursor.mark != end.mark
-        return News(self._records[0 if anew else cursor.position :], end, anew)
+        rewritten = cursor.mark != end.mark
+        return News(self._records[0 if rewritten else cursor.position :], end, rewritten)
 
     def append(self, records: Sequence[Record]) -> int:
         """Keep records."""
