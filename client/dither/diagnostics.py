@@ -1,8 +1,8 @@
 """Diagnostics: count what went wrong, and log each kind once; nothing is raised into the host.
 
-Only the kind and the type of an exception are logged, what the system calls the error, if it is one of the system, and
-which part of the state folder it is about. Its message is not: it may quote a value. The words of a ``StateError`` are
-our own.
+The log contains the kind of problem, the type of the exception, the system's text for an error number, and the path in
+the state folder. It does not contain the message of an exception, which may quote a value, except that of a
+``StateError``, which is our own text.
 """
 
 import errno
@@ -17,7 +17,7 @@ from .forks import importing
 from .state.state import BusyError, StateError
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
-"""Errors that name no path, for they are those of a file that is open already."""
+"""Errors without a path, because they concern an open file."""
 
 _LONGEST_PATH = 500
 
@@ -45,7 +45,7 @@ class Diagnostics:
     def warn(self, message: str) -> bool:
         """Log a warning, if anybody has set up logging; return whether that is so.
 
-        A collector that is down is nothing to write on a user's terminal for, where Python puts what nobody handles.
+        Without handlers Python would print it on the user's terminal, for which a collector that is down is no reason.
         """
         logging = sys.modules.get("logging")
         if logging is None or not logging.getLogger("dither").hasHandlers():
@@ -54,7 +54,7 @@ class Diagnostics:
         return True
 
     def _log(self, kind: str, advice: str) -> None:
-        if sys.is_finalizing():  # a thread that was frozen may hold the lock of a handler
+        if sys.is_finalizing():  # a frozen thread may hold the lock of a handler
             return
         try:
             with importing():
@@ -68,7 +68,7 @@ class Diagnostics:
 class Guard:
     """Keeps exceptions from the host, but for mistakes of the app's developer if ``strict``."""
 
-    _MISTAKE = ParameterError  # held here, for at shutdown the names of this module may be None
+    _MISTAKE = ParameterError  # kept here, because at shutdown the names of this module may be None
 
     def __init__(self, diagnostics: Diagnostics, *, strict: bool) -> None:
         self._diagnostics = diagnostics
@@ -94,7 +94,7 @@ class Guard:
 
 
 def described(error: BaseException, folder: Path | None = None) -> str:
-    """Return an exception in words that hold no value: its type, the system's or our words, a path of ``folder``."""
+    """Describe an exception without values: its type, the system's or our text, a path in ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):
         said = f"{name}, {error}"
@@ -105,7 +105,7 @@ def described(error: BaseException, folder: Path | None = None) -> str:
 
 
 def _path(error: BaseException, folder: Path | None) -> str:
-    """Return the path that an error is about if it is ``folder``, or within it, or on the way to it; else ""."""
+    """Return the path of an error if it is ``folder``, inside it, or a parent of it; else ""."""
     if folder is None or isinstance(error, BusyError):
         return ""
     if isinstance(error, StateError):
