@@ -1,6 +1,5 @@
 """What a process may do to its telemetry: fork a thousand times, close its files, exit, run an event loop."""
 
-import asyncio
 import multiprocessing
 import os
 import shutil
@@ -138,21 +137,6 @@ def test_workers_forked_by_a_server_that_loaded_the_app_before(make: Make, folde
     assert client.status().queued == len(METRICS)
     assert client.status().ignored > 0
     assert {metric.reports for metric in client.status().metrics} == {1}
-
-
-def test_an_event_loop(make: Make, folder: Path) -> None:
-    client = make(folder)
-
-    async def work(number: int) -> None:
-        client.record(list(METRICS)[number % len(METRICS)], "true")
-        await asyncio.to_thread(client.record, "theme", "dark")
-
-    async def main() -> None:
-        await asyncio.gather(*(work(number) for number in range(60)))
-
-    asyncio.run(main())
-    assert client.status().queued == len(METRICS)
-    assert client.status().trouble == {}
 
 
 _EXITS = """

@@ -266,7 +266,9 @@ def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Mak
         statuses[field] = collector.send(Batch(**(fields | {field: value})).encode()).status  # type: ignore[arg-type]
     assert statuses == {"metric": 404, "version": 409, "reports": 400}
     again = Batch(batch.batch, batch.metric, batch.version, bytes([batch.reports[0] ^ 1]))
-    assert collector.send(again.encode()).status == 409
+    assert collector.send(again.encode()).status == 202
+    assert collector.counts() == {"mobile": 1}
+    assert [report.payload for report in collector.reports("mobile")] == [batch.reports]
     collector.answers = [503, dither.Answer(429, 1.0), OSError("cut")]
     assert [collector.send(body).status for _ in range(2)] == [503, 429]
     with pytest.raises(OSError, match="cut"):
