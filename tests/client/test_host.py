@@ -44,7 +44,7 @@ def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path
     assert client.status().decided_by == status.decided_by, "which is still the reason"
 
 
-def test_a_client_that_is_closed_looks_off_and_says_what_it_lost(make: Make, folder: Path) -> None:
+def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     assert client.flush(60)

@@ -103,7 +103,7 @@ print(os.waitpid(child, 0)[1])
 
 
 @needs_fork
-def test_child_forked_during_an_import_of_another_thread_does_not_hang(definitions: str, folder: Path) -> None:
+def test_child_forked_during_an_import_does_not_hang(definitions: str, folder: Path) -> None:
     program = "import warnings; warnings.simplefilter('ignore')\n" + _FORKS_DURING_IMPORT
     done = run(program, definitions, str(folder))
     assert (done.stdout, done.stderr) == ("0\n", "")

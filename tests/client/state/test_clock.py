@@ -109,7 +109,7 @@ def test_any_walk_of_small_steps(steps: list[int]) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(DAYS, max_size=15), st.integers(WRITTEN, WRITTEN + 5000))
-def test_a_clock_that_is_right_at_last_is_heard(walk: list[int], right: int) -> None:
+def test_reports_resume_once_the_clock_is_right(walk: list[int], right: int) -> None:
     """Days of corrections that are still to come, one after the other, are the longest that it can take."""
     device = Device()
     for day in walk:
