@@ -62,7 +62,7 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "app_name_clash"),
             *_tests("client/state", "lost_secret", "clock", "foul_state"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),

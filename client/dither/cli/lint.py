@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from dither_shared.errors import did_you_mean
 from dither_shared.metrics.metric import Metric
 
-from ..reporting.namesakes import ADVICE
+from ..reporting.app_name_clash import ADVICE
 from ..transparency.explain import after
 
 _LONGEST = timedelta(days=2 * 366)

@@ -11,7 +11,7 @@ from client.test_processes import needs_posix
 from dither import Client
 from dither import __main__ as program
 from dither.cli.lint import lint
-from dither.reporting.namesakes import is_about_namesakes, noted
+from dither.reporting.app_name_clash import is_about_app_name_clash, noted
 from dither_shared import Metric, RandomizedResponse
 
 OURS = {"mobile": MOBILE, "theme": THEME}
@@ -19,7 +19,7 @@ THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.cal
 
 
 def warned(trouble: dict[str, int]) -> int:
-    return sum(count for what, count in trouble.items() if is_about_namesakes(what))
+    return sum(count for what, count in trouble.items() if is_about_app_name_clash(what))
 
 
 def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
@@ -36,7 +36,7 @@ def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_a_version_that_comes_back_is_another_apps(
+def test_version_that_comes_back_reveals_another_app_of_the_name(
     make: Make, calendar: Calendar, tmp_path: Path, background: bool
 ) -> None:
     """An update is none, nor are programs of one app that ask different metrics."""
@@ -53,7 +53,7 @@ def test_a_version_that_comes_back_is_another_apps(
         assert warned(client.status().trouble) == warned(looking.status().trouble) == known, apps
 
 
-def test_one_that_is_never_first_in_a_period_is_known_by_its_start(
+def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
     make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In one period there is one report of a metric, whoever asks: the other's answer is ignored, and counted."""
@@ -92,7 +92,7 @@ def test_an_update_writes_the_note_once(make: Make, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b"null", b'{"mobile": 1}', b'{"mobile": [[1]]}', b"\xff", b"[" * 99999])
-def test_a_note_that_is_damaged_is_none(make: Make, folder: Path, damage: bytes) -> None:
+def test_damaged_version_notes_count_as_none(make: Make, folder: Path, damage: bytes) -> None:
     for app in (OURS, THEIRS):
         started(make, folder, app)
     (folder / "versions").write_bytes(damage)
@@ -101,7 +101,7 @@ def test_a_note_that_is_damaged_is_none(make: Make, folder: Path, damage: bytes)
 
 
 @pytest.mark.parametrize("kind", ["a folder", pytest.param("a link", marks=needs_posix)])
-def test_a_note_that_can_neither_be_read_nor_made_does_no_harm(make: Make, folder: Path, kind: str) -> None:
+def test_unreadable_version_notes_do_no_harm(make: Make, folder: Path, kind: str) -> None:
     started(make, folder, OURS)
     (folder / "versions").unlink()
     (folder / "versions").mkdir() if kind == "a folder" else (folder / "versions").symlink_to("/dev/zero")
@@ -126,7 +126,7 @@ def test_notes_are_bounded(make: Make, folder: Path) -> None:
     assert noted((folder / "versions").read_bytes(), named, 740000) is None
 
 
-def test_a_warning_keeps_no_command_from_its_work(
+def test_app_name_warning_does_not_stop_a_command(
     make: Make, calendar: Calendar, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calendar.day = date.today()  # noqa: DTZ011 - the command has no calendar of its own
@@ -141,7 +141,7 @@ def test_a_warning_keeps_no_command_from_its_work(
     assert "two apps, or two versions of one" in told.err
 
 
-def test_lint_advises_a_name_of_ones_own() -> None:
+def test_lint_advises_a_unique_app_name() -> None:
     today = date(2026, 11, 18)
     (finding,) = lint([], today, "notes")
     assert finding.startswith("app: 'notes' may be another app's name, too")

@@ -1,4 +1,4 @@
-"""Namesakes: detect two apps of one name, which share a folder, and so consent, secret and outbox.
+"""App name clash: detect two apps of one name, which share a folder, and so consent, secret and outbox.
 
 What can be known is that a metric was asked in one version, then in another, and then in the first again, within a few
 days. An update of an app changes versions too, but does not go back. So each program notes in the small file
@@ -79,7 +79,7 @@ class NameWatch:
         return b""
 
 
-def is_about_namesakes(note: str) -> bool:
+def is_about_app_name_clash(note: str) -> bool:
     """Return whether a note of the diagnostics is of this kind; nothing has failed then."""
     return note.startswith(_HEAD)
 
