@@ -164,21 +164,6 @@ def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Pat
     assert (tmp_path / "target").read_bytes() == remembered
 
 
-def test_without_a_disk_it_is_remembered_by_this_process(
-    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = make(folder, transport=Script([401]))
-    client.record("mobile", True)
-
-    def full(*_: object) -> NoReturn:
-        raise OSError("no space left")
-
-    monkeypatch.setattr("dither.state.folder.swap", full)
-    assert not client.flush(60)
-    assert told_by(client)[1] == 1
-    assert not (folder / "delivery").exists()
-
-
 @pytest.mark.parametrize("how", ["a folder in its place", "no room"])
 def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
@@ -210,15 +195,6 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     assert parts.flush(60)
     assert parts.controls.status().trouble == status.trouble, "no more than before"
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
-
-
-def test_an_exit_that_cannot_be_remembered_does_not_wait() -> None:
-    class Forgetful(dither.MemoryState):
-        def remember(self, notes: str, data: bytes) -> NoReturn:
-            raise PermissionError
-
-    for state, waits in ((dither.MemoryState(), True), (Forgetful(), False)):
-        assert Attempts(state, Diagnostics(), ENDPOINT).may_wait(600.0) is waits
 
 
 def test_a_forgotten_device_remembers_no_attempt(make: Make, folder: Path, remembered: bytes) -> None:
