@@ -21,7 +21,7 @@ def definitions(*surveys: str) -> str:
 @pytest.mark.parametrize(
     ("surveys", "alone"), [(["looks"], ["m0"]), (["looks", "looks"], []), (["looks", "looks", "loks"], ["m2"])]
 )
-def test_a_survey_of_one_is_named(surveys: list[str], alone: list[str]) -> None:
+def test_lint_names_a_survey_of_one_metric(surveys: list[str], alone: list[str]) -> None:
     found = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
     told = [one for one in found if ".one_of: no other metric is of the survey " in one]
     assert [one.split(".")[1] for one in told] == alone
@@ -43,7 +43,7 @@ expires = 2027-06-30
 '''
 
 
-def test_permanent_draws_behind_a_relay_are_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (hint,) = hints(parse_metrics(LASTING).values())
     assert hint.startswith("metrics.theme: a hint: ")
     assert "shuffling lowers no epsilon" in hint

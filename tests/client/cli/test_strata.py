@@ -22,19 +22,19 @@ def findings(*metrics: Metric) -> list[str]:
     return lint(metrics, date(2026, 11, 18))
 
 
-def test_there_is_nothing_to_say_of_good_ones() -> None:
+def test_good_strata_need_no_advice() -> None:
     one = metric("one", platform=["linux", "windows", "macos"])
     assert findings(one, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), TOLD) == []
 
 
 @pytest.mark.parametrize("name", ["user", "email", "gender", "age", "country", "user_country", "device_id"])
-def test_what_looks_secret_is_named(name: str) -> None:
+def test_an_attribute_that_sounds_secret_is_named(name: str) -> None:
     (finding,) = findings(metric("theme", **{name: ["a", "b"]}))
     assert finding.startswith(f"metrics.theme.strata.{name}: sent in the clear, not changed at random; ")
 
 
 @pytest.mark.parametrize("name", ["platform", "storage", "package", "language_pack"[:7], "emailer", "build"])
-def test_what_only_contains_such_letters_is_not(name: str) -> None:
+def test_an_attribute_that_only_contains_such_letters_is_not_named(name: str) -> None:
     assert findings(metric("theme", **{name: ["a", "b"]})) == []
 
 

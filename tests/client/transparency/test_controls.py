@@ -25,7 +25,7 @@ TOLD = dataclasses.replace(
 )
 
 
-def test_the_text_before_consenting_says_all(make: Make) -> None:
+def test_the_consent_text_says_who_asks_why_and_at_what_cost(make: Make) -> None:
     text = make(metrics={"theme": TOLD}, mode=None).consent_text()
     for said in (
         "tests would like",
@@ -41,7 +41,7 @@ def test_the_text_before_consenting_says_all(make: Make) -> None:
     assert "never more than 20 in all" in text
 
 
-def test_the_example_is_a_real_upload_of_nobody(make: Make, folder: Path) -> None:
+def test_the_example_in_the_consent_text_is_a_valid_upload(make: Make, folder: Path) -> None:
     client = make(folder, mode=None)
     examples = [line for line in client.consent_text().splitlines() if "An upload, for example" in line]
     batches = [Batch.decode(line.partition(": ")[2].encode()) for line in examples]
@@ -62,7 +62,7 @@ def test_a_price_is_told_for_one_report_for_many_and_for_ever() -> None:
     assert cost(SURVEY) == "epsilon 1, once"
 
 
-def test_the_status_has_the_same_numbers(make: Make) -> None:
+def test_the_status_has_the_privacy_loss_after_many_reports(make: Make) -> None:
     (browser,) = (metric for metric in make().status().metrics if metric.name == "browser")
     assert browser.epsilon_after == {10: BROWSER.mechanism.epsilon_after(10), 100: BROWSER.mechanism.epsilon_after(100)}
     assert browser.epsilon < browser.epsilon_after[10] < browser.epsilon_after[100]
