@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dither_shared.errors import ParameterError
 
+from .forks import importing
 from .state.state import BusyError, StateError
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
@@ -53,7 +54,8 @@ class Diagnostics:
         if sys.is_finalizing():  # a frozen thread may hold the lock of a handler
             return
         try:
-            import logging  # noqa: PLC0415 - a third of the import time, and seldom needed
+            with importing():
+                import logging  # noqa: PLC0415 - a third of the import time, and seldom needed
 
             logging.getLogger("dither").warning("%s%s", kind, f"; {advice}" if advice else "")
         except Exception:  # noqa: S110 - the host's handler failed, or the interpreter shuts down

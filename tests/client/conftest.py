@@ -1,8 +1,7 @@
 """Clients that are closed after the test, and a collector on loopback that answers from a script."""
 
-import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +13,6 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
 from client.peers import PATIENCE, Clock
-from client.state.format1_devices import HERE
 from dither.consent.rules import Mode
 from dither_shared.bounded_http import Deadline, Stream, connect
 
@@ -47,17 +45,6 @@ def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-@pytest.fixture
-def device(folder: Path) -> Callable[[str], Path]:
-    """Return a function that puts a device of format 1 into the folder."""
-
-    def put(name: str) -> Path:
-        shutil.copytree(HERE / name, folder)
-        return folder
-
-    return put
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ class Device:
         seeded.shuffle(names)
         for name in names:
             parts.record(name, True)
-        batches = map(Batch.decode, parts.controls.preview())
+        batches = map(Batch.decode, parts.preview())
         self.batches = {batch.metric: batch.batch for batch in batches}
         self.sender = sender_of(parts, self, kind(uniform=seeded.random, clock=lambda: self.now))
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from dither_shared import MECHANISMS, Mechanism, PrefixSketch, Shape
-from dither_shared.mechanism import LISTED, NUMBERS, SETS, Item
+from dither_shared.mechanism import LISTED, SETS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets, Space
 
@@ -144,17 +144,6 @@ def small_at(*epsilons: float) -> list[Mechanism]:
 def every_small() -> list[Mechanism]:
     """Return the small mechanisms of every family at every epsilon."""
     return small_at(*EPSILONS)
-
-
-def every_small_of_frequencies() -> list[tuple[float, Mechanism]]:
-    """Return (declared epsilon, mechanism) of those that estimate the frequencies of answers, and not a mean."""
-    return [
-        (epsilon, mechanism)
-        for name in MECHANISMS
-        for epsilon in EPSILONS
-        for mechanism in small(name, epsilon)
-        if mechanism.items != NUMBERS
-    ]
 
 
 def name_of(case: object) -> str:

@@ -95,14 +95,16 @@ def test_sketches_have_p_and_the_q_of_a_random_hash(mechanism: Mechanism) -> Non
     assert mechanism.q == own * Fraction(1, columns) + apart * (1 - Fraction(1, columns))
 
 
-@each(lambda: small_at(1.0, 2.0))
+@each(lambda: small_at(1.0))
 def test_rows_round_trip_and_tally_as_counted_by_hand(mechanism: Mechanism) -> None:
     entropy = KeyedEntropy(b"rows", mechanism.name.encode())
     reports = []
-    for turn in range(200):
+    for turn in range(100):
         cohort = mechanism.draw_cohort(entropy)
         payload = mechanism.randomize(items(mechanism)[turn % len(items(mechanism))], entropy, cohort)
         reports.append(Report(cohort, payload))
+    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    assert MECHANISMS[mechanism.name](**given) == mechanism
     rows = [report.encode(mechanism) for report in reports]
     assert all(len(row) == mechanism.row_bytes for row in rows)
     assert [Report.decode(row, mechanism) for row in rows] == reports
@@ -112,7 +114,7 @@ def test_rows_round_trip_and_tally_as_counted_by_hand(mechanism: Mechanism) -> N
     for report in reports:
         by_hand.reports[report.cohort] += 1
         by_hand.counts[report.cohort, list(report.cells(mechanism))] += 1
-    parts = Tally.fold(mechanism, b"".join(rows[:77])) + Tally.fold(mechanism, b"".join(rows[77:]))
+    parts = Tally.fold(mechanism, b"".join(rows[:33])) + Tally.fold(mechanism, b"".join(rows[33:]))
     for tally in (by_hand, parts):
         np.testing.assert_array_equal(whole.reports, tally.reports)
         np.testing.assert_array_equal(whole.counts, tally.counts)
@@ -138,10 +140,3 @@ def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
         if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # else it is other rows
             with pytest.raises(WireError, match="reports: "):
                 Tally.fold(mechanism, row + wrong)
-
-
-@each(lambda: small_at(1.0))
-def test_registry_and_constructor_agree(mechanism: Mechanism) -> None:
-    assert MECHANISMS[mechanism.name] is type(mechanism)
-    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    assert type(mechanism)(**given) == mechanism

@@ -5,16 +5,8 @@ from itertools import product
 
 from contract.cases import EPSILONS, NUMERIC, each, small_numeric, usual
 from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_shared.primitives.elimination import solve
-from dither_shared.primitives.probability import ONE
 
 CASES = each(lambda: [case for name in NUMERIC for epsilon in EPSILONS for case in small_numeric(name, epsilon)])
-
-
-@each(lambda: [(epsilon, case) for name in NUMERIC for epsilon in EPSILONS for case in small_numeric(name, epsilon)])
-def test_small_numeric_mechanisms_spend_all_of_the_declared_epsilon(case: tuple[float, NumericMechanism]) -> None:
-    declared, mechanism = case
-    assert 0 <= declared - mechanism.epsilon < 1e-12
 
 
 @CASES
@@ -64,14 +56,3 @@ def test_share_below_each_point_has_an_unbiased_estimate_from_one_phase(mechanis
         for item in range(mechanism.size):
             below = sum(mechanism.cell_law(item, j * d - point)[:j])
             assert (below - mechanism.q * j) / (mechanism.p - mechanism.q) == (item < point)
-
-
-@each(lambda: [case for name in ("discrete-laplace", "exponential") for case in small_numeric(name, 1.0)])
-def test_share_below_each_point_has_unbiased_scores_in_a_table(mechanism: NumericMechanism) -> None:
-    laws = [mechanism.cell_law(item) for item in range(mechanism.size)]
-    table = [[int(chance * ONE) for chance in law] for law in laws]
-    for point in range(1, mechanism.size):
-        scores = solve(table, [ONE * (item < point) for item in range(mechanism.size)])
-        assert [sum(p * g for p, g in zip(law, scores, strict=True)) for law in laws] == [
-            item < point for item in range(mechanism.size)
-        ]

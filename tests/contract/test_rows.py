@@ -96,12 +96,6 @@ def test_every_reader_refuses_a_bad_row_in_the_same_words(rows: RowFormat, row: 
                 look(mechanism, body)
 
 
-def test_row_formats_compare_by_their_fields() -> None:
-    assert RowFormat(Shape.BITS, 1, 3) == RowFormat(Shape.BITS, 1, 3)
-    assert RowFormat(Shape.BITS, 1, 3) != RowFormat(Shape.BITS, 1, 4)
-    assert len({RowFormat(Shape.BITS, 1, 3), RowFormat(Shape.BITS, 1, 3)}) == 1
-
-
 @pytest.mark.parametrize(
     ("shape", "cohorts", "cells", "listed", "place"),
     [

@@ -1,4 +1,4 @@
-"""Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--jobs 2] [--room NAME]``.
+"""Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--room NAME] [--all]``.
 
 Or try all of one line, once a test is written for one that survived: ``python -m tests.mutants --line FILE:NUMBER``.
 """
@@ -73,10 +73,10 @@ def _compiles(code: str) -> bool:
     return True
 
 
-def fates(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
-    """Yield what became of each mutant."""
+def fates(mutants: Sequence[Mutant], jobs: int, *, slow: bool) -> Iterator[tuple[Mutant, str]]:
+    """Yield what became of each mutant under the tests that ``make test`` runs, or under all of them."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
-        copies = [Copy(_TREE, Path(folder) / str(number)) for number in range(jobs)]
+        copies = [Copy(_TREE, Path(folder) / str(number), slow=slow) for number in range(jobs)]
         free: SimpleQueue[Copy] = SimpleQueue()
         for copy in copies:
             free.put(copy)
@@ -104,11 +104,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="run so many test processes at a time")
     parser.add_argument("--room", choices=ROOMS, action="append", help="mutate this room; may be given several times")
     parser.add_argument("--line", metavar="FILE:NUMBER", help="draw none, but try all mutants of this line")
+    parser.add_argument("--all", action="store_true", help="run slow tests too, as make test-all does")
     given = parser.parse_args()
     drawn = of_line(given.line) if given.line else sample(given.room or list(ROOMS), given.count, given.seed)
     became: Counter[str] = Counter()
     survivors = []
-    ended = fates([one.mutant for one in drawn], given.jobs)
+    ended = fates([one.mutant for one in drawn], given.jobs, slow=given.all)
     for number, (one, (mutant, fate)) in enumerate(zip(drawn, ended, strict=True), start=1):
         print(f"{number:4} {fate:8} {mutant.place}  {one.before}  ->  {one.after}", flush=True)
         became[fate] += 1

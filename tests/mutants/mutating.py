@@ -9,8 +9,6 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
-__all__ = ["Mutant", "mutants_of"]
-
 _BINARY = "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_FloorDiv Pow_Mul RShift_LShift LShift_RShift"
 _BITWISE = "BitXor_BitOr BitAnd_BitOr BitOr_BitAnd"
 _COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt LtE_GtE Gt_Lt GtE_LtE Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is"

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROOMS", "Room"]
-
 _VECTORS = "tests/vectors/test_vectors.py"
 
 
@@ -43,8 +41,9 @@ ROOMS: dict[str, Room] = {
         ),
         (
             _VECTORS,
-            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential"),
-            *_tests("shared/mechanisms", "discrete_laplace", "discrete_gaussian"),
+            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential", "discrete_laplace"),
+            *_tests("shared/mechanisms", "discrete_gaussian", "privset", "set_response", "projective_buckets"),
+            *_tests("shared/mechanisms", "prefix_levels", "sums"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
             *_tests("shared", "metrics/test_metric"),
             *_tests("shared/questions", "questions", "plain", "domains/test_grid"),
@@ -52,39 +51,36 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "keys": Room(
-        _named(f"{_CLIENT}/reporting", "draws/keys", "permanent"),
+        _named(f"{_CLIENT}/reporting", "keys"),
         (
             _VECTORS,
-            *_tests("client/reporting", "permanent", "draws/test_keys", "ledger"),
-            *_tests("client/state", "lost_secret", "format1"),
+            *_tests("client/reporting", "permanent", "keys", "ledger"),
+            *_tests("client/state", "lost_secret"),
         ),
     ),
     "ledger": Room(
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "draws/test_keys", "recorder", "periods", "namesakes"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
+            *_tests("client/state", "lost_secret", "clock", "foul_state"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "counting/uploads", "hot", "url"),
+            *_named(f"{_SERVER}/store", "store", "counting/uploads", "url"),
             *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
         ),
         (
-            *_tests("server/store", "store", "hot", "removal"),
+            *_tests("server/store", "store", "removal"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),
     ),
     "ids": Room(
-        (
-            *_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids", "recent"),
-            f"{_SERVER}/store/purge.py",
-        ),
-        _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
+        (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
+        _tests("server/store", "store", "removal", "batch_ids"),
     ),
     "folding": Room(
         _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),
@@ -100,9 +96,10 @@ ROOMS: dict[str, Room] = {
     "health": Room(
         _named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health", "health_sets")
     ),
-    "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
+    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(
-        _named(f"{_SHARED}/privacy", "optimal", "parts"), _tests("shared/privacy", "parts", "optimal", "composition")
+        (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
+        ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),
     ),
     "collisions": Room(
         _named(f"{_SERVER}/estimation", "collisions"),

@@ -14,8 +14,6 @@ from pathlib import Path
 from .mutating import Mutant
 from .rooms import ROOMS
 
-__all__ = ["Copy"]
-
 _PARTS = ("shared", "client", "server", "simulations", "tests", "pyproject.toml", "README.md")
 _SOURCES = ("shared", "client", "server", "simulations")
 _CAUGHT = {0: "survived", 1: "killed", 2: "killed", 4: "killed"}
@@ -26,10 +24,14 @@ _FROZEN = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Copy:
-    """A copy of the tree, in which one mutant at a time lives. The tree itself is not touched."""
+    """A copy of the tree, in which one mutant at a time lives. The tree itself is not touched.
 
-    def __init__(self, tree: Path, folder: Path) -> None:
+    It runs the tests of a room that ``make test`` runs or, if ``slow``, all of them.
+    """
+
+    def __init__(self, tree: Path, folder: Path, *, slow: bool) -> None:
         self._tree, self._folder = tree, folder
+        self._chosen = () if slow else ("-m", "not slow")
         folder.mkdir()
         for part in _PARTS:
             if (tree / part).is_dir():
@@ -68,7 +70,7 @@ class Copy:
 
     def _tests(self, tests: Iterable[str], limit: float | None = None, environ: Mapping[str, str] = _FROZEN) -> str:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += [f"--basetemp={self._folder.parent / self._folder.name}.tmp", *tests]
+        command += [f"--basetemp={self._folder.parent / self._folder.name}.tmp", *self._chosen, *tests]
         paths = os.pathsep.join(str(self._folder / part) for part in _SOURCES)
         with subprocess.Popen(
             command,

@@ -16,7 +16,7 @@ _PLURAL = re.compile(rf"""(?:[^A-Z{{]:,\}}|format\([^()]*\) \}}\}}) (?:{_NOUNS})
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 batches"), (1, "1 batch"), (2, "2 batches"), (12_345, "12,345 batches")]
 )
-def test_one_is_one_and_thousands_are_apart(number: int, text: str) -> None:
+def test_counted_noun_is_singular_for_one_and_thousands_are_separated(number: int, text: str) -> None:
     assert counted(number, "batch", "batches") == text
 
 

@@ -28,7 +28,7 @@ def test_members_that_may_be_missing_may_be_missing() -> None:
         (b"", "not JSON"),
     ],
 )
-def test_what_is_wrong_is_told(body: bytes, told: str) -> None:
+def test_mistake_in_a_flat_object_is_named(body: bytes, told: str) -> None:
     with pytest.raises(WireError, match=told):
         read_object(body, FIELDS, KNOWN)
 

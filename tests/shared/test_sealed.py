@@ -62,18 +62,11 @@ def low_order_points() -> list[bytes]:
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=str)
-@pytest.mark.parametrize("point", low_order_points(), ids=bytes.hex)
-def test_a_key_that_keeps_nothing_secret_is_refused(point: bytes, suite: Suite) -> None:
-    text = str(SealKey(suite, bytes(suite.key_bytes - 32) + point))
-    with pytest.raises(ParameterError, match="key: its point of X25519 has a low order"):
-        SealKey.parse(text)
-
-
-@pytest.mark.parametrize("point", low_order_points(), ids=bytes.hex)
-def test_x25519_makes_nothing_of_these_points(point: bytes) -> None:
-    x25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.x25519")
-    with pytest.raises(ValueError, match="shared"):
-        x25519.X25519PrivateKey.generate().exchange(x25519.X25519PublicKey.from_public_bytes(point))
+def test_a_key_that_keeps_nothing_secret_is_refused(suite: Suite) -> None:
+    for point in low_order_points():
+        text = str(SealKey(suite, bytes(suite.key_bytes - 32) + point))
+        with pytest.raises(ParameterError, match="key: its point of X25519 has a low order"):
+            SealKey.parse(text)
 
 
 def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:

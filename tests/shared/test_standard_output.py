@@ -7,21 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dither_shared.standard_output import written_whole
-
 FULL = Path("/dev/full")
 
-PROGRAMS = {
-    "dither": ("dither", "status"),
-    "dither-server": ("dither_server", "config"),
-    "dither-sim": ("dither_simulations", "--help"),
-}
+PROGRAMS = {"dither": ("dither", "status"), "dither-server": ("dither_server", "--help")}
+"""The two kinds of entry point: argparse and click."""
 
-
-RUNS = [
-    *((name, "") for name in PROGRAMS),  # each program has its own entry point
-    ("dither", "1"),  # without a buffer the writing fails within the command, and not at its end
-]
+RUNS = [*((name, "") for name in PROGRAMS), ("dither", "1")]
+"""Without a buffer the writing fails within the command, and not at its end."""
 
 
 def environment(folder: Path, unbuffered: str) -> dict[str, str]:
@@ -43,7 +35,7 @@ def test_full_disk_is_reported_in_one_line(name: str, unbuffered: str, tmp_path:
     assert (done.returncode, done.stderr.decode()) == (1, f"{name}: {why}\n")
 
 
-@pytest.mark.parametrize(("name", "unbuffered"), [*RUNS, ("dither --help", ""), ("dither --help", "1")])
+@pytest.mark.parametrize(("name", "unbuffered"), [*RUNS, ("dither --help", "1")])
 def test_closed_pipe_is_not_reported(name: str, unbuffered: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", *PROGRAMS.get(name, ("dither", "--help"))]
     reader, writer = os.pipe()
@@ -70,18 +62,9 @@ def test_a_letter_that_the_encoding_lacks_is_written_as_its_number(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.name != "posix", reason="it is closed by a shell of POSIX")
-def test_what_began_without_a_standard_output_ends_as_ever(tmp_path: Path) -> None:
+def test_program_without_a_standard_output_ends_with_status_0(tmp_path: Path) -> None:
     asked = [sys.executable, "-m", *PROGRAMS["dither"]]
     done = subprocess.run(
         ["/bin/sh", "-c", '"$@" >&-', "sh", *asked], env=environment(tmp_path, ""), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.parametrize(
-    "error", [FileNotFoundError(2, "none", "a.toml"), OSError(28, "full", "a.db"), OSError(9, "x")]
-)
-def test_other_errors_pass(error: OSError) -> None:
-    with pytest.raises(OSError) as raised, written_whole("dither"):  # noqa: PT011 - it is the same object
-        raise error
-    assert raised.value is error

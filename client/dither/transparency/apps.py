@@ -213,11 +213,11 @@ class _ReadOnlyState(FolderState):
         """Open the journal for reading; another process may go on writing, and at worst its last record is missed."""
         path = self._paths["journal"]
         _check("journal", os.lstat(path))
-        self._file.look()
+        self.acquire_to_read()
 
     def release(self) -> None:
         """Close it."""
-        self._file.close()
+        self._close_file()
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records beyond ``cursor``."""
@@ -243,11 +243,11 @@ class _ReadOnlyState(FolderState):
 
     def append(self, records: Iterable[Record]) -> int:
         """Write nothing, although a clock that was ahead may have left something to correct."""
-        return self._file.size
+        return self.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Write nothing, although records may be damaged."""
-        return Cursor(b"", self._file.size)
+        return Cursor(b"", self.size)
 
 
 def _check(name: str, found: os.stat_result) -> None:

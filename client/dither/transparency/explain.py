@@ -13,7 +13,7 @@ from ..reporting.account import cap_of
 from ..reporting.bodies.kinds import SEALED, kind_for, kind_of, read
 from ..reporting.bodies.report import build
 from ..reporting.bodies.sealing import SealError, sealed
-from ..reporting.draws.keys import Keys
+from ..reporting.keys import Keys
 from ..state.journal_records import SECRET_BYTES
 
 MANY = (10, 100)

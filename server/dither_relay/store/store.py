@@ -12,12 +12,10 @@ from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
 
-from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, read_frozen, read_rows
+from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, old_digests, read_frozen, read_rows
 from .holding import Arrival, hold
 from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
 from .schema import BATCHES, RELAY, STATE
-
-__all__ = ["RelayStore"]
 
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 """The numbers of PostgreSQL's advisory locks: the names in ASCII."""
@@ -75,10 +73,6 @@ class RelayStore(Database):
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
             )
         return int(pages or 0) * int(size or 0)
-
-    def tend(self) -> bool:
-        """Return that nothing is to be done after a commit."""
-        return False
 
     def forget(self, before: date) -> bool:
         """Return that nothing is to be forgotten after a commit: rounds do that."""
@@ -154,11 +148,15 @@ class RelayStore(Database):
         return dropped
 
     def forget_digests(self, before: date) -> None:
-        """Forget what left before a day: a 256th of the digests at a time, so that no commit waits long."""
-        bounds = [bytes([one]) for one in range(256)]
-        for first, last in zip(bounds, [*bounds[1:], None], strict=True):
-            with self._transaction(write=True) as connection:
-                forget(connection, before, first, last)
+        """Forget what left before a day: some thousands at a time, so that no commit waits long."""
+        after: bytes | None = b""
+        while after is not None:
+            with self._transaction() as connection:
+                found = old_digests(connection, before, after)
+            if found:
+                with self._transaction(write=True) as connection:
+                    forget(connection, before, after, found[-1])
+            after = found[-1] if found else None
 
     def note(self, name: str, value: str) -> None:
         """Keep a text in mind under a name."""

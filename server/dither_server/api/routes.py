@@ -45,7 +45,7 @@ _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *CO
     takes=schemas.BATCH,
     answers=as_json(schemas.ACCEPTED, 202, "Counted, durably."),
     problems=(
-        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
+        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.DISABLED,
         Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
 )  # fmt: skip
@@ -72,7 +72,7 @@ def may_report() -> dict[str, str]:
     takes=schemas.SEALED_BATCH,
     answers=as_json(schemas.OPENED, 202, "Counted, durably."),
     problems=(
-        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_POOL, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT,
+        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_POOL, Kind.VERSION_CONFLICT,
         Kind.DISABLED, Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
 )  # fmt: skip

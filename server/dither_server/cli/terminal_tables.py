@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dither_shared.privacy.rounding import rounded_up
+from ..analysis.composition import rounded_up
 
 if TYPE_CHECKING:
     from dither_shared import Metric
 
     from ..reading.summaries.summary import TextTable
-
-__all__ = ["aligned", "as_text", "headed", "print_answers", "printable"]
 
 
 _FOLDED = "last fold began {}; what collectors took shortly before it, or since, is counted by a later one"

@@ -22,8 +22,6 @@ from ..observability.prometheus import Prometheus
 from ..store import Outcome, Refusal, StoreError
 from .refusal_counts import Refusals, Refused
 
-__all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
-
 _log = logging.getLogger(__name__)
 
 Then = Callable[[Outcome | StoreError], object]
@@ -60,7 +58,6 @@ class ClosedError(DitherError):
 class _Commits(Protocol[_T_contra]):
     def commit(self, uploads: Sequence[_T_contra], day: date, shard: bytes) -> list[Outcome]: ...
 
-    def tend(self) -> bool: ...
     def forget(self, before: date) -> bool: ...
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
 
@@ -149,7 +146,6 @@ class Committer(Generic[U]):
                 self._commit(group, shard)
                 with self._changed:
                     self._grow_old(self._waiting[0][2] if self._waiting else None)
-                self._tend()
                 self._forget()
             if self._refusals.pause() == 0:
                 self._refusals.write(self._store, shard)
@@ -199,21 +195,8 @@ class Committer(Generic[U]):
     def _is_idle(self) -> bool:
         return not self._waiting and not self._closed
 
-    def _tend(self) -> None:
-        """Do a step of the store's housekeeping, and more while nothing waits; if it fails, try again another time.
-
-        A body of sealed rows brings thousands of ids, and one step alone moves fewer.
-        """
-        try:
-            while self._store.tend() and self._is_idle:
-                pass
-        except StoreError as error:
-            _log.warning("batch ids were not put in order: %s", error)
-        except Exception:
-            _log.exception("batch ids could not be put in order")
-
     def _forget(self) -> None:
-        """Once a day drop the ids beyond the horizon: some after each commit, more while nothing waits."""
+        """Once a day delete the ids beyond the horizon: some after each commit, more while nothing waits."""
         today = self._today()
         if self._forgotten == today:
             return

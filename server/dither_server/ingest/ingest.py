@@ -24,19 +24,13 @@ from .posts import PATH, Posts, Sent
 from .refusal_counts import Refused
 from .sealed.posts import PATH as SEALED
 
-__all__ = ["Ingest", "IngestLayer"]
-
 _log = logging.getLogger(__name__)
 
 _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
-_UNCOUNTED = {
-    Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
-    Outcome.DISABLED: (Kind.DISABLED, "metric: disabled here in this version; no more of its reports are counted"),
-}
-
+_DISABLED = "metric: disabled here in this version; no more of its reports are counted"
 _NOTHING = Problem(Kind.SEALED, "sealed: not one report opens here; the keys that they were sealed for are not kept")
 
 
@@ -115,8 +109,8 @@ class Ingest:
     def _committed(self, sent: Sent, size: int | None, upload: Upload, outcome: Outcome | StoreError) -> Answer:
         if isinstance(outcome, StoreError):
             return self._refused(outcome, sent, size)
-        if outcome in _UNCOUNTED:
-            return self._refused(Problem(*_UNCOUNTED[outcome]), sent, size)
+        if outcome is Outcome.DISABLED:
+            return self._refused(Problem(Kind.DISABLED, _DISABLED), sent, size)
         self.posts.settled(upload)
         if upload.refused:
             self._count(Kind.SEALED, sent, size, upload.refused)

@@ -5,13 +5,11 @@ from typing import Any
 
 from dither_shared import Metric
 from dither_shared.counted import counted
-from dither_shared.privacy.rounding import rounded_up
 
+from ..analysis.composition import rounded_up
 from ..analysis.shuffling import amplified
 from ..analysis.shuffling.amplified import CONDITIONS
 from ..store import Sealed
-
-__all__ = ["about_sealed", "words_of_sealed"]
 
 _CONDITIONS = (
     f"That stands beside ε, never in its place, and is true only if {'; '.join(CONDITIONS)} "

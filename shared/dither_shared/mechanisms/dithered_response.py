@@ -49,7 +49,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
     that of Duchi, Jordan and Wainwright (2018) less 2/3, whatever v. The share of answers below point i has the
     unbiased estimate (share of s' < j in phase c = jd - i, less q j)/λ where j = ⌈i/d⌉.
 
-    By default m = max(1, round(e^(ε/2))), a compromise of the errors of means and of quantiles.
+    By default m = round(e^(ε/2)), a compromise of the errors of means and of quantiles.
 
     With a permanent part the cell goes through the chain of ``RandomizedResponse``, in a phase that the device keeps.
     The permanent draw depends on phase and cell alone, so a device has at most m + 1 of them.
@@ -114,7 +114,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
             raise ParameterError("for", "stands beside steps; give one of them, for it chooses the steps")
         if steps is None and aim == "mean":
             return cls._best_of_mean(phases, once, forever)
-        usual = min(max(1, floor(exp_below(once / 2) + Fraction(1, 2))), MAX_STEPS)
+        usual = min(floor(exp_below(once / 2) + Fraction(1, 2)), MAX_STEPS)
         steps = usual if steps is None else checked_count(steps, "steps", 1, MAX_STEPS)
         return cls._with_steps(steps, phases, once, forever)
 

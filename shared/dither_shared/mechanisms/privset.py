@@ -277,7 +277,7 @@ def _best_subset(size: int, at_most: int, odds: float, budget: int) -> int:
         total = odds * (1 - missing) + missing
         any_cell, beside = subset / cells, missing * subset / size
         p, q = odds * any_cell / total, (odds * (any_cell - beside) + beside) / total
-        risk = size * q * (1 - q) / (p - q) ** 2 + at_most * (1 - p - q) / (p - q) if p > q else inf
+        risk = size * q * (1 - q) / (p - q) ** 2 + at_most * (1 - p - q) / (p - q)
         if risk >= least or (subset > 1 and _rows(cells, subset).row_bytes > budget):
             break
         best, least = subset, risk

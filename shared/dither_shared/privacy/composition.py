@@ -1,6 +1,6 @@
-"""Compute and explain what an epsilon means: for several reports, for several people, and for whoever sees a report.
+"""Compute what an ε means: for several reports, for several people, and for an observer of a report.
 
-What reports over days come to with a small δ, which may be less than their sum, is in optimal.py.
+The collector's ``analysis/composition.py`` has what reports come to if a small δ is granted.
 """
 
 import math
@@ -8,10 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from ..errors import ParameterError
-from ..primitives.probability import as_probability, exp_above, float_above, log_above
-from .parts import Part
-
-__all__ = ["advanced", "group", "parallel", "posterior_bounds", "sequential"]
+from ..primitives.probability import as_probability, float_above
 
 
 def sequential(losses: Iterable[float | Fraction]) -> float:
@@ -29,25 +26,6 @@ def parallel(losses: Iterable[float | Fraction]) -> float:
     Parallel composition (McSherry 2009, theorem 4). Several answers of one person add up, whatever they are about.
     """
     return float_above(max((_checked(loss) for loss in losses), default=Fraction(0)))
-
-
-def advanced(parts: Iterable[Part], delta: Fraction) -> float:
-    """Return the ε of all reports by the advanced composition theorem, if ``delta`` is granted; rounded up.
-
-        sqrt(2 ln(1/delta) Σ ε²) + Σ ε (e^ε - 1)
-
-    over all reports (Dwork and Roth 2014, theorem 3.20; for unequal ε it follows from theorem 3.5 of Kairouz, Oh and
-    Viswanath 2015). Often more than the sum; the least that is true is in optimal.py. The shorthand
-    ε sqrt(8 k ln(1/delta)) of corollary 3.21 holds only up to 1: at ε = 1, delta = 1e-6 it is false from k = 206 on.
-    Infinite beyond all floats. Raises ParameterError for a delta that is not strictly between 0 and 1.
-    """
-    if not 0 < delta < 1:
-        raise ParameterError("delta", f"{float(delta):g} is not strictly between 0 and 1")
-    squares = drift = Fraction(0)
-    for part in parts:
-        squares += part.total * part.epsilon
-        drift += part.total * (exp_above(part.epsilon) - 1)
-    return float_above(_root_above(2 * log_above(1 / delta) * squares) + drift)
 
 
 def group(epsilon: float, people: int) -> float:
@@ -75,9 +53,3 @@ def _checked(epsilon: float | Fraction) -> Fraction:
     if not 0 <= epsilon < math.inf:
         raise ParameterError("epsilon", f"{epsilon!r} is not a finite number of at least 0")
     return Fraction(epsilon)
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """Return a rational that is at least the square root, by less than 10^-60."""
-    fine = 10**60
-    return Fraction(math.isqrt(math.floor(square * fine * fine)) + 1, fine) if square else Fraction(0)

@@ -185,7 +185,7 @@ def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequ
     for _ in range(50):
         sender.step()
     assert len(script.bodies) == 5, "once in each flush"
-    status = parts.controls.status()
+    status = parts.status()
     (trouble,) = status.trouble
     assert trouble.startswith("remembering the uploads failed: ")
     assert trouble.endswith(f": {str(folder / 'delivery')!r}")
@@ -195,7 +195,7 @@ def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequ
     if (folder / "delivery").is_dir():
         (folder / "delivery").rmdir()
     assert parts.flush(60)
-    assert parts.controls.status().trouble == status.trouble, "no more than before"
+    assert parts.status().trouble == status.trouble, "no more than before"
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 

@@ -208,7 +208,7 @@ def test_the_exit_of_a_forked_child_does_not_wait_for_the_parents_report(
         assert stuck.started.wait(60)
     at_exit()
     assert (json.loads(state.recall("delivery"))["exit_at"] > 0) is not forked
-    parts.controls.stop()
+    parts.close()
     stuck.release.set()
     join_uploads()
 

@@ -76,7 +76,7 @@ def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
     collector_of(app).close()
 
 
-def test_what_cannot_be_combined(tmp_path: Path) -> None:
+def test_combination_of_unknown_metrics_and_parameters_is_refused(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, metrics=METRICS))
     client = app.test_client()
     assert problem(client.get("/v1/metrics/nothing/combined")) == (404, "unknown-metric")

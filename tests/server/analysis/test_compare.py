@@ -72,14 +72,18 @@ def paired(sides: list[list[Table]], pairs: Sequence[tuple[int, ...]]) -> list[T
     ]
 
 
-@pytest.mark.parametrize("name", ["few", "many", "choice"])
 @pytest.mark.parametrize(
-    ("users", "most"), [(50, 0.065), (200, 0.0515), pytest.param(800, 0.0515, marks=pytest.mark.slow)]
+    ("name", "users", "most"),
+    [
+        *((name, 50, 0.065) for name in ("few", "many", "choice")),
+        ("many", 200, 0.0515),
+        *(pytest.param(name, 200, 0.0515, marks=pytest.mark.slow) for name in ("few", "choice")),
+    ],
 )
 def test_false_changes_are_as_frequent_as_stated_of_few_reports(name: str, users: int, most: float) -> None:
     """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%].
 
-    Slow at 800 reports, where it is as at 200: 5.00 to 5.03%.
+    Slow where it is as for the other mechanisms.
     """
     metric = ASKED[name]
     size, p, q = len(metric.labels), float(metric.mechanism.p), float(metric.mechanism.q)
@@ -137,32 +141,8 @@ def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) ->
     assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
 
 
-def test_a_rare_value_that_becomes_common_is_seen() -> None:
-    """2% of 30,000, then 6% of 300: 10 more than are expected, where their standard deviation is 3; 1 in 1,000."""
-    rng = np.random.default_rng(1)
-    before = surveyed(RARE, 30_000, rng, [0.9, 0.02, 0.08, 0])
-    seen = sum(
-        (alike(RARE, before, surveyed(RARE, 300, rng, [0.8, 0.06, 0.14, 0]))["values"][1]["p_value"] or 0) < 0.05
-        for _ in range(50)
-    )
-    assert seen > 30  # of 45 that are expected, whose standard deviation is 2
-
-
-def test_unchanged_values_are_flagged_at_most_as_often_as_stated() -> None:
-    """150 pairs of surveys of eight values each: at most as many as a binomial law of 5% has, but for 1e-6.
-
-    Without Holm's correction a third of the pairs would be flagged, which is twice as many as are allowed.
-    """
-    metric, rng, surveys = ASKED["many"], np.random.default_rng(20261120), 150
-    flagged = sum(
-        any(row["changed"] for row in alike(metric, surveyed(metric, 200, rng), surveyed(metric, 400, rng))["values"])
-        for _ in range(surveys)
-    )
-    assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
-
-
-def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
-    """Power 80%: of 200 surveys between 62% and 92%, wrong with a probability below 1e-6."""
+def test_stated_number_of_reports_detects_the_change_with_the_stated_power() -> None:
+    """Power 80%: of 100 surveys between 60% and 96%, wrong with a probability below 1e-5."""
     metric, rng = ASKED["few"], np.random.default_rng(3)
     pilot = alike(
         metric, surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04
@@ -173,9 +153,9 @@ def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
         alike(metric, surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1][
             "changed"
         ]
-        for _ in range(200)
+        for _ in range(100)
     )
-    assert 0.62 < seen / 200 < 0.92
+    assert 0.6 < seen / 100 < 0.96
     assert (pilot["power"], pilot["change"], pilot["correction"]) == (0.8, 0.04, "holm")
 
 
@@ -228,7 +208,7 @@ def test_same_people_on_both_sides_are_flagged_at_most_as_often_as_stated(perman
     assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
 
 
-def test_sides_that_share_nothing_or_have_nothing() -> None:
+def test_comparison_without_shared_values_is_refused_and_without_reports_is_empty() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(ParameterError, match="few and many share no values"):
         alike(ASKED["few"], surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))
@@ -244,7 +224,7 @@ def test_holm_against_its_definition() -> None:
     assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
 
 
-def test_the_route(tmp_path: Path) -> None:
+def test_route_compares_two_weeks_two_stretches_and_two_versions(tmp_path: Path) -> None:
     app = create_app(config(tmp_path))
     store, client = collector_of(app).store, app.test_client()
     before = TODAY - timedelta(days=7)

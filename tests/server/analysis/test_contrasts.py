@@ -7,7 +7,7 @@ from dither_server.analysis.contrasts import contrasts, together, worst_variance
 
 
 @pytest.mark.parametrize("steps", [2, 3, 10])
-def test_they_see_no_level_and_the_first_is_the_slope(steps: int) -> None:
+def test_contrasts_ignore_the_level_and_the_first_is_the_slope(steps: int) -> None:
     rng = np.random.default_rng(1)
     when, reports = np.sort(rng.uniform(0, 100, steps)), rng.uniform(1, 100, steps)
     weights = contrasts(when, reports)

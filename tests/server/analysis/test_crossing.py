@@ -3,8 +3,6 @@
 from itertools import product
 from pathlib import Path
 
-import pytest
-
 from dither_server.app import collector_of, create_app
 from dither_shared import parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
@@ -37,16 +35,3 @@ def test_pairs_are_estimated_and_add_up_to_each_question(tmp_path: Path) -> None
     assert abs(sum(row["frequency"] for row in dark) - 0.6) < 6 * sum(row["noise_error"] for row in dark)
     assert dark[0]["noise_low"] > dark[1]["noise_high"]  # dark goes with phones, which no two questions could have told
     collector_of(app).close()
-
-
-def test_the_description_says_that_metrics_cannot_be_crossed(tmp_path: Path) -> None:
-    app = create_app(config(tmp_path))
-    said = app.test_client().get("/openapi.json").json["info"]["description"]  # type: ignore[index]
-    assert "cannot be crossed" in said
-    collector_of(app).close()
-
-
-@pytest.mark.parametrize("pair", PEOPLE)
-def test_a_pair_is_an_answer_like_any_other(pair: str) -> None:
-    metric = CROSSED["theme_by_device"]
-    assert metric.labels[int(metric.item(pair))] == pair

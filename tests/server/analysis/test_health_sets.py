@@ -12,10 +12,10 @@ from dither_server.tally.tally import Tally
 from dither_shared import PrivSet, SetResponse
 from server.estimation.sets_of_people import People, privset_tally, response_tally
 
-SURVEYS, REPORTS = 250, 4_000
+SURVEYS, REPORTS = 150, 4_000
 
 
-@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 2), (8, 5), (40, 3)])
+@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 5)])
 def test_honest_reports_of_windows_pass_as_often_as_is_said(size: int, window: int) -> None:
     mechanism, people = SetResponse.calibrate(size, 2.0, window=window), People.of(size)
     rng = np.random.default_rng(20261120)
@@ -41,7 +41,7 @@ def test_honest_lists_of_values_pass_as_often_as_is_said() -> None:
 
 
 @pytest.mark.parametrize("periods", [1, 3])
-def test_a_value_that_is_forged_in_one_window_looks_odd(periods: int) -> None:
+def test_value_forged_in_one_window_is_flagged_as_odd(periods: int) -> None:
     """Two in a hundred forged reports of one window; with a permanent draw the same ones come each day."""
     permanent = None if periods == 1 else 3.0
     mechanism = SetResponse.calibrate(8, 2.0, permanent, window=2)
@@ -57,7 +57,7 @@ def test_a_value_that_is_forged_in_one_window_looks_odd(periods: int) -> None:
     assert not any(check["odd"] for check in health(mechanism, (), same, periods))
 
 
-def test_a_value_that_nobody_could_be_without_looks_odd() -> None:
+def test_value_in_every_report_is_flagged_as_odd() -> None:
     """All values in every report is more than everybody has; the levels share the false alarms."""
     mechanism = SetResponse.calibrate(6, 1.0, window=2)
     counts = np.zeros((6, 4), dtype=np.int64)

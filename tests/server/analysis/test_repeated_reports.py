@@ -52,7 +52,7 @@ def test_the_repeat_error_bounds_that_of_people_who_report_every_day(permanent: 
         assert square == pytest.approx(repeated**2, rel=0.16)
 
 
-def test_periods() -> None:
+def test_days_are_counted_in_periods_of_the_metric() -> None:
     wednesday, monday = date(2026, 11, 11), date(2026, 11, 23)
     assert periods_of(metric_of(), wednesday, monday) == 13
     assert periods_of(metric_of(period="week"), wednesday, monday) == 3
@@ -64,7 +64,7 @@ def test_periods() -> None:
     assert periods_of(metric_of(), monday, monday) == 1
 
 
-def test_in_one_period_everyone_is_somebody_else() -> None:
+def test_repeat_error_of_one_period_is_the_standard_error() -> None:
     day = date(2026, 11, 1)
     told = answer(metric_of("permanent_epsilon = 2.0"), Tally(np.array([900]), np.array([[500, 400]])), (day, day))
     assert told["periods"] == 1

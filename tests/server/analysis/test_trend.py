@@ -98,7 +98,7 @@ def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Ta
 @pytest.mark.parametrize("metric", [FRESH, CHOICE], ids=lambda metric: metric.name)
 def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(metric: Metric) -> None:
     """Courses of ten days: flagged at most as often as 1 in 20, by a binomial law with a probability of 1e-6."""
-    rng, surveys = np.random.default_rng(20261120), 400 if metric is FRESH else 100
+    rng, surveys = np.random.default_rng(20261120), 250 if metric is FRESH else 60
     shares = [[0.7, 0.3] if metric is FRESH else [0.6, 0.3, 0.1, 0, 0]] * DAYS
     flagged = sum(
         any(one["drift"] for one in trend(metric, bare_days(metric, strangers(metric, shares, rng)))["values"])
@@ -108,12 +108,14 @@ def test_days_of_different_people_are_flagged_at_most_as_often_as_stated(metric:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "size", "surveys"), [("optimized-unary", 128, 60), ("randomized-response", 64, 120)]
+    ("mechanism", "size", "surveys"),
+    [("optimized-unary", 128, 40), pytest.param("randomized-response", 64, 120, marks=pytest.mark.slow)],
 )
 def test_rare_values_are_flagged_at_most_as_often_as_stated(mechanism: str, size: int, surveys: int) -> None:
     """A day of 100 people has less than one report that supports a value: 30 days, by a binomial law at 1e-6.
 
-    With normal tails 38 and 23 of 100 such surveys have a value that drifts, and 13 of 60 and 21 of 120 may.
+    With normal tails 38 and 23 of 100 such surveys have a value that drifts, and 11 of 40 and 21 of 120 may. Slow where
+    it is nearer.
     """
     values = ", ".join(f'"{number}"' for number in range(size - 1))
     kind = f'type = "choice"\nmechanism = "{mechanism}"\nvalues = [{values}]\nepsilon = 5.0\n'
@@ -125,7 +127,7 @@ def test_rare_values_are_flagged_at_most_as_often_as_stated(mechanism: str, size
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
 
 
-def test_a_rare_value_that_comes_up_is_seen() -> None:
+def test_rise_of_a_rare_value_is_flagged_as_drift() -> None:
     """None of 100 a day, and then 20: support is expected of 0.7 and then of 10, 11 standard deviations more."""
     metric = parse_metrics(
         '[metrics.x]\ntype = "choice"\nmechanism = "optimized-unary"\nvalues = ["a", "b"]\nepsilon = 5.0\n'
@@ -136,13 +138,13 @@ def test_a_rare_value_that_comes_up_is_seen() -> None:
     assert [one["drift"] for one in told["values"]][1]
 
 
-@pytest.mark.parametrize("days", [[10], [5, 5], [7, 3], [1] * 10], ids=str)
+@pytest.mark.parametrize("days", [[5, 5], [7, 3]], ids=str)
 def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: list[int]) -> None:
     """One memoised crowd, or one after another: neither what they share nor its end passes for drift.
 
-    Of 200 courses 27 may be flagged, by a binomial law of 5% at 1e-6.
+    Of 150 courses 23 may be flagged, by a binomial law of 5% at 1e-6.
     """
-    rng, surveys = np.random.default_rng(7), 200
+    rng, surveys = np.random.default_rng(7), 150
     flagged = [
         sum(
             any(one["drift"] for one in trend(metric, on_days(metric, crowds(metric, days, rng)))["values"])
@@ -151,16 +153,6 @@ def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: li
         for metric in (FRESH, MEMOISED)
     ]
     assert max(flagged) <= stats.binom.isf(1e-6, surveys, 0.05)
-
-
-def test_a_chi_square_test_over_days_would_take_two_crowds_for_drift() -> None:
-    """Why there is none: at a level of 1 in 1,000 it flags more courses than a binomial law allows, by far."""
-    metric = parse_metrics('[metrics.x]\ntype = "boolean"\nepsilon = 1.0\npermanent_epsilon = 1.05\n')["x"]
-    rng, surveys = np.random.default_rng(7), 1_500
-    yes = np.array([[tally.counts[0, 1] for tally in crowds(metric, [5, 5], rng)] for _ in range(surveys)])
-    expected = yes.mean(axis=1, keepdims=True)
-    statistic = ((yes - expected) ** 2).sum(axis=1) / (expected * (1 - expected / PEOPLE))[:, 0]
-    assert (stats.chi2.sf(statistic, DAYS - 1) < 0.001).sum() > stats.binom.isf(1e-6, surveys, 0.001)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +195,7 @@ def test_small_steps_are_shown_and_not_tested() -> None:
     assert [one["points"] for one in trend(FRESH, [])["values"]] == [[], []]
 
 
-def test_the_route(tmp_path: Path) -> None:
+def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path) -> None:
     app = create_app(config(tmp_path))
     store, client = collector_of(app).store, app.test_client()
     for number in (0, 1, 7, 8, 9):

@@ -33,7 +33,7 @@ def test_config_shows_each_value_and_its_source(folder: Path) -> None:
     assert all(len(one) > 10 for one in about.values())
 
 
-def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
+def test_check_names_errors_and_risky_settings(folder: Path) -> None:
     fine = invoke(folder, "check", "--open", "report,read")
     assert fine.exit_code == 0
     assert "ok: 4 metrics: theme, mobile, version, open" in fine.stdout
@@ -55,7 +55,7 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     assert not (folder / "new.db").exists()
     invoke(folder, "metric", "disable", "theme")
     assert f"warning: theme: version {THEME.version} is disabled since" in invoke(folder, "check").stdout
-    for schema, level, code in (("0001", "warning: db: has schema 0001", 0), ("9999", "error: db: has schema 9999", 1)):
+    for schema, level, code in (("0000", "warning: db: has schema 0000", 0), ("9999", "error: db: has schema 9999", 1)):
         with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
             connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
         upgraded = invoke(folder, "check")
@@ -66,7 +66,7 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     assert wrong.stdout.count("error: ") == 2
 
 
-def test_pages_that_may_report_and_cannot_are_named(folder: Path) -> None:
+def test_check_names_origins_whose_pages_cannot_report(folder: Path) -> None:
     pages = ("check", "--origins", "https://app.example,http://localhost:3000")
     mute = invoke(folder, *pages)
     named = "https://app.example, http://localhost:3000"
@@ -85,20 +85,16 @@ def test_pages_that_may_report_and_cannot_are_named(folder: Path) -> None:
     assert shown["origins"]["value"] == ["https://app.example"]
 
 
-def test_a_variable_that_is_no_setting_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_an_unknown_variable_and_a_database_that_it_cannot_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DITHER_RETENTON", "3 days")
     result = invoke(folder, "check")
     assert "DITHER_RETENTON: no such setting, and ignored; did you mean 'DITHER_RETENTION'?" in result.output
-
-
-def test_tokens_of_a_database_that_cannot_be_read_are_not_known(folder: Path) -> None:
     (folder / "dither.db").write_bytes(b"no database\n" * 500)
     output = invoke(folder, "check").output
     assert "tokens: not known" in output
     assert "no token has the role" not in output
-
-
-def test_a_folder_is_no_database(folder: Path) -> None:
     (folder / "dither.db").unlink(missing_ok=True)
     (folder / "dither.db").mkdir()
     result = invoke(folder, "check")

@@ -8,7 +8,7 @@ from dither_shared.mechanism import LISTED, SETS, STRINGS
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 8])
-def test_it_is_the_closest_point_of_sets_of_so_many(most: int) -> None:
+def test_consistent_shares_are_the_closest_point_of_bounded_sets(most: int) -> None:
     """It is that if no corner, a set of at most so many values, lies on the frequency's side of it."""
     rng = np.random.default_rng(most)
     for spread in (0.2, 1.0, 3.0):
@@ -32,7 +32,7 @@ def test_each_kind_of_items_has_its_sums() -> None:
             assert np.array_equal(onto_sums(frequency, *SETS.sums(size)), np.clip(frequency, 0, 1))
 
 
-def test_what_is_not_known_stays_so() -> None:
+def test_consistent_shares_of_unknown_estimates_stay_unknown() -> None:
     assert np.isnan(onto_sums(np.full(3, np.nan), 0, 2)).all()
     assert onto_sums(np.zeros(0), 0, 2).shape == (0,)
 

@@ -15,11 +15,9 @@ def test_groups_follow_the_order_of_the_cells() -> None:
     assert (first.tolist(), second.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2])
 
 
-@pytest.mark.parametrize(
-    ("shape", "epsilon", "reports"), [((2, 5), 1.0, 20_000), ((2, 2), 4.0, 2_000), ((4, 4), 2.0, 5_000)]
-)
+@pytest.mark.parametrize(("shape", "epsilon", "reports"), [((2, 5), 1.0, 20_000), ((2, 2), 4.0, 2_000)])
 def test_shares_within_answers_are_covered_as_they_say(shape: tuple[int, int], epsilon: float, reports: int) -> None:
-    """All of both directions, 300 surveys: 8 shares or more; the mean beyond 93.5 or 96.5% by chance below 1e-6.
+    """All of both directions, 250 surveys: 8 shares or more; the mean beyond 93.3 or 96.7% by chance below 1e-6.
 
     (Cells of one survey hang together: counted as two of them by themselves.)
     """
@@ -28,14 +26,14 @@ def test_shares_within_answers_are_covered_as_they_say(shape: tuple[int, int], e
     table = shares.reshape(shape)
     true = (table / table.sum(axis=1, keepdims=True)).ravel(), (table / table.sum(axis=0, keepdims=True)).ravel()
     held = known = 0
-    for _ in range(300):
+    for _ in range(250):
         found = crossed(mechanism, drawn(mechanism, reports, rng, shares), shape, 0.95)
         for one, share in zip(found.within, true, strict=True):
             seen = np.isfinite(one.low)
             known += seen.sum()
             held += ((one.low <= share) & (share <= one.high) & seen).sum()
-    assert known > 300 * len(shares) * 1.9
-    assert 0.935 < held / known < 0.965
+    assert known > 250 * len(shares) * 1.9
+    assert 0.933 < held / known < 0.967
 
 
 def test_shares_are_ratios_of_the_cells_to_the_marginals() -> None:
@@ -62,7 +60,7 @@ def test_where_few_have_an_answer_nothing_is_told_of_them() -> None:
     assert not np.isnan(few.marginals[0].frequency).any()
 
 
-def test_together_intervals_are_wider() -> None:
+def test_simultaneous_intervals_of_crossings_are_wider() -> None:
     mechanism = choose(6, 2.0)
     tally = drawn(mechanism, 50_000, np.random.default_rng(2), np.ones(6))
     each, together = (crossed(mechanism, tally, (2, 3), 0.95, simultaneous=every) for every in (False, True))
@@ -70,7 +68,7 @@ def test_together_intervals_are_wider() -> None:
     assert (together.marginals[1].low < each.marginals[1].low).all()
 
 
-def test_of_no_reports_nothing_is_known() -> None:
+def test_crossing_of_no_reports_is_unknown() -> None:
     mechanism = SubsetSelection.calibrate(6, 1.0)
     found = crossed(mechanism, Tally.zero(mechanism), (2, 3), 0.95)
     assert all(np.isnan(numbers).all() for ratios in found.within for numbers in ratios)

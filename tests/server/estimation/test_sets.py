@@ -23,7 +23,7 @@ def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("reports", [50, 1000])
 @pytest.mark.parametrize("size", [2, 8, 100])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("family", ["set-response", "privset"])
 def test_devices_are_estimated_to_their_errors(family: str, epsilon: float, size: int, reports: int) -> None:
     most = min(3, size) if family == "privset" else None
@@ -55,10 +55,14 @@ def _shrunk(mechanism: Mechanism, reports: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("size", "epsilon", "reports"), [(2, 0.5, 1000), (8, 2.0, 1000), (8, 4.0, 10**6), (100, 4.0, 20_000)]
+    ("size", "epsilon", "reports"),
+    [(2, 0.5, 1000), (8, 4.0, 10**6), pytest.param(100, 4.0, 20_000, marks=pytest.mark.slow)],
 )
 def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: int) -> None:
-    """Means and variances of shares, sum and pairs over surveys, and how often their intervals cover."""
+    """Means and variances of shares, sum and pairs over surveys, and how often their intervals cover.
+
+    Slow with a hundred values, of which 400 pairs are estimated.
+    """
     mechanism, people, surveys = SetResponse.calibrate(size, epsilon), People.of(size), 150 if size < 100 else 40
     rng = np.random.default_rng(7)
     found = [
@@ -89,7 +93,7 @@ def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: i
 
 @pytest.mark.parametrize(
     ("size", "most", "epsilon"),
-    [(2, 1, 0.5), (8, 2, 0.5), (8, 3, 2.0), pytest.param(100, 3, 4.0, marks=pytest.mark.slow)],
+    [(2, 1, 0.5), (8, 3, 2.0), pytest.param(100, 3, 4.0, marks=pytest.mark.slow)],
 )
 def test_privset_keeps_what_it_states(size: int, most: int, epsilon: float) -> None:
     """Surveys of 1,000 out of 40,000 people. Slow with a hundred values, which are drawn one by one."""
@@ -131,11 +135,11 @@ def _covers(inside: np.ndarray, *, careful: bool = False) -> None:
         assert stats.binom.sf(hits - 1, surveys, 0.98).min() > 1e-9
 
 
-def test_a_ratio_is_surer_by_the_reports_of_both_values_than_by_all() -> None:
+def test_ratio_by_reports_of_both_values_spreads_less_than_over_all_reports() -> None:
     """Of those with one value those with another: both ratios are right, and that over all reports spreads more."""
     mechanism, people, rng = SetResponse.calibrate(8, 3.0, window=3), People.of(8), np.random.default_rng(9)
     same, over_all, widths = [], [], []
-    for _ in range(300):
+    for _ in range(150):
         found = estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, 40_000, rng))
         same.append(found.pairs.share)
         widths.append(found.pairs.high - found.pairs.low)
@@ -143,9 +147,9 @@ def test_a_ratio_is_surer_by_the_reports_of_both_values_than_by_all() -> None:
     truth = [people.law(np.array(pair)) for pair in zip(found.pairs.given, found.pairs.value, strict=True)]
     ratio = np.array([law[3] / (law[1] + law[3]) for law in truth])
     for seen in (np.array(same), np.array(over_all)):
-        assert (np.abs(seen.mean(axis=0) - ratio) < 0.01 + FAR * seen.std(axis=0) / math.sqrt(300)).all()
+        assert (np.abs(seen.mean(axis=0) - ratio) < 0.01 + FAR * seen.std(axis=0) / math.sqrt(150)).all()
     stated = np.array(widths).mean(axis=0) / 2 / 1.96
-    assert (np.abs(np.log(stated / np.array(same).std(axis=0))) < FAR / math.sqrt(600)).all()
+    assert (np.abs(np.log(stated / np.array(same).std(axis=0))) < FAR / math.sqrt(300)).all()
     spreads = np.array(same).var(axis=0) / np.array(over_all).var(axis=0)
     near = np.array(
         [(one - other) % 8 in {1, 7} for one, other in zip(found.pairs.given, found.pairs.value, strict=True)]

@@ -46,10 +46,10 @@ def drawn(mechanism: Mechanism, reports: int, rng: np.random.Generator, shares: 
 
 @pytest.mark.parametrize(("name", "parameters"), [*FRESH, *LASTING])
 def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, float]) -> None:
-    """Variances of 1,000 estimates have a relative error of 4.5%: beyond 25% with a probability below 1e-7."""
+    """Variances of 600 estimates have a relative error of 5.8%: beyond 30% with a probability below 1e-6."""
     mechanism, rng = made(name, parameters), np.random.default_rng(20261122)
     estimates, told = [], []
-    for survey in range(1000):
+    for survey in range(600):
         tally = drawn(mechanism, 500, rng)
         estimates.append(debiased(mechanism, (), tally).frequency)
         if survey % 10 == 0:
@@ -57,9 +57,9 @@ def test_covariances_are_those_of_many_surveys(name: str, parameters: dict[str, 
     true = np.cov(np.array(estimates).T)
     for group, said in zip((ROWS, COLUMNS), np.mean(told, axis=0), strict=True):
         same = group[:, np.newaxis] == group
-        assert np.bincount(group, said) == pytest.approx(np.bincount(group, (true * same).sum(axis=1)), rel=0.25)
+        assert np.bincount(group, said) == pytest.approx(np.bincount(group, (true * same).sum(axis=1)), rel=0.3)
         # Of one cell with its group: beyond 5 of its own errors, of which the estimate's spread is the scale.
-        scale = np.sqrt(np.diag(true) * np.bincount(group, (true * same).sum(axis=1))[group] / 1000)
+        scale = np.sqrt(np.diag(true) * np.bincount(group, (true * same).sum(axis=1))[group] / 600)
         assert (np.abs(said - (true * same).sum(axis=1)) < 6.5 * scale).all()
 
 
@@ -82,9 +82,7 @@ def test_sums_of_one_value_are_the_value_and_the_sum_of_all_is_1_if_estimates_su
 
 
 @pytest.mark.parametrize(("name", "parameters"), OF_EACH_PATH)
-@pytest.mark.parametrize(
-    ("reports", "surveys"), [(300, 150), pytest.param(300, 400, marks=SLOW), pytest.param(30_000, 400, marks=SLOW)]
-)
+@pytest.mark.parametrize(("reports", "surveys"), [(300, 150), pytest.param(30_000, 400, marks=SLOW)])
 def test_intervals_of_sums_hold_as_often_as_stated(
     name: str, parameters: dict[str, float], reports: int, surveys: int
 ) -> None:
@@ -111,11 +109,11 @@ def test_intervals_of_rare_rows_hold_as_often_as_stated(epsilon: float) -> None:
     rare = np.array([0.97, 0.0, 0.029, 0.0, 0.0, 0.0, 0.0, 0.0, 0.001, 0.0, 0.0, 0.0])
     true, held = np.bincount(ROWS, rare), np.zeros(3)
     rng, mechanism = np.random.default_rng(11), MECHANISMS["subset-selection"].calibrate(CELLS, epsilon)
-    for _ in range(600):
+    for _ in range(400):
         found = sums_of(mechanism, drawn(mechanism, 3000, rng, rare), ROWS, 0.05)
         held += (found.low <= true) & (true <= found.high)
-    assert (held / 600 > 0.92).all()
-    assert held.mean() / 600 < 0.98
+    assert (held / 400 > 0.9).all()
+    assert held.mean() / 400 < 0.985
 
 
 def test_of_no_reports_nothing_is_known_but_that_it_is_a_share() -> None:
@@ -133,7 +131,7 @@ def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: py
 
 
 @pytest.mark.parametrize("name", [family.name for family in MECHANISMS.of(LISTED)])
-@pytest.mark.parametrize("cells", [(2, 2), (3, 50), (30, 34)])
+@pytest.mark.parametrize("cells", [(2, 2), (3, 50)])
 def test_covariances_of_an_expected_tally_are_the_law_itself(name: str, cells: tuple[int, int]) -> None:
     """At sizes people use: with very many reports n · Var of a sum is near the usual one."""
     size = cells[0] * cells[1]

@@ -12,7 +12,7 @@ from dither_server.ingest.committer import ClosedError, Committer, Limits, Queue
 from dither_server.ingest.refusal_counts import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
-from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
+from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
@@ -41,9 +41,6 @@ class Gate:
         if self.poison in {one.batch for one in uploads}:
             raise ArithmeticError
         return [COUNTED] * len(uploads)
-
-    def tend(self) -> bool:
-        return False
 
     def forget(self, before: date) -> bool:
         self.forgotten.append(before)
@@ -81,7 +78,7 @@ def committer(gate: Gate) -> Iterator[Committer[Upload]]:
     committer.close()
 
 
-def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer[Upload]) -> None:
+def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: Committer[Upload]) -> None:
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
@@ -164,7 +161,7 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_closing_what_never_started_is_immediate() -> None:
+def test_committer_that_never_started_closes_at_once() -> None:
     Committer(Gate(), lambda: TODAY, Limits(1, 1)).close()
 
 
@@ -172,9 +169,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
     committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
     uploads = [upload() for _ in range(5)]
     answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
-    conflict = submitted(committer, upload(rows=b"\x00", name=uploads[0].batch))
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
-    assert conflict.result(PATIENCE) is CONFLICT
     committer.close()
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
@@ -216,8 +211,7 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     assert gate.forgotten == [first, first, first + timedelta(days=1)]
 
 
-def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -> None:
-    """One body of sealed rows brings more ids than a step of it moves."""
+def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> None:
     steps: list[str] = []
     last = threading.Event()
 
@@ -226,14 +220,10 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
             steps.append("commit")
             return [COUNTED] * len(uploads)
 
-        def tend(self) -> bool:
-            steps.append("tend")
-            if steps == ["commit", "tend", "tend"]:
-                made.submit(upload(), lambda _: None)
-            return steps.count("tend") < 5
-
         def forget(self, before: date) -> bool:
             steps.append("forget")
+            if steps == ["commit", "forget", "forget"]:
+                made.submit(upload(), lambda _: None)
             if steps.count("forget") == 4:
                 last.set()
             return steps.count("forget") < 4
@@ -242,7 +232,7 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
     made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
     made.close()
-    assert steps == ["commit", "tend", "tend", "forget", "commit", *["tend"] * 3, *["forget"] * 3]
+    assert steps == ["commit", "forget", "forget", "commit", "forget", "forget"]
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:

@@ -2,11 +2,10 @@
 
 import math
 from fractions import Fraction
-from hashlib import sha256
 
 import pytest
 
-from dither_shared import KeyedEntropy, ParameterError
+from dither_shared import ParameterError
 from dither_shared.mechanisms.discrete_gaussian import DiscreteGaussian, gaussian_noise
 from dither_shared.primitives.probability import ONE
 from dither_shared.primitives.tabulated import divergence
@@ -34,7 +33,7 @@ def test_noise_is_in_proportion_to_the_gaussian_and_symmetric(deviation: Fractio
     assert beyond < 1.001 / ONE
 
 
-def test_known_values_of_the_discrete_gaussian() -> None:
+def test_noise_has_the_published_variance_and_delta() -> None:
     """Canonne, Kamath and Steinke 2020: the variance is just below σ²; δ(1) for σ = 5 and sensitivity 1."""
     noise = gaussian_noise(Fraction(1))
     variance = sum(weight * (k - len(noise) // 2) ** 2 for k, weight in enumerate(noise)) / ONE
@@ -81,13 +80,6 @@ def test_reports_lie_where_the_noise_puts_them() -> None:
     assert [float(mechanism.mean_score(widest + v)) for v in (-1, 0, 4, 5)] == [-0.25, 0, 1, 1.25]
     assert not any(mechanism.cell_law(0)[-4:])
     assert not any(mechanism.cell_law(4)[:4])
-    entropy = KeyedEntropy(b"gauss")
-    scores = [
-        float(mechanism.mean_score(mechanism.row_format.cells_of(mechanism.randomize(1, entropy))[0]))
-        for _ in range(2000)
-    ]
-    error = math.sqrt(float(mechanism.mean_variance(1)) / 2000)
-    assert abs(math.fsum(scores) / 2000 - 0.25) < 5 * error  # missed with a probability below 1e-6
 
 
 @pytest.mark.parametrize(
@@ -115,12 +107,3 @@ def test_bad_parameters_are_refused_by_name(parameters: dict[str, float | str], 
 def test_noise_too_narrow_or_too_wide_is_refused(deviation: Fraction) -> None:
     with pytest.raises(ParameterError, match="deviation: "):
         DiscreteGaussian(size=5, deviation=deviation, loss=Fraction(1))
-
-
-def test_deviation_and_noise_are_the_same_on_every_machine() -> None:
-    """A metric's version rests on them, and what another implementation draws."""
-    mechanism = made(1.0)
-    assert mechanism.parameters() == {"size": "65", "deviation": "34609/128", "loss": "1"}
-    noise = gaussian_noise(mechanism.deviation)
-    assert noise[len(noise) // 2] == 27217655141256262
-    assert sha256(repr(noise).encode()).hexdigest()[:16] == "d361edb400ba85d1"

@@ -1,4 +1,4 @@
-"""Dithered response: known variances, the chain for ever, how many steps are chosen, bad parameters refused."""
+"""Dithered response: known variances, how many steps are chosen, bad parameters refused."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,6 @@ import pytest
 
 from dither_shared import ParameterError
 from dither_shared.mechanisms.dithered_response import MAX_PHASES, MAX_STEPS, DitheredResponse
-from dither_shared.mechanisms.randomized_response import symbol_chain
 
 # ε, then on a range of 2: the least worst-case variance over m, the least average one, and both of the usual m,
 # d being large.
@@ -50,16 +49,6 @@ def test_variances_are_those_of_the_table(
     assert of_fine_phase(least, least.average_mean_variance) == pytest.approx(average, abs=digits(average))
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0])
-def test_for_the_mean_the_worst_case_is_below_the_hybrid_mechanism(epsilon: float) -> None:
-    """The hybrid mechanism of Wang et al. (2019): beyond ε = 0.6093 the same for every x; below that, Duchi's."""
-    e, s = math.exp(epsilon), math.exp(epsilon / 2)
-    hybrid = (s + 3) / (3 * s * (s - 1)) + (e + 1) ** 2 / (s * (e - 1) ** 2)
-    if epsilon <= 0.6093524930:
-        hybrid = ((e + 1) / (e - 1)) ** 2
-    assert 4 * made(epsilon, **{"for": "mean"}).worst_mean_variance < hybrid
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) -> None:
@@ -72,25 +61,10 @@ def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) 
         assert float(mechanism.mean_variance(item)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_one_step_is_duchi_less_two_thirds_whatever_the_answer() -> None:
-    mechanism, e = made(1.0, steps=1), math.e
-    expected = ((e + 1) / (e - 1)) ** 2 - 2 / 3 - 1 / (3 * 64**2)
-    assert len({mechanism.mean_variance(item) for item in range(65)}) == 1
-    assert 4 * float(mechanism.mean_variance(0)) == pytest.approx(expected, rel=1e-14)
-
-
 def test_the_usual_steps_are_half_the_exponent() -> None:
     epsilons = [0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6]
     assert [made(epsilon).steps for epsilon in epsilons] == [1, 1, 2, 2, 3, 4, 7, 12, 20]
     assert made(25.0).steps == MAX_STEPS
-
-
-def test_a_row_has_two_bytes() -> None:
-    mechanism = made(1.0)
-    assert (mechanism.size, mechanism.steps, mechanism.cohorts, mechanism.cells) == (129, 2, 64, 3)
-    assert mechanism.row_bytes == 2
-    assert made(10.0, steps=255, resolution=256).row_bytes == 2
-    assert made(10.0, steps=MAX_STEPS, resolution=MAX_PHASES).row_bytes == 3
 
 
 def test_the_cell_is_that_of_the_point_in_its_phase() -> None:
@@ -104,27 +78,6 @@ def test_the_cell_is_that_of_the_point_in_its_phase() -> None:
     for wrong in (-1, 9):
         with pytest.raises(ParameterError, match="item: "):
             mechanism.marked(wrong)
-
-
-def test_the_chain_for_ever_has_the_epsilons_of_its_formula() -> None:
-    mechanism = made(1.0, permanent_epsilon=2.0, steps=2)
-    assert mechanism.resolution == 16
-    chain = symbol_chain(mechanism.cells, mechanism.truth, mechanism.permanent_truth)
-    assert float(chain.instant.ratio) == pytest.approx(4.45404071080193, rel=1e-14)
-    after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 60)]
-    assert after == pytest.approx([1, 1.6609, 1.9954, 2], abs=5e-5)
-    assert after[0] == pytest.approx(1, abs=1e-15)
-    assert after[0] <= 1
-    assert mechanism.permanent_epsilon == pytest.approx(2, abs=1e-15)
-    assert mechanism.mean_variance(5) == pytest.approx(
-        float(made(1.0, steps=2, resolution=16).mean_variance(5)), rel=1e-12
-    )
-
-
-def test_values_in_one_cell_share_their_permanent_draw() -> None:
-    mechanism = made(1.0, permanent_epsilon=2.0, steps=2)
-    for phase in range(16):
-        assert len({mechanism.marked(item, phase) for item in range(mechanism.size)}) <= 3
 
 
 @pytest.mark.parametrize(
@@ -152,7 +105,7 @@ def test_bad_parameters_are_refused_by_name(parameters: dict[str, float | str], 
     assert raised.value.place == place
 
 
-def test_a_size_is_not_given_and_must_fit_the_steps() -> None:
+def test_size_that_does_not_fit_the_steps_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"size: .* its grid follows"):
         DitheredResponse.configure(129, {"epsilon": 1.0})
     with pytest.raises(ParameterError, match="size: 128 points"):

@@ -1,12 +1,10 @@
 """The exponential mechanism: its law, and that it spends all of epsilon and no more."""
 
 import math
-from fractions import Fraction
 
 import pytest
 
 from dither_shared.mechanisms.exponential import Exponential
-from dither_shared.primitives.probability import ONE
 
 
 def made(epsilon: float, **parameters: float) -> Exponential:
@@ -23,38 +21,9 @@ def test_the_law_is_that_of_the_distance_with_its_normaliser(epsilon: float, ste
         assert [float(chance) for chance in mechanism.cell_law(x)] == pytest.approx(expected, rel=1e-11)
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 0.5, 1.0, 2.0, 4.0, 10.0, 25.0])
-@pytest.mark.parametrize("steps", [1, 2, 3, 10, 63, 64, 128])
+@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 10.0, 25.0])
+@pytest.mark.parametrize("steps", [1, 2, 63, 128])
 def test_the_exact_loss_is_all_of_epsilon_and_no_more(epsilon: float, steps: int) -> None:
     mechanism = made(epsilon, resolution=steps)
     assert mechanism.epsilon <= epsilon
     assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-5 if epsilon > 20 else 1e-11)
-
-
-def test_means_are_exactly_unbiased_at_the_usual_size() -> None:
-    mechanism = made(1.0)
-    scores = [mechanism.mean_score(y) for y in range(65)]
-    for x in (0, 1, 31, 32, 64):
-        assert sum(p * g for p, g in zip(mechanism.cell_law(x), scores, strict=True)) == Fraction(x, 64)
-
-
-def test_two_points_are_randomized_response() -> None:
-    mechanism = made(1.0, resolution=1)
-    assert float(mechanism.cell_law(1)[1]) == pytest.approx(math.e / (math.e + 1), rel=1e-15)
-    assert float(mechanism.mean_variance(0)) == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-14)
-
-
-def test_the_unbiased_mean_costs_more_the_finer_the_grid() -> None:
-    """Nothing lies beyond the ends to debias by, so the scores there grow with the steps."""
-    coarse, fine = made(1.0, resolution=8), made(1.0, resolution=64)
-    assert fine.worst_mean_variance > 3 * coarse.worst_mean_variance
-    assert float(fine.worst_mean_variance) == pytest.approx(15.34657076, rel=1e-8)
-
-
-def test_the_table_is_the_same_on_every_machine() -> None:
-    mechanism = made(1.0)
-    assert mechanism.parameters() == {"size": "65", "decay": "4540188453729421605/4611686018427387904"}
-    first, middle = mechanism.cell_law(0), mechanism.cell_law(32)
-    assert [int(chance * ONE) for chance in first[:2]] == [448384285288295628, 441432731275543639]
-    assert middle[32] * ONE == 361902174957064648
-    assert middle == middle[::-1]

@@ -1,6 +1,5 @@
 """How long the prefixes of a discovery are, and how its levels share the users."""
 
-from fractions import Fraction
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -32,9 +31,9 @@ def test_levels_add_about_eight_bits(characters: int, length: int, lengths: tupl
     assert prefix_lengths(characters, length) == lengths
 
 
-@pytest.mark.parametrize("length", [1, 2, 12, 33, LONGEST])
+@pytest.mark.parametrize("length", [1, 12, 33, LONGEST])
 def test_every_alphabet_has_levels_and_no_level_too_many_candidates(length: int) -> None:
-    for characters in range(1, 255 if length <= 33 else 90):
+    for characters in (*range(1, 40), *range(40, 255 if length <= 33 else 90, 7), 254 if length <= 33 else 89):
         lengths = prefix_lengths(characters, length)
         assert lengths[-1] == length
         assert len(lengths) <= 32
@@ -43,7 +42,7 @@ def test_every_alphabet_has_levels_and_no_level_too_many_candidates(length: int)
         assert all(step > 0 and KEPT * ways(characters, step) <= 1 << 22 for step in steps)
 
 
-@pytest.mark.parametrize(("characters", "length"), [(39, 12), (26, 6), (10, 12), (254, 33), (2, 64)])
+@pytest.mark.parametrize(("characters", "length"), [(39, 12), (254, 33), (2, 64)])
 def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: int) -> None:
     """Within a thousandth of z, and a unit of rounding."""
     lengths = prefix_lengths(characters, length)
@@ -53,11 +52,6 @@ def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: 
     weights = level_weights(characters, lengths)
     assert sum(weights) == WEIGHT
     assert weights == pytest.approx([WEIGHT * margin / sum(margins) for margin in margins], rel=1e-3, abs=1.01)
-
-
-def test_a_level_that_keeps_all_it_tries_has_the_least_share() -> None:
-    weights = level_weights(1, (3,))  # four texts
-    assert Fraction(weights[0], weights[1]) == pytest.approx(Fraction(100, 1681), rel=1e-3)
 
 
 def test_a_text_that_would_take_too_many_levels_says_how_long_one_may_be() -> None:

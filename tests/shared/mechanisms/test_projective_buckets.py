@@ -1,31 +1,20 @@
 """Sketches by projective geometry response, at the sizes that people use."""
 
 import math
-from collections import Counter
 from fractions import Fraction
 from statistics import NormalDist
 
 import pytest
 
 from contract.exact_law import exact_law
-from dither_shared import KeyedEntropy, ParameterError, PrefixSketch, ProjectiveSketch
+from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch
 from dither_shared.mechanisms.projective_buckets import MOST_COUNTERS
 
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 25.0)
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 25.0)
 
 
 def least(epsilon: float) -> float:
     return 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "order", "length", "cells"),
-    [(0.5, 3, 11, 88_573), (1.0, 4, 9, 87_381), (2.0, 9, 6, 66_430), (4.0, 53, 4, 151_740), (6.0, 256, 3, 65_793)],
-)
-def test_the_field_of_a_sketch_is_chosen_by_its_variance(epsilon: float, order: int, length: int, cells: int) -> None:
-    """A part of the wire format: it decides versions."""
-    sketch = ProjectiveSketch.calibrate(None, epsilon)
-    assert (sketch.order, sketch.length, sketch.cells, sketch.buckets) == (order, length, cells, 1 << 16)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -40,10 +29,10 @@ def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float)
     assert sketch.buckets == 1 << 16
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_permanent_part_costs_no_accuracy(epsilon: float) -> None:
     once = ProjectiveSketch.calibrate(None, epsilon)
-    for forever in (1.5 * epsilon, 2 * epsilon, 4 * epsilon):
+    for forever in (1.5 * epsilon, 4 * epsilon):
         lasting = ProjectiveSketch.calibrate(None, epsilon, forever)
         assert (lasting.order, lasting.cells) == (once.order, once.cells)
         assert lasting.variance() == pytest.approx(once.variance(), rel=1e-12)
@@ -70,16 +59,6 @@ def test_levels_hash_prefixes_and_the_confirming_one_the_whole_again() -> None:
     whole = {sketch.bucket(one, cohort) for cohort in range(6, sketch.cohorts)}
     assert len(whole) == 4, "rows and levels of the whole string hash by functions of their own"
     assert [sketch.prefix_length(cohort) for cohort in range(sketch.cohorts)] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6]
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_a_report_of_the_usual_size_lies_on_the_hyperplane_as_often_as_it_should(epsilon: float) -> None:
-    """Six standard deviations of 2,000 draws: wrong below 1e-8."""
-    sketch, entropy = ProjectiveSketch.calibrate(None, epsilon, 2 * epsilon), KeyedEntropy(b"draws")
-    owned = set(sketch.marked(b"Chrome", 1))
-    assert len(owned) == sketch.marks
-    hits = Counter(int.from_bytes(sketch.randomize(b"Chrome", entropy, 1), "big") in owned for _ in range(2_000))[True]
-    assert abs(hits - 2_000 * float(sketch.p)) < 6 * math.sqrt(500)
 
 
 def test_what_can_be_found_grows_with_the_users() -> None:
@@ -117,7 +96,7 @@ def test_what_can_be_found_grows_with_the_users() -> None:
         ({"weights": (0, 1 << 16)}, "weights"),
     ],
 )
-def test_a_sketch_that_cannot_be_says_why(wrong: dict[str, object], place: str) -> None:
+def test_impossible_sketches_are_refused_by_parameter(wrong: dict[str, object], place: str) -> None:
     right: dict[str, object] = {
         "rows": 2,
         "buckets": 1 << 15,

@@ -1,12 +1,10 @@
-"""Windows of a set: known variances, the best window at each epsilon, windows that go round, and bad parameters."""
+"""Windows of a set: known variances, the best window at each epsilon, and bad parameters."""
 
 import math
-from fractions import Fraction
-from itertools import combinations
 
 import pytest
 
-from dither_shared import KeyedEntropy, ParameterError, SetResponse
+from dither_shared import ParameterError, SetResponse
 from dither_shared.mechanism import MAX_COUNTERS
 
 
@@ -39,65 +37,6 @@ def test_a_value_of_half_of_the_users_scatters_as_the_formula_says(size: int, ep
     assert mechanism.variance(0.5) == max(mechanism.variance(place / 100) for place in range(101))
 
 
-@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (5, 3), (8, 8), (1024, 5)])
-def test_windows_go_round_and_hold_each_value_equally_often(size: int, window: int) -> None:
-    mechanism = SetResponse.calibrate(size, 1.0, window=window)
-    assert mechanism.seen(size - 1) == tuple((size - 1 + place) % size for place in range(window))
-    held = [value for cohort in range(mechanism.cohorts) for value in mechanism.seen(cohort)]
-    assert {value: held.count(value) for value in range(size)} == dict.fromkeys(range(size), window)
-    for cohort in (0, 1, size - 1):
-        for item in (0, 1, 1 << size - 1, (1 << size) - 1, 0b1011 % (1 << size)):
-            (pattern,) = mechanism.marked(item, cohort)
-            assert [pattern >> place & 1 for place in range(window)] == [
-                item >> value & 1 for value in mechanism.seen(cohort)
-            ]
-
-
-def test_what_speaks_for_a_value_is_what_its_own_set_marks() -> None:
-    mechanism = SetResponse.calibrate(5, 1.0, window=3)
-    for value in range(5):
-        for cohort in range(5):
-            seen = value in mechanism.seen(cohort)
-            supporting = mechanism.supporting(value, cohort)
-            assert len(supporting) == (4 if seen else 0)
-            for item in range(1 << 5):
-                marks_it = mechanism.marked(item, cohort)[0] in supporting
-                assert marks_it == (seen and bool(item >> value & 1))
-
-
-def test_sets_of_a_thousand_values_are_drawn() -> None:
-    mechanism = SetResponse.calibrate(1024, 2.0, 3.0)
-    assert (mechanism.cohorts, mechanism.cells, mechanism.row_bytes) == (1024, 4, 3)
-    assert mechanism.permanent_draws == 4
-    everything = (1 << 1024) - 1
-    for cohort in (0, 1023):
-        payload = mechanism.randomize(everything, KeyedEntropy(b"wide"), cohort, KeyedEntropy(b"ever"))
-        assert payload == mechanism.randomize(everything, KeyedEntropy(b"wide"), cohort, KeyedEntropy(b"ever"))
-
-
-def test_a_memoised_report_is_as_exact_as_one_that_is_not() -> None:
-    once, forever = SetResponse.calibrate(8, 2.0), SetResponse.calibrate(8, 2.0, 4.0)
-    assert forever.variance(0.3) == pytest.approx(once.variance(0.3), rel=1e-12)
-    assert forever.permanent_epsilon == pytest.approx(4.0, abs=1e-12)
-    assert once.permanent_draws is None
-
-
-def test_the_pair_of_a_window_is_seen_as_often_as_the_product_of_signs_says() -> None:
-    """E[y_j y_k x_j x_k] = m, too: of the patterns of a window any two bits agree in sign with the truth by p - q."""
-    mechanism = SetResponse.calibrate(6, 2.0, window=4)
-    truth = 0b0110
-    law = mechanism.cell_law(truth, 0)
-    for one, two in combinations(range(4), 2):
-        agree = sum(
-            (
-                chance if (pattern >> one ^ pattern >> two ^ truth >> one ^ truth >> two) & 1 == 0 else -chance
-                for pattern, chance in enumerate(law)
-            ),
-            Fraction(0),
-        )
-        assert agree == mechanism.p - mechanism.q
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -109,7 +48,7 @@ def test_the_pair_of_a_window_is_seen_as_often_as_the_product_of_signs_says() ->
         ((8, 1.0, 0.5, 1), "permanent_epsilon: 0.5 must exceed epsilon = 1"),
     ],
 )
-def test_windows_that_cannot_be(arguments: tuple[int | None, float, float | None, int], complaint: str) -> None:
+def test_impossible_windows_are_refused(arguments: tuple[int | None, float, float | None, int], complaint: str) -> None:
     size, epsilon, permanent, window = arguments
     with pytest.raises(ParameterError) as caught:
         SetResponse.calibrate(size, epsilon, permanent, window=window)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from dither_shared import Metric, ParameterError, ProjectiveSketch, load_metrics, parse_metrics
+from dither_shared import MECHANISMS, Metric, ParameterError, ProjectiveSketch, load_metrics, parse_metrics
 from dither_shared.mechanisms import auto as choice
 
 THEME = """
@@ -26,7 +26,7 @@ def only(text: str) -> Metric:
     return metric
 
 
-def test_the_three_types() -> None:
+def test_definition_of_each_type_is_read() -> None:
     theme, mobile, browser = only(THEME), only(MOBILE), only(BROWSER)
     assert theme.labels == ("light", "dark", "other")
     assert theme.mechanism.size == 3
@@ -35,28 +35,6 @@ def test_the_three_types() -> None:
     assert mobile.mechanism.ratio == 3
     assert browser.labels == ("Firefox", "Chrome")
     assert (browser.mechanism.cells, browser.mechanism.cohorts) == (128, 64)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer", "item"),
-    [
-        (THEME, "dark", 1),
-        (THEME, "purple", 2),
-        (THEME, None, 2),
-        (THEME, object(), 2),
-        (THEME, float("nan"), 2),
-        (MOBILE, True, 1),
-        (MOBILE, False, 0),
-        (MOBILE, "banana", 0),
-        (BROWSER, "Zoë", "Zoë".encode()),
-        (BROWSER, 7, b"7"),
-        (BROWSER, "\ud800", b"?"),
-        (BROWSER, object(), b""),
-        (BROWSER, "x" * 5000, b"x" * 1024),
-    ],
-)
-def test_every_answer_has_an_item_and_none_is_dropped(text: str, answer: object, item: object) -> None:
-    assert only(text).item(answer) == item
 
 
 def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
@@ -69,7 +47,7 @@ def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
     assert only(many + 'mechanism = "hadamard-response"').mechanism.name == "hadamard-response"
 
 
-def test_what_the_person_who_is_asked_is_told() -> None:
+def test_why_owner_tier_cap_and_expiry_are_read_and_leave_the_version_alone() -> None:
     told = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
     metric = only(THEME + told)
     assert (metric.why, metric.owner, metric.tier, metric.cap) == ("To choose", "ui@example.org", "technical", 20)
@@ -82,7 +60,7 @@ def test_what_the_person_who_is_asked_is_told() -> None:
     assert not bare.expired(date.max)
 
 
-def test_what_a_device_is_charged() -> None:
+def test_device_is_charged_for_all_reports_where_there_is_a_permanent_draw() -> None:
     theme, lasting = only(THEME), only(THEME + "permanent_epsilon = 2")
     assert theme.charge == theme.mechanism.epsilon
     assert lasting.charge == lasting.mechanism.permanent_epsilon
@@ -94,23 +72,16 @@ def test_a_listed_value_can_be_the_catch_all() -> None:
     assert metric.item("purple") == 0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_version_changes_with_what_the_numbers_depend_on_and_nothing_else() -> None:
+    for change in (
         ("theme]", "colour]"),
-        ('"dark"', '"black"'),
         ('["light", "dark"]', '["dark", "light"]'),
         ("epsilon = 1.0", "epsilon = 1.1"),
         ("epsilon = 1.0", 'epsilon = 1.0\nmechanism = "symmetric-unary"'),
         ("epsilon = 1.0", 'epsilon = 1.0\nother = "none"'),
         ("epsilon = 1.0", 'epsilon = 1.0\nother = "dark"'),
-    ],
-)
-def test_the_version_changes_with_whatever_the_numbers_depend_on(change: tuple[str, str]) -> None:
-    assert only(THEME).version != only(THEME.replace(*change)).version
-
-
-def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
+    ):
+        assert only(THEME).version != only(THEME.replace(*change)).version, change
     assert only(THEME).version == "2f027490e9dee6fc"
     assert only(THEME.replace("Which", "What")).version == only(THEME).version
     assert only(THEME + 'period = "once"\n').version == only(THEME).version
@@ -128,7 +99,6 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         ("[metrics.Theme]", "m.toml: metrics.Theme: not a name"),
         (THEME.replace("1.0", "0"), "m.toml: metrics.theme.epsilon: 0 is not positive"),
         (THEME.replace("1.0", "nan"), "m.toml: metrics.theme.epsilon: nan is not finite"),
-        (THEME.replace("1.0", "inf"), "m.toml: metrics.theme.epsilon: inf is not finite"),
         (THEME.replace("1.0", "true"), "m.toml: metrics.theme.epsilon: True is not a number"),
         (THEME.replace("epsilon = 1.0", ""), "m.toml: metrics.theme.epsilon: missing"),
         (
@@ -146,10 +116,6 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
             "m.toml: metrics.browser.f: count-mean-sketch has none; mechanisms that have it: rappor",
         ),
         (THEME + "truth = 0.9", "m.toml: metrics.theme.truth: stands beside epsilon"),
-        (
-            THEME + 'mechanism = "magic"',
-            "m.toml: metrics.theme.mechanism: 'magic' is not one of auto, ",
-        ),
         (THEME.replace("epsilon = 1.0", 'mechanism = "auto"'), "m.toml: metrics.theme.epsilon: missing"),
         (THEME + "report_budget = 0", "m.toml: metrics.theme.report_budget: 0 is out of range"),
         (THEME + "permanent_epsilon = 1.0", "m.toml: metrics.theme.permanent_epsilon: 1 must exceed epsilon = 1"),
@@ -160,27 +126,19 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         ),
         (
             THEME + 'mechanism = "randomised-response"',
-            "m.toml: metrics.theme.mechanism: 'randomised-response' is not one of auto, randomized-response, "
-            "subset-selection, projective-geometry, hadamard-response, local-hashing, optimized-unary, "
-            "symmetric-unary, bit-flip, set-response, privset, rappor, count-mean-sketch, hadamard-count-mean-sketch, "
-            "projective-count-mean-sketch, prefix-sketch, dithered-response, discrete-laplace, exponential, "
-            "discrete-gaussian; did you mean 'randomized-response'?",
+            f"m.toml: metrics.theme.mechanism: 'randomised-response' is not one of auto, {', '.join(MECHANISMS)}; "
+            "did you mean 'randomized-response'?",
         ),
-        (THEME + "mechanism = 3", "m.toml: metrics.theme.mechanism: 3 is not one of auto"),
         (
             THEME + 'tier = "tecnical"',
             "m.toml: metrics.theme.tier: 'tecnical' is not one of technical, interaction, content, sensitive; "
             "did you mean 'technical'?",
         ),
-        (THEME + 'period = "hour"', "m.toml: metrics.theme.period: 'hour' is not one of day, week, once"),
         (THEME + 'expires = "2027-06-30"', "m.toml: metrics.theme.expires: '2027-06-30' is not a date"),
         (THEME + "expires = 2027-06-30T00:00:00", "m.toml: metrics.theme.expires: datetime"),
-        (THEME + 'tier = "4"', "m.toml: metrics.theme.tier: '4' is not one of technical, interaction"),
         (THEME + "why = 4", "m.toml: metrics.theme.why: 4 is not a string"),
         (THEME + "cap = 0.5", "m.toml: metrics.theme.cap: 0.5 does not pay for one answer, which costs 1"),
         (THEME + "cap = nan", "m.toml: metrics.theme.cap: nan does not pay"),
-        (THEME + "cap = inf", "m.toml: metrics.theme.cap: inf does not pay"),
-        (THEME + "candidates = []", "m.toml: metrics.theme.candidates: unknown"),
         (THEME.replace('"dark"', '"light"'), "m.toml: metrics.theme.values: 'light' is listed twice"),
         (THEME.replace('"dark"', "3"), "m.toml: metrics.theme.values: 3 is not a string"),
         (THEME.replace('["light", "dark"]', "[]"), "m.toml: metrics.theme.values: empty; a list of strings"),
@@ -212,7 +170,7 @@ def test_mistakes_are_named_with_file_metric_and_key(text: str, complaint: str) 
     assert str(caught.value).startswith(complaint)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"nowhere\.toml: cannot be read: No such file"):
         load_metrics(tmp_path / "nowhere.toml")
     (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
@@ -229,8 +187,8 @@ def test_a_mark_of_its_encoding_at_the_start_of_a_file_is_skipped(tmp_path: Path
         parse_metrics(THEME + "\ufeff")
 
 
-@pytest.mark.parametrize("count", [4, 500, 5000])
-def test_metrics_of_one_shape_are_calibrated_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_of_one_shape_are_calibrated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 500
     tried, configured = [], []
     ranking, configure = choice.candidates, ProjectiveSketch.configure.__func__  # type: ignore[attr-defined]
 

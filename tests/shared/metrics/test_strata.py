@@ -52,6 +52,7 @@ def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
         ({"channel": Channel.BETA, "platform": "macos"}, "macos/beta", ()),
         ({"platform": "other", "channel": "other"}, "other/other", ()),  # which the app says itself
         ({"platform": "Linux", "channel": "beta "}, "other/other", ("platform", "channel")),
+        ({"channel": True, "platform": 1}, "other/other", ("platform", "channel")),
         ({"channel": "stable"}, "other/stable", ("platform",)),
         ({}, "other/other", ("platform", "channel")),
         ({"platform": None, "channel": ["beta"]}, "other/other", ("platform", "channel")),
@@ -64,19 +65,13 @@ def test_what_is_not_listed_or_not_given_is_other(
     assert (TWO.label_of(given), TWO.outside(given)) == (label, outside)
 
 
-def test_values_count_by_their_text() -> None:
-    flags = Strata.of([("debug", ["true", "false"]), ("major", ["1", "2.5"])])
-    assert flags.label_of({"debug": True, "major": 1}) == "true/1"
-    assert flags.label_of({"debug": "true", "major": 2.5}) == "true/2.5"
-
-
 def test_every_object_has_a_cell() -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
         assert ONE.index(ONE.label_of({"platform": value})) is not None
         assert TWO.index(TWO.label_of({"platform": value, "channel": value})) is not None
 
 
-def test_the_cells_with_chosen_values() -> None:
+def test_cells_of_chosen_attribute_values_are_listed() -> None:
     assert TWO.places({}) == tuple(range(9))
     assert TWO.places({"platform": "macos"}) == (6, 7, 8)
     assert TWO.places({"channel": "beta"}) == (1, 4, 7)
@@ -87,14 +82,14 @@ def test_the_cells_with_chosen_values() -> None:
         TWO.places({"channel": "Beta"})
 
 
-def test_they_are_read_again_as_they_are_stored() -> None:
+def test_stored_strata_are_read_back() -> None:
     for strata in (ONE, TWO):
         assert Strata.of(strata.stored()) == strata  # type: ignore[arg-type]  # which is JSON
         assert hash(Strata.of(strata.attributes)) == hash(strata)
     assert ONE.stored() == [["platform", ["linux", "windows", "macos", "other"]]]
 
 
-def test_words() -> None:
+def test_strata_in_words() -> None:
     assert TWO.words == "platform (linux, other or macos), channel (stable, beta or other)"
     assert TWO.told("linux/beta") == "platform linux, channel beta"
     assert TWO.label_of(TWO.example) == TWO.labels[0]
@@ -113,7 +108,6 @@ def test_words() -> None:
         ('{platform = ["a/b"]}', "strata.platform: 'a/b' is not a value; 1 to 32 printable characters"),
         ('{platform = ["a\\nb"]}', "strata.platform: 'a\\nb' is not a value"),
         ('{platform = ["a[b"]}', "strata.platform: 'a[b' is not a value"),
-        ('{platform = [" a"]}', "strata.platform: ' a' is not a value"),
         ('{platform = ["a "]}', "strata.platform: 'a ' is not a value"),
         (f'{{platform = ["{33 * "x"}"]}}', f"strata.platform: '{33 * 'x'}' is not a value"),
         ('{Platform = ["linux"]}', "strata.Platform: not a name"),
@@ -135,36 +129,25 @@ def test_words() -> None:
             f'{{a = ["{32 * "x"}"], b = ["{32 * "y"}"], c = ["{32 * "z"}"], d = ["w"]}}',
             "strata: its longest label has 104 characters; at most 100",
         ),
+        ("{platform = [" + 200_000 * '"a",' + "]}", "strata.platform: 'a' is listed twice"),
     ],
 )
-def test_mistakes_are_named(strata: str, complaint: str) -> None:
+def test_mistakes_in_strata_are_named(strata: str, complaint: str) -> None:
     with pytest.raises(ParameterError) as caught:
         defined(strata)
     assert str(caught.value).startswith(f"m.toml: metrics.theme.{complaint}")
 
 
-def test_the_largest_that_is_taken() -> None:
+def test_largest_strata_are_taken() -> None:
     assert len(Strata.of([("platform", map(str, range(15)))])) == MOST_CELLS
     assert len(Strata.of([(name, ["1"]) for name in "abcd"])) == MOST_CELLS
-    longest = Strata.of([("a", [32 * "x"]), ("b", [32 * "y"]), ("c", [32 * "z"]), ("d", ["1"])][:3])
-    assert max(map(len, longest.labels)) == 98
     longest = Strata.of([("a", [31 * "x"]), ("b", [31 * "y"]), ("c", [30 * "z"]), ("d", ["1"])])
     assert max(map(len, longest.labels)) == LONGEST_STRATUM == 100
-    with pytest.raises(ParameterError, match="32 cells"):
-        Strata.of([(name, ["1"]) for name in "abcde"])
     with pytest.raises(ParameterError, match="named twice"):
         Strata.of([("a", ["1"]), ("a", ["1"])])
 
 
-def test_a_list_that_is_far_too_long_is_refused_like_one_that_is_a_little_too_long() -> None:
-    many = [f"v{number}" for number in range(200_000)]
-    with pytest.raises(ParameterError, match="200001 values"):
-        Strata.of([("platform", many)])
-    with pytest.raises(ParameterError, match=r"strata\.platform: 'v7' is listed twice"):
-        Strata.of([("platform", [*many, "v7"])])
-
-
-def test_a_version_depends_on_all_of_it_and_on_nothing_else() -> None:
+def test_version_depends_on_the_strata_and_their_order() -> None:
     plain = parse_metrics(THEME)["theme"].version
     assert plain == "2f027490e9dee6fc"
     changes = (

@@ -31,7 +31,7 @@ def test_metrics_of_any_kind_that_name_a_survey_are_of_it() -> None:
     }
 
 
-def test_no_version_depends_on_it() -> None:
+def test_version_does_not_depend_on_the_survey() -> None:
     """Who is asked depends on no answer: no number does, and permanent draws go on."""
     plain, sampled = parse_metrics(defined()), parse_metrics(defined(theme='one_of = "looks"\n'))
     assert plain["theme"].version == sampled["theme"].version

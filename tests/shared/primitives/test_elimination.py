@@ -9,10 +9,10 @@ from dither_shared import ParameterError
 from dither_shared.primitives.elimination import solve
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 12, 30])
+@pytest.mark.parametrize("size", [1, 2, 5, 20])
 def test_solutions_satisfy_every_equation_exactly(size: int) -> None:
     random = Random(size)
-    for turn in range(5):
+    for turn in range(3):
         most = 1 << 64 if turn else 1  # small entries are often 0 where a pivot should be
         matrix = [[random.randint(-most, most) for _ in range(size)] for _ in range(size)]
         targets = [random.randint(-most, most) for _ in range(size)]

@@ -10,6 +10,7 @@ from math import comb
 
 import pytest
 
+from contract.cases import each
 from dither_shared import Entropy, KeyedEntropy, SystemEntropy
 from dither_shared.primitives.entropy import KeyedFamily, bits_below
 from dither_shared.primitives.probability import ONE
@@ -29,11 +30,10 @@ class Script(Entropy):
         return taken
 
 
-@pytest.mark.parametrize("marked", range(4))
-@pytest.mark.parametrize("high", range(2**PRECISION + 1))
-@pytest.mark.parametrize("low", range(2**PRECISION + 1))
-def test_every_lane_is_below_its_threshold_with_exactly_that_probability(marked: int, high: int, low: int) -> None:
+@each(lambda: product(range(4), range(2**PRECISION + 1), range(2**PRECISION + 1)))
+def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: tuple[int, int, int]) -> None:
     """Over all streams of two lanes of three bits the joint law is the product of threshold/2^3, exactly."""
+    marked, high, low = case
     outcomes: Counter[int] = Counter()
     for slices in product(range(4), repeat=PRECISION):
         noise = 0b10101000  # the bits beyond the last lane must not matter
@@ -52,22 +52,6 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(marked:
 )
 def test_a_choice_takes_as_many_words_as_its_share_and_none_without(word: int, chosen: int) -> None:
     assert Script(word.to_bytes(8, "big")).choice([2, 2, ONE // 2, ONE - 1, ONE]) == chosen
-
-
-def test_bits_use_about_as_many_words_as_they_have_doublings() -> None:
-    drawn = 0
-
-    class Counting(SystemEntropy):
-        def take(self, count: int) -> bytes:
-            nonlocal drawn
-            drawn += count
-            return super().take(count)
-
-    Counting().bernoulli_bits(128, 0, ONE // 3, ONE // 3)
-    assert drawn <= 16 * 64
-    drawn = 0
-    Counting().bernoulli_bits(128, 1, ONE // 4, 3 * (ONE // 4))
-    assert drawn == 16 * 2  # quarters are settled by two bits
 
 
 @pytest.mark.parametrize(

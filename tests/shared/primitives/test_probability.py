@@ -29,15 +29,12 @@ from dither_shared.primitives.probability import (
 RATIOS = [Fraction(3), Fraction(10**30 + 1, 10**30), Fraction(271828, 100000), Fraction(2**640, 3**100)]
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
-def test_epsilon_is_the_smallest_float_that_bounds_the_logarithm(ratio: Fraction) -> None:
-    epsilon = epsilon_of(ratio)
-    with localcontext(prec=200):
-        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
-        assert Decimal(math.nextafter(epsilon, 0)) < exact <= Decimal(epsilon)
-
-
-def test_epsilon_of_no_difference_is_zero_and_below_it_is_refused() -> None:
+def test_epsilon_is_the_smallest_float_that_bounds_the_logarithm() -> None:
+    for ratio in RATIOS:
+        epsilon = epsilon_of(ratio)
+        with localcontext(prec=200):
+            exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+            assert Decimal(math.nextafter(epsilon, 0)) < exact <= Decimal(epsilon)
     assert epsilon_of(Fraction(1)) == 0
     with pytest.raises(ParameterError, match="ratio"):
         epsilon_of(Fraction(1, 2))
@@ -68,7 +65,7 @@ def test_a_float_above_is_the_least(exact: Fraction) -> None:
     assert Fraction(math.nextafter(found, -math.inf)) < exact <= Fraction(found)
 
 
-def test_beyond_all_floats_is_infinity() -> None:
+def test_float_above_the_largest_is_infinity() -> None:
     assert float_above(Fraction(10**400)) == math.inf
 
 
@@ -82,7 +79,7 @@ def test_thresholds_round_each_its_way_and_toward_the_centre() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1.0, 1e-300, 1e-17, 9e-5, -math.inf, math.inf, math.nan, 25.1, True, "1"])
-def test_epsilon_that_cannot_be(wrong: object) -> None:
+def test_impossible_epsilon_is_refused(wrong: object) -> None:
     with pytest.raises(ParameterError, match="epsilon: "):
         checked_epsilon(wrong)  # type: ignore[arg-type]
 
@@ -101,7 +98,7 @@ def test_certainty_is_a_probability(end: float) -> None:
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, False, None])
-def test_probability_that_cannot_be(wrong: object) -> None:
+def test_what_is_no_probability_is_refused(wrong: object) -> None:
     with pytest.raises(ParameterError, match="truth: "):
         as_probability(wrong, "truth")  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ def seeded(name: str) -> Entropy:
     return KeyedEntropy(b"audit of sets", name.encode())
 
 
-@pytest.mark.parametrize("name", ["set-response", "privset"])
+@pytest.mark.parametrize("name", ["set-response", pytest.param("privset", marks=pytest.mark.slow)])
 def test_memoised_reports_of_sets_pass_at_the_loss_of_a_series(name: str) -> None:
     finding = audit(usual(name, permanent_epsilon=2.0), seeded(f"series {name}"), draws=20_000, reports=20)
     assert finding.passed

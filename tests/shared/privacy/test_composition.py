@@ -6,9 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dither_shared import ParameterError, RandomizedResponse, Rappor
-from dither_shared.privacy.composition import advanced, group, parallel, posterior_bounds, sequential
-from dither_shared.privacy.optimal import optimal
-from dither_shared.privacy.parts import Part
+from dither_shared.privacy.composition import group, parallel, posterior_bounds, sequential
 from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
 
 
@@ -27,46 +25,6 @@ def test_of_questions_of_which_each_person_answers_one_the_dearest_counts() -> N
     assert Fraction(parallel([Fraction(1, 3), Fraction(1, 10)])) >= Fraction(1, 3)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "reports", "loss"),
-    [
-        ("0.01", 100, 0.5357),
-        ("0.1", 10, 1.767),
-        ("0.1", 365, 13.88),
-        ("0.5", 30, 24.13),
-        ("1", 30, 80.34),
-        ("1", 365, 727.6),
-        ("1", 1000, 1885),
-        ("10", 100_000, 1e6 * math.expm1(10)),
-    ],
-)
-def test_advanced_composition_has_its_known_values(epsilon: str, reports: int, loss: float) -> None:
-    parts = [Part(Fraction(epsilon), reports)]
-    assert advanced(parts, Fraction("1e-6")) == pytest.approx(loss, rel=4e-4)
-
-
-def test_advanced_composition_of_unequal_losses_is_rounded_up_and_no_less_than_the_optimum() -> None:
-    parts, delta = [Part(Fraction("0.1"), 100), Part(Fraction("0.25"), 40)], Fraction("1e-9")
-    formula = math.sqrt(2 * math.log(1e9) * (100 * 0.01 + 40 * 0.0625)) + 10 * math.expm1(0.1) + 10 * math.expm1(0.25)
-    assert advanced(parts, delta) == pytest.approx(formula, rel=1e-12)
-    assert advanced(parts, delta) > optimal(parts, delta)
-    assert advanced([], delta) == advanced([Part(Fraction(0), 9)], delta) == 0
-    assert advanced([Part(Fraction(10_000))], delta) == math.inf
-
-
-@pytest.mark.parametrize("delta", ["0", "1", "-1"])
-def test_advanced_composition_wants_a_delta(delta: str) -> None:
-    with pytest.raises(ParameterError, match="delta"):
-        advanced([Part(Fraction(1))], Fraction(delta))
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, math.log(3), 20.0])
-def test_the_posterior_of_even_odds(epsilon: float) -> None:
-    low, high = posterior_bounds(epsilon)
-    assert low == pytest.approx(1 / (1 + math.exp(epsilon)))
-    assert high == pytest.approx(1 / (1 + math.exp(-epsilon)))
-
-
 def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None:
     """Bayes' rule on Warner's survey gives the bounds, whatever the prior."""
     truth = 0.75
@@ -78,7 +36,7 @@ def test_the_posterior_of_any_prior_is_attained_by_randomized_response() -> None
         assert low == pytest.approx(prior * (1 - truth) / no)
 
 
-def test_sentences_for_people() -> None:
+def test_odds_of_each_mechanism_in_words() -> None:
     survey = RandomizedResponse(size=2, truth=Fraction(3, 4))
     assert odds_sentence(survey) == "if your answer is yes, we see yes 75 times in 100; if it is no, 25 times"
     choice = odds_sentence(RandomizedResponse.calibrate(16, 1.0), ("Firefox", "another"))
@@ -91,7 +49,7 @@ def test_sentences_for_people() -> None:
     assert odds_sentence(memoised).endswith("at most 88 in 100 sure after any number of reports")
 
 
-def test_losses_in_a_few_words() -> None:
+def test_loss_of_one_report_and_of_many_in_words() -> None:
     assert losses(RandomizedResponse.calibrate(16, 1.0)) == "ε = 1 for each report"
     memoised = RandomizedResponse.calibrate(16, 1.0, 8.0)
     assert losses(memoised) == "ε = 1 for one report, 7.877 after 10, 8 for ever"
@@ -99,7 +57,7 @@ def test_losses_in_a_few_words() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan])
-def test_losses_that_cannot_be(epsilon: float) -> None:
+def test_impossible_losses_are_refused(epsilon: float) -> None:
     for use in (
         lambda: sequential([epsilon]),
         lambda: parallel([epsilon]),

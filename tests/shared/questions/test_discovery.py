@@ -26,9 +26,7 @@ def question(discover: str = USUAL) -> DiscoveryQuestion:
         ("a-z0-9._-", "-.0123456789_abcdefghijklmnopqrstuvwxyz", "-.0-9_a-z"),
         ("-a", "-a", "-a"),
         ("+--", "+,-", "-+,"),
-        ("--/", "-./", "-./"),
         ("#-.", "#$%&'()*+,-.", "-#-,."),
-        ("ba", "ab", "ab"),
         ("aab-ba", "ab", "ab"),
         ("a-cx-z-", "-abcxyz", "-a-cx-z"),
         ("\u65e5\u672c\u8a9e ", " \u65e5\u672c\u8a9e", " \u65e5\u672c\u8a9e"),
@@ -70,7 +68,6 @@ def test_one_question_has_one_version_however_it_is_written() -> None:
     ("given", "text", "outside"),
     [
         ("", "", False),
-        ("a", "a", False),
         ("a-b_c.0", "a-b_c.0", False),
         ("x" * 12, "x" * 12, False),
         ("x" * 13, "x" * 11 + "\u2026", True),
@@ -119,7 +116,7 @@ def test_capitals_are_folded_where_it_is_said_and_those_of_ascii_alone() -> None
     ]
 
 
-def test_no_object_makes_it_raise_and_what_is_no_answer_is_the_mark() -> None:
+def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
     one = question()
     encode = one.answers(asked().mechanism).encode
     for value in (*odd.NO_ANSWERS, *odd.TRUE, *odd.FALSE, *odd.NEITHER):
@@ -153,7 +150,7 @@ def test_no_object_makes_it_raise_and_what_is_no_answer_is_the_mark() -> None:
         (USUAL, "buckets = 65536", ""),
     ],
 )
-def test_a_definition_that_cannot_be_says_where(discover: str, more: str, message: str) -> None:
+def test_impossible_discoveries_are_refused_by_key(discover: str, more: str, message: str) -> None:
     if not message:
         assert asked(discover, f"epsilon = 2.0\n{more}").mechanism.name == "prefix-sketch"
         return
@@ -161,14 +158,7 @@ def test_a_definition_that_cannot_be_says_where(discover: str, more: str, messag
         asked(discover, f"epsilon = 1.0\n{more}")
 
 
-def test_what_is_no_table_is_refused_and_what_discovers_nothing_is_no_discovery() -> None:
-    with pytest.raises(ParameterError, match=r"discover: 12 is not a table such as \{alphabet"):
-        parse_metrics('[metrics.a]\ntype = "string"\ndiscover = 12\nepsilon = 1.0')
-    with pytest.raises(ParameterError, match="mechanism: prefix-sketch takes strings to discover"):
-        parse_metrics('[metrics.a]\ntype = "string"\nmechanism = "prefix-sketch"\nepsilon = 1.0')
-
-
-def test_it_reads_a_report_and_its_odds_in_words() -> None:
+def test_report_and_odds_of_a_discovery_in_words() -> None:
     metric = asked()
     one, sketch = metric.question, metric.mechanism
     words = [one.reading(sketch, Report(cohort, sketch.row_format.symbol(7))) for cohort in (0, 2, 19, 21)]
@@ -188,14 +178,13 @@ def test_it_reads_a_report_and_its_odds_in_words() -> None:
     [
         (USUAL, 1.0, ["discover.fold"]),
         (f"{USUAL}, fold = false", 1.0, []),
-        (f"{USUAL}, fold = true", 1.0, []),
         ('alphabet = "0-9", length = 8', 1.0, []),
         ('alphabet = "a-zA-Z", length = 8', 1.0, []),
         (f"{USUAL}, fold = false", 0.5, ["discover.length"]),
         ('alphabet = "a-zA-Z0-9/:._-", length = 32', 1.0, ["discover.length"]),
     ],
 )
-def test_it_advises_on_capitals_and_on_what_cannot_be_found(discover: str, epsilon: float, keys: list[str]) -> None:
+def test_advice_on_capitals_and_on_what_cannot_be_found(discover: str, epsilon: float, keys: list[str]) -> None:
     metric = asked(discover, f"epsilon = {epsilon}")
     assert [advice.partition(":")[0] for advice in metric.question.advice(metric.mechanism)] == keys
 
@@ -210,5 +199,10 @@ def test_a_string_is_asked_by_the_mechanism_that_has_all_its_parameters() -> Non
     assert mechanism("epsilon = 1.0") == mechanism("epsilon = 1.0\npermanent_epsilon = 2.0") == best
     assert mechanism("epsilon = 1.0\nbits = 64") == mechanism("f = 0.5\np = 0.5\nq = 0.75") == "rappor"
     assert mechanism("epsilon = 1.0\nbuckets = 4096") == best
-    with pytest.raises(ParameterError, match=f"bits: {best} has none"):
-        mechanism("epsilon = 1.0\nbuckets = 4096\nbits = 64")
+    for more, refused in (
+        ("epsilon = 1.0\nbuckets = 4096\nbits = 64", f"bits: {best} has none"),
+        ("discover = 12\nepsilon = 1.0", r"discover: 12 is not a table such as \{alphabet"),
+        ('mechanism = "prefix-sketch"\nepsilon = 1.0', "mechanism: prefix-sketch takes strings to discover"),
+    ):
+        with pytest.raises(ParameterError, match=refused):
+            mechanism(more)

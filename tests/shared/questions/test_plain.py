@@ -63,7 +63,7 @@ def test_a_number_is_read_exactly(value: object, number: float | Fraction) -> No
     assert found == number
 
 
-def test_what_is_no_number() -> None:
+def test_what_is_no_number_is_read_as_none() -> None:
     for value in (
         *(one for one in odd.NO_ANSWERS if not isinstance(one, Decimal)),
         *("", "1", "nan", np.str_("1"), odd.Spiteful("1"), True, False, np.True_, odd.Theme.DARK, odd.Theme.YES),

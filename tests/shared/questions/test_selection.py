@@ -1,10 +1,8 @@
 """Selections: which set an answer becomes, what is told of it, and what is said about it in words."""
 
-import math
 from collections import UserList
 from collections.abc import Iterator
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from dither_shared import (
     WireError,
     parse_metrics,
 )
-from dither_shared.questions.plain import MOST_MEMBERS
 from dither_shared.questions.question import Encoded
 from shared import odd
 
@@ -38,11 +35,6 @@ def metric(rest: str = "", values: str = '["a", "b", "c", "d", "e", "f", "g", "h
 class Feature(Enum):
     EXPORT = "export"
     SEARCH = "search"
-
-
-class Pair(NamedTuple):
-    one: str
-    two: str
 
 
 class Text(str):
@@ -68,7 +60,6 @@ class Loud(list[str]):
         ({"export", "true"}, 0b10001),
         (frozenset({"search"}), 0b00010),
         (["export", "export", Text("export"), Feature.EXPORT], 0b00001),
-        (Pair("export", "print"), 0b00101),
         (Loud(["export"]), 0b00001),
         ([3, True, np.str_("print")], 0b11100),
         (np.array(["export", "print"]), 0b00101),
@@ -77,7 +68,7 @@ class Loud(list[str]):
         (list(VALUES), 0b11111),
     ],
 )
-def test_collections_of_listed_values(value: object, item: int) -> None:
+def test_collection_of_listed_values_is_encoded_as_a_set(value: object, item: int) -> None:
     assert encoded(value) == Encoded(item)
 
 
@@ -93,8 +84,6 @@ def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> No
     [
         (["search", "export", "print"], 2, 0b00011),
         (["print", "search", "export"], 1, 0b00100),
-        (["print", "print", "print"], 1, 0b00100),
-        (("true", "3"), 1, 0b10000),
         (np.array(["print", "export"]), 1, 0b00100),
         ({"print", "search", "export"}, 2, 0b00011),
         (frozenset({"true", "3"}), 1, 0b01000),
@@ -111,8 +100,6 @@ def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> 
     "value",
     [
         None,
-        3,
-        True,
         2.5,
         b"export",
         {"export": True},
@@ -121,10 +108,7 @@ def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> 
         iter(["export"]),
         UserList(["export"]),
         np.array([["export"]]),
-        np.array("export"),
         np.ma.array(["export"]),
-        object(),
-        list,
     ],
 )
 def test_what_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> None:
@@ -154,36 +138,14 @@ def test_objects_that_lie_or_raise_are_mistakes_alone_and_within() -> None:
     assert encoded(odd.Spiteful("export")) == Encoded(1, mistake=True)
 
 
-def test_the_work_is_bounded() -> None:
-    """Of an endless supply the first members are read."""
-    many = ["exprot"] * MOST_MEMBERS
-    assert encoded([*many[1:], "export", "search"]) == Encoded(1, outside=True)
-    assert encoded(range(10**12)) == Encoded(0, outside=True, mistake=True)
-    question = SelectionQuestion(tuple(f"v{place}" for place in range(1024)))
-    answers = question.answers(SetResponse.calibrate(1024, 1.0))
-    assert answers.encode([f"v{place}" for place in range(1024)]) == Encoded((1 << 1024) - 1)
-    assert answers.encode(["v1023"]) == Encoded(1 << 1023)
-
-
-def test_a_set_that_grows_while_it_is_read_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    def changing(*_: object) -> None:
-        raise RuntimeError("Set changed size during iteration")
-
-    monkeypatch.setattr("dither_shared.questions.plain.islice", changing)
-    assert encoded({"export"}) == Encoded(0, outside=True, mistake=True)
-
-
 @pytest.mark.parametrize(
     ("keys", "complaint"),
     [
         ('values = ["a"]', "values: 1 value(s); a selection needs at least 2"),
         ("values = []", "values: empty"),
-        ("", "values: missing"),
         ('values = ["a", "a"]', "values: 'a' is listed twice"),
-        ('values = ["a", "b"]\nat_most = 0', "at_most: 0 is out of range; it must lie between 1 and 2"),
         ('values = ["a", "b"]\nat_most = 3', "at_most: 3 is out of range; it must lie between 1 and 2"),
         ('values = ["a", "b"]\nat_most = 1.0', "at_most: 1.0 is not a whole number"),
-        ('values = ["a", "b"]\nat_most = "2"', "at_most: '2' is not a number"),
         ('values = ["a", "b"]\nwindow = 3', "window: 3 is out of range; it must lie between 1 and 2"),
         ('values = ["a", "b"]\nother = "c"', "other: unknown"),
         ('values = ["a", "b"]\nmechanism = "privset"', "at_most: missing"),
@@ -192,17 +154,10 @@ def test_a_set_that_grows_while_it_is_read_is_a_mistake(monkeypatch: pytest.Monk
         ('values = ["a", "b"]\nat_most = 1\nreport_budget = 0', "report_budget: 0 is out of range"),
     ],
 )
-def test_definitions_that_are_refused(keys: str, complaint: str) -> None:
+def test_impossible_selections_are_refused(keys: str, complaint: str) -> None:
     with pytest.raises(ParameterError) as caught:
         parse_metrics(f'[metrics.used]\ntype = "selection"\n{keys}\nepsilon = 1.0')
     assert str(caught.value).startswith(f"metrics.toml: metrics.used.{complaint}")
-
-
-def test_a_question_made_by_hand_is_held_to_the_same() -> None:
-    for values, at_most, place in ((("a",), None, "values"), (("a", "a"), None, "values"), (("a", "b"), 3, "at_most")):
-        with pytest.raises(ParameterError) as caught:
-            SelectionQuestion(values, at_most)
-        assert caught.value.place == place
 
 
 def test_a_selection_is_for_a_mechanism_of_sets() -> None:
@@ -228,26 +183,20 @@ def test_the_version_depends_on_values_their_order_and_the_limit() -> None:
     assert len({own, *(other.version for other in others)}) == 5
 
 
-@pytest.mark.parametrize("at_most", [None, 2, 5])
-def test_what_is_stored_says_the_same_question_again(at_most: int | None) -> None:
-    question = SelectionQuestion(VALUES, at_most)
+def test_stored_selection_is_read_back() -> None:
+    question = SelectionQuestion(VALUES, 2)
     stored = question.stored()
     assert stored.keys() == question.keys
     assert SelectionQuestion(tuple(stored["values"]), stored["at_most"]) == question  # type: ignore[arg-type]
     assert (question.size, question.labels, question.estimable) == (5, VALUES, True)
 
 
-@pytest.mark.parametrize(
-    ("rest", "words"), [("", "any of: a, b"), ("at_most = 2", "any of: a, b"), ("at_most = 1", "at most 1 of: a, b")]
-)
-def test_what_may_be_answered_in_words(rest: str, words: str) -> None:
-    question = metric(rest, '["a", "b"]').question
-    assert question.words == words
-    assert question.answers(SetResponse.calibrate(2, 1.0)).encode(question.example) == Encoded(1)
-
-
-def test_the_odds_in_words() -> None:
+def test_question_and_odds_in_words() -> None:
     sure = "as sure of anything about all your values together"
+    assert (metric().question.words, metric("at_most = 1", '["a", "b"]').question.words) == (
+        "any of: a, b, c, d, e, f, g, h",
+        "at most 1 of: a, b",
+    )
     assert metric().question.odds(metric().mechanism) == (
         "a report speaks of 1 of the 8 values, chosen at random for each report; of these, a value of yours is named "
         f"73 times in 100, one that is not yours 27 times; whoever sees it can become at most 2.72 times {sure}"
@@ -280,14 +229,12 @@ def test_a_report_in_words() -> None:
         assert few.question.reading(few.mechanism, Report(0, bytes([cell]))).startswith(f"it names {names}; a value of")
     with pytest.raises(WireError):
         few.question.reading(few.mechanism, Report(0, bytes([10])))
-
-
-def test_of_many_named_values_the_first_are_told() -> None:
-    values = [f"v{place}" for place in range(1024)]
-    question, mechanism = SelectionQuestion(tuple(values), 3), PrivSet.calibrate(1024, 1.0, at_most=3)
-    payload = mechanism.row_format.payload(range(mechanism.subset))
-    says = question.reading(mechanism, Report(0, payload))
-    assert says.startswith(f"it names {', '.join(values[:10])} and {mechanism.subset - 10} more; ")
+    question, many = (
+        SelectionQuestion(tuple(f"v{place}" for place in range(1024)), 3),
+        PrivSet.calibrate(1024, 1.0, at_most=3),
+    )
+    says = question.reading(many, Report(0, many.row_format.payload(range(many.subset))))
+    assert says.startswith(f"it names {', '.join(question.values[:10])} and {many.subset - 10} more; ")
 
 
 @pytest.mark.parametrize(
@@ -300,36 +247,10 @@ def test_of_many_named_values_the_first_are_told() -> None:
         (3, "", None),
     ],
 )
-def test_advice_that_one_can_follow(size: int, rest: str, advice: str | None) -> None:
+def test_advice_on_at_most_names_the_users_it_saves(size: int, rest: str, advice: str | None) -> None:
     asked = metric(rest, str([f"v{place}" for place in range(size)]))
     found = list(asked.question.advice(asked.mechanism))
     assert len(found) == (advice is not None)
     assert advice is None or (
         found[0].startswith(advice) and f"if one may choose all, say at_most = {size}" in found[0]
     )
-
-
-@pytest.mark.parametrize("epsilon", ["0.0001", "25.0"])
-def test_advice_at_the_ends_of_epsilon(epsilon: str) -> None:
-    text = f'[metrics.used]\ntype = "selection"\nvalues = ["a", "b", "c", "d"]\nepsilon = {epsilon}'
-    asked = parse_metrics(text)["used"]
-    assert len(asked.question.advice(asked.mechanism)) <= 1
-
-
-@pytest.mark.parametrize(("size", "epsilon", "percent"), [(8, 2.0, 54), (16, 4.0, 50), (100, 4.0, 5)])
-def test_the_advice_states_the_ratio_of_users(size: int, epsilon: float, percent: int) -> None:
-    """Both variances are those where everyone chooses w of d values, by the formulas of the papers; r = 1 is best."""
-    odds, w = math.exp(epsilon), min(3, size // 4)
-    share = w / size
-    whole = odds * w + size
-    p, q = odds / whole, 1 / whole
-    limited = (q * (1 - q) + share * (1 - p - q) * (p - q)) / (p - q) ** 2
-    window = {2.0: 2, 4.0: 4}[epsilon]
-    m = (odds - 1) / (odds + 2**window - 1)
-    unlimited = (size / window / m**2 - 1) / 4 - (size / window - 1) * (1 - 2 * share) ** 2 / 4
-    people = share * (1 - share)
-    assert round(100 * (limited + people) / (unlimited + people)) == percent
-    values = ", ".join(f'"v{place}"' for place in range(size))
-    asked = parse_metrics(f'[metrics.used]\ntype = "selection"\nvalues = [{values}]\nepsilon = {epsilon}')["used"]
-    (advice,) = asked.question.advice(asked.mechanism)
-    assert f"at_most = {w} needs only {percent} % of the users" in advice

@@ -8,13 +8,10 @@ from functools import lru_cache
 from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 from dither_shared.primitives.probability import float_above
-from dither_shared.privacy.optimal import optimal
-from dither_shared.privacy.parts import Part
-from dither_shared.privacy.shuffling import checked_shuffle, generic_epsilon
 
+from ..composition import Part, optimal
 from .blanket import blanket_epsilon
-
-__all__ = ["CONDITIONS", "Amplified", "amplified"]
+from .generic import checked_shuffle, generic_epsilon
 
 CONDITIONS = (
     "whoever shuffles does not collude with whoever collects",

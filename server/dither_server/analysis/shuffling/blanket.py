@@ -23,11 +23,9 @@ import numpy as np
 
 from dither_shared.primitives.probability import float_above
 from dither_shared.primitives.two_level import TwoLevel
-from dither_shared.privacy.shuffling import MARGIN, checked_shuffle, group_epsilon
 
+from .generic import MARGIN, checked_shuffle, group_epsilon
 from .lattice import OUTSIDE, Steps, TiltedSum
-
-__all__ = ["blanket_delta", "blanket_epsilon"]
 
 _ADDED, _LEAST_ADDED = 1e-3, 1e-5
 """The share of the variance that a lattice may add; and that it may add if it is small."""

@@ -18,8 +18,6 @@ from scipy.optimize import brentq
 
 from ...tally.arrays import Floats
 
-__all__ = ["OUTSIDE", "Steps", "TiltedSum"]
-
 OUTSIDE = 1e-16
 """The probability at either end that a window folds to its other end."""
 

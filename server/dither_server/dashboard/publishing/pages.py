@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -40,10 +41,7 @@ class Pages:
     """Renders pages; all that comes from a definition or from people is escaped."""
 
     def __init__(self, frame: Frame) -> None:
-        own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
-        self._environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
-        self._environment.filters |= {"counted": counted, "short": shortened}
-        self._environment.globals |= {"frame": frame, "shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
+        self._frame = frame
 
     def front(self, digests: Sequence[Digest], together: Sequence[str]) -> bytes:
         """Return the first page; ``together`` are the names of the tables of everything."""
@@ -57,8 +55,18 @@ class Pages:
         return self._page("metric.html", "../../", **about)
 
     def _page(self, template: str, root: str, **about: Any) -> bytes:
-        text = self._environment.get_template(template).render(root=root, **about)
+        text = _environment().get_template(template).render(root=root, frame=self._frame, **about)
         return (_BLANK.sub("\n", legible(text)).strip() + "\n").encode()
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates, which are compiled once."""
+    own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
+    environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"counted": counted, "short": shortened}
+    environment.globals |= {"shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
+    return environment
 
 
 def assets() -> Mapping[str, bytes]:

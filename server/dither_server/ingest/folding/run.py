@@ -27,8 +27,6 @@ from .giving_up import set_aside
 from .manifest import RUNS, SEGMENTS, GivenUp, Manifest, manifests
 from .workers import Map, here
 
-__all__ = ["Folding", "Report", "Step"]
-
 
 class Step(IntEnum):
     """What has just been done. Those of a bucket come for each that holds anything, DELETED for each segment."""
@@ -95,7 +93,7 @@ class Folding:
                 yield self._run(manifest, resumed=True)
             manifest = self._listed(())
             if manifest.segments:
-                self._versions(manifest.segments)  # raises while there is no run yet
+                self._heads(manifest.segments)  # raises while there is no run yet
                 manifest.write(self.place)
                 check()  # whoever takes the lock after us now sees the manifest, and makes no other of these segments
                 self.after(Step.LISTED)
@@ -108,16 +106,16 @@ class Folding:
         tasks: list[_Task] = []
         left = {one: self.store.folds.run(one.run) for one in begun}
         runs = [fresh, *(one for one, run in left.items() if not (run and run.finished))]
-        mechanisms = self._versions([name for one in runs for name in one.legible])
+        heads = self._heads([name for one in runs for name in one.legible])
         for bucket in range(BUCKETS):
             open_ = [one for one, run in left.items() if run is None or not _is_counted(run, bucket)]
-            together = tuple(name for one in (fresh, *open_) for name in one.segments_in(bucket))
-            tasks.append(_Task(self.place, together, bucket, fresh.run, mechanisms))
+            tasks += self._tasks(heads, [name for one in (fresh, *open_) for name in one.segments_in(bucket)], bucket)
         sums = Sums()
         for folded in self.spread(_fold, tasks):
             sums = sums.plus(_sums(folded))
             self.progress(1)
             self.after(Step.FOLDED)
+        self.progress(BUCKETS - len(tasks))
         given_up = tuple(lost for one in runs for lost in one.given_up)
         return Report("", bool(begun), fresh.begun, sum(len(one.segments) for one in runs), sums, given_up)
 
@@ -157,14 +155,15 @@ class Folding:
         """Fold a run's buckets from one on, the last that is noted: of those before it the ids are written, too."""
         if not manifest.legible:
             return
-        mechanisms = self._versions(manifest.legible)
+        heads = self._heads(manifest.legible)
         names = {version: name for name, version in self.store.registered()}
         today, latest = number_of(manifest.begun.date()), seen.newest(self.place)
         tasks = [
-            _Task(self.place, manifest.segments_in(bucket), bucket, manifest.run, mechanisms)
+            task
             for bucket in range(first, BUCKETS)
+            for task in self._tasks(heads, manifest.segments_in(bucket), bucket, manifest.run)
         ]
-        self.progress(first)
+        self.progress(BUCKETS - len(tasks))
         for task, folded in zip(tasks, self.spread(_fold, tasks), strict=True):
             self.progress(1)
             if not any(sums := _sums(folded)):
@@ -197,19 +196,25 @@ class Folding:
         self.store.folds.forget(before)
         self.after(Step.FORGOTTEN)
 
-    def _versions(self, segments: Iterable[str]) -> Mapping[bytes, Mechanism]:
-        """Return the mechanism of each version in some segments; raise SpoolError if the database does not know it."""
+    def _heads(self, segments: Iterable[str]) -> "_Heads":
+        """Read the heads of some segments; raise SpoolError for a version that the database does not know."""
         names = {version: name for name, version in self.store.registered()}
-        mechanisms: dict[bytes, Mechanism] = {}
+        heads = _Heads({}, {})
         for segment in segments:
-            for version in _versions_of(self.place, segment) - mechanisms.keys():
+            versions, heads.counts[segment] = _head(self.place, segment)
+            for version in versions - heads.mechanisms.keys():
                 digits = version.hex()
                 metric = self.store.metric(names[digits], digits) if digits in names else None
                 if metric is None:
                     known = f"version {digits}, which this database does not know; name that of the collectors"
                     raise SpoolError(f"spool: {self.place}/{SEGMENTS}/{segment} holds reports of {known}")
-                mechanisms[version] = metric.mechanism
-        return mechanisms
+                heads.mechanisms[version] = metric.mechanism
+        return heads
+
+    def _tasks(self, heads: "_Heads", segments: Iterable[str], bucket: int, run: bytes = b"") -> "list[_Task]":
+        """Return the task of a bucket, none if no segment has any record in it."""
+        some = tuple(name for name in segments if heads.counts[name][bucket])
+        return [_Task(self.place, some, bucket, run, heads.mechanisms)] if some else []
 
     def _require_young(self, manifest: Manifest) -> None:
         """Raise SpoolError for a run so old that the database would have forgotten it, had it been finished."""
@@ -220,6 +225,13 @@ class Folding:
                 f"spool: {where} began on {manifest.begun:%Y-%m-%d}, the clock says {now:%Y-%m-%d}, and the database "
                 "does not know whether it was counted; set the clock, or delete this file if a wrong clock wrote it"
             )
+
+
+class _Heads(NamedTuple):
+    """What the heads of segments say: the mechanism of each version, and each segment's records by bucket."""
+
+    mechanisms: dict[bytes, Mechanism]
+    counts: dict[str, list[int]]
 
 
 class _Task(NamedTuple):
@@ -243,9 +255,10 @@ def _records(place: Place, name: str, bucket: int) -> Records:
         return Segment(file, f"{place}/{SEGMENTS}/{name}").bucket(bucket)
 
 
-def _versions_of(place: Place, name: str) -> set[bytes]:
+def _head(place: Place, name: str) -> tuple[set[bytes], list[int]]:
     with closing(_opened(place, name)) as file:
-        return set(Segment(file, f"{place}/{SEGMENTS}/{name}").versions)
+        segment = Segment(file, f"{place}/{SEGMENTS}/{name}")
+        return set(segment.versions), segment.counts
 
 
 def _opened(place: Place, name: str) -> BinaryIO:

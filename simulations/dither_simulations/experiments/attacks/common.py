@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dither_shared import MECHANISMS, Mechanism
-from dither_shared.privacy.binomial import lower_bound, upper_bound
+from dither_shared.privacy.audit import lower_bound, upper_bound
 
 from ...sweeps.sweep import identity_of
 from ...trials.mechanism_by_name import named

@@ -7,10 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from dither.reporting.account import Price
+from dither_server.analysis.composition import Part
 from dither_shared import ParameterError
 from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
-from dither_shared.privacy.parts import Part
 
 __all__ = ["Asked", "asked_by_hand", "exact", "of_group", "of_metrics"]
 

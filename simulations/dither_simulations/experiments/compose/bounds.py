@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dither_server.analysis.composition import Part, advanced, optimal
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import float_above
-from dither_shared.privacy.composition import advanced, parallel, sequential
-from dither_shared.privacy.optimal import optimal
-from dither_shared.privacy.parts import Part
+from dither_shared.privacy.composition import parallel, sequential
 
 from .asked import Asked
 

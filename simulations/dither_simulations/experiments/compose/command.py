@@ -99,7 +99,7 @@ def _asked(
     values: int | None,
 ) -> "list[Asked]":
     """Return the parts that were given, in the order of --epsilon, --part and --metrics."""
-    from dither_shared.privacy.parts import Part
+    from dither_server.analysis.composition import Part
 
     from .asked import Asked, of_metrics
 

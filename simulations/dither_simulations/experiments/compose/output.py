@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from dither_server.analysis.composition import rounded_up
 from dither_shared import ParameterError
-from dither_shared.privacy.rounding import rounded_up
 from dither_shared.privacy.wording import MEMOISATION
 
 from ...output.line_plots import lines_plot

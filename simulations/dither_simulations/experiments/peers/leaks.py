@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dither_shared.privacy.binomial import lower_bound, upper_bound
+from dither_shared.privacy.audit import lower_bound, upper_bound
 
 from .inside.protocol import Finding
 

@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
+from dither_server.analysis.shuffling.generic import MARGIN
 from dither_server.analysis.shuffling.lattice import Steps, TiltedSum
 from dither_shared.primitives.two_level import TwoLevel
-from dither_shared.privacy.shuffling import MARGIN
 
 __all__ = ["attack"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dither_shared.privacy.shuffling import MOST_OWN, MOST_REPORTS
+from dither_server.analysis.shuffling.generic import MOST_OWN, MOST_REPORTS
 
 from ...limits import MAX_SIZE
 from ...options.common import plot_option, share, users_list

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 from matplotlib.figure import Figure
 
+from dither_server.analysis.composition import rounded_up
 from dither_server.analysis.shuffling.amplified import CONDITIONS
 from dither_shared import ParameterError
-from dither_shared.privacy.rounding import rounded_up
 
 from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel

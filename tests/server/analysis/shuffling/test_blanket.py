@@ -1,18 +1,17 @@
 """The privacy blanket and the generic bound, held to what a shuffle truly hides."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 
 from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
+from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
 from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.owned_cells import inside_at
 from dither_shared.primitives.two_level import TwoLevel
-from dither_shared.privacy.shuffling import generic_delta, generic_epsilon, group_delta
 from server.analysis.shuffling.exact import exact_delta, table_of
 
 Case = tuple[Mechanism, Sequence[Item], tuple[int, ...], list[tuple[int, int]] | None]
@@ -42,7 +41,7 @@ def cases(epsilon: float) -> list[Case]:
     found += [(halves, range(4), (2, 3, 4), FIRST_TWO), (plane, range(7), (2, 3, 4), FIRST_TWO)]
     hashed = [LocalHashing(size=3, symbols=g, truth=odds / (odds + g - 1)) for g in (2, 3)]
     found += [(mechanism, range(3), (2, 3, 4), None) for mechanism in hashed]
-    found += [(built("hadamard-response", 3, epsilon), range(3), (2, 4, 6), None)]
+    found += [(built("hadamard-response", 3, epsilon), range(3), (2, 4), None)]
     found += [(built(name, 3, epsilon), range(3), (2, 3, 4), None) for name in ("optimized-unary", "symmetric-unary")]
     found += [(built("set-response", 2, epsilon, window=window), range(4), (2, 3), None) for window in (1, 2)]
     found += [(built("set-response", 3, epsilon, window=2), (0, 7, 5), (2, 3), None)]
@@ -68,7 +67,7 @@ def test_no_bound_is_below_the_truth(
     law, table = mechanism.two_level, table_of(mechanism, values)
     assert law
     for count in reports:
-        for part in (0.1, 0.4, 0.8):
+        for part in (0.1, 0.6):
             after = part * mechanism.epsilon
             truth = exact_delta(table, count, Fraction(math.exp(after)), pairs)
             assert truth <= Fraction(blanket_delta(law, count, after))
@@ -96,51 +95,6 @@ def test_no_bound_of_several_reports_of_one_device_is_below_the_truth(
                 assert truth <= Fraction(group_delta(generic_delta(mechanism.epsilon, count, after), after, own))
 
 
-COIN = [[2, 1], [1, 2]]
-"""Yes or no, of which the true one is twice as likely."""
-
-
-@pytest.mark.parametrize(
-    ("reports", "odds", "truth"),
-    [(8, Fraction(3, 2), Fraction(148, 6561)), (12, Fraction(11, 10), Fraction(16576, 164025))],
-)
-def test_two_reports_of_one_batch_do_not_compose_as_those_of_two_batches(
-    reports: int, odds: Fraction, truth: Fraction
-) -> None:
-    """As of two batches they would be (2 ε, 2 δ)-private. What group privacy says is attained in the second case."""
-    alone = exact_delta(COIN, reports, odds)
-    assert exact_delta(COIN, reports, odds**2, own=2) == truth
-    assert 2 * alone < truth <= (1 + odds) * alone
-    assert (truth == (1 + odds) * alone) == (reports == 12)
-
-
-def test_to_lie_in_several_batches_tells_no_more_than_to_lie_in_one() -> None:
-    """Of three reports, two in a batch of five and one in another, by the law of both together."""
-    for odds in (Fraction(11, 10), Fraction(3, 2)):
-        one, two = (law_of_own(own) for own in (1, 2))
-        both = [
-            (chances[0] * more[0], chances[1] * more[1]) for chances in two.values() for more in one.values()
-        ]  # if the device answers yes, and no; the others no
-        truth = sum(max(Fraction(0), yes - odds**3 * no) for yes, no in both)
-        assert 0 < truth <= (1 + odds + odds**2) * exact_delta(COIN, 5, odds)
-
-
-def law_of_own(own: int) -> dict[int, tuple[Fraction, Fraction]]:
-    """Return the law of how many say yes in a batch of five, ``own`` of which one device holds: all yes, or all no."""
-    found = {}
-    for total in range(6):
-        chances = []
-        for mine in (Fraction(2, 3), Fraction(1, 3)):
-            ways = range(max(0, total - 5 + own), min(own, total) + 1)
-            chances.append(sum(binomial(own, k, mine) * binomial(5 - own, total - k, Fraction(1, 3)) for k in ways))
-        found[total] = (Fraction(chances[0]), Fraction(chances[1]))
-    return found
-
-
-def binomial(trials: int, count: int, chance: Fraction) -> Fraction:
-    return math.comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
-
-
 @pytest.mark.parametrize(("size", "reports"), [(2, 2), (3, 2), (4, 3)])
 def test_the_blanket_of_randomized_response_is_often_the_truth(size: int, reports: int) -> None:
     coin = built("randomized-response", size, 1.0)
@@ -149,51 +103,12 @@ def test_the_blanket_of_randomized_response_is_often_the_truth(size: int, report
     assert blanket_delta(coin.two_level, reports, 0.1) == pytest.approx(float(truth), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("reports", "size", "epsilon", "after", "truth", "claimed"),
-    [(4, 3, 1.0, 0.8, 0.01997, 0.00850), (5, 4, 2.0, 0.5, 0.34044, 0.34011)],
-)
-def test_published_bounds_that_are_false_are_not_ours(
-    reports: int, size: int, epsilon: float, after: float, truth: float, claimed: float
-) -> None:
-    """The variation ratio (arXiv 2304.05007) and, before its erratum, arXiv 2208.04591, for three answers and more.
-
-    All others pretend to hold a third value: the token of the one in question is then not hidden among theirs.
-    """
-    coin = built("randomized-response", size, epsilon)
-    exact = exact_delta(table_of(coin, range(size)), reports, Fraction(math.exp(after)), FIRST_TWO)
-    assert float(exact) == pytest.approx(truth, abs=6e-6)
-    assert variation_ratio(reports, size, epsilon, after) == pytest.approx(claimed, abs=6e-6)
-    assert coin.two_level
-    assert claimed < exact <= blanket_delta(coin.two_level, reports, after) < 1.03 * exact
-    assert exact <= generic_delta(epsilon, reports, after)
-
-
-def variation_ratio(reports: int, size: int, epsilon: float, after: float) -> float:
-    """Return the δ that those theorems claim for randomized response: p = q = e^ε₀, β = (e^ε₀ - 1)/(e^ε₀ + k - 1)."""
-    odds, bar = math.exp(epsilon), math.exp(after)
-    beta = (odds - 1) / (odds + size - 1)
-    mine, other = beta * odds / (odds - 1), beta / (odds - 1)
-    hidden = min(1.0, 2 * other)
-    one: Counter[tuple[int, int]] = Counter()
-    two: Counter[tuple[int, int]] = Counter()
-    for clones in range(reports):
-        mass = math.comb(reports - 1, clones) * hidden**clones * (1 - hidden) ** (reports - 1 - clones)
-        for ones in range(clones + 1):
-            weight = mass * math.comb(clones, ones) / 2**clones
-            for seen, (first, second) in ((one, (mine, other)), (two, (other, mine))):
-                seen[ones + 1, clones - ones] += weight * first
-                seen[ones, clones - ones + 1] += weight * second
-                seen[ones, clones - ones] += weight * (1 - first - second)
-    return sum(max(0.0, chance - bar * two[place]) for place, chance in one.items())
-
-
 TABLE = [
     (10**3, 1.0, 1e-6, 0.182, 0.149, 0.0802, 0.103, 0.101),
     (10**4, 4.0, 1e-6, 0.601, 0.411, 0.381, 0.288, 0.282),
-    (10**6, 1.0, 1e-8, 0.00613, 0.00501, 0.00273, 0.00350, 0.00343),
 ]
 MORE = [
+    (10**6, 1.0, 1e-8, 0.00613, 0.00501, 0.00273, 0.00350, 0.00343),
     (10**4, 1.0, 1e-6, 0.0530, 0.0432, 0.0233, 0.0299, 0.0294),
     (10**4, 2.0, 1e-6, 0.155, 0.114, 0.0798, 0.0794, 0.0797),
     (10**6, 4.0, 1e-8, 0.0642, 0.0451, 0.0420, 0.0324, 0.0317),
@@ -201,7 +116,7 @@ MORE = [
 ]
 """Reports, ε₀, δ, and ε by the generic bound, for two answers, 10 answers, subset selection of 100, a plane of 1024.
 
-``MORE`` is slow: a lattice of a billion reports takes a second, and the rows above stand for small and large numbers.
+``MORE`` is slow: a lattice of a billion reports takes a second, and the rows above stand for small ε and large.
 """
 
 
@@ -244,14 +159,9 @@ def summed(law: TwoLevel, reports: int, after: float) -> float:
 
 @pytest.mark.parametrize(
     ("name", "size", "reports"),
-    [
-        ("randomized-response", 2, 200),
-        ("randomized-response", 10, 30),
-        ("hadamard-response", 7, 14),
-        ("optimized-unary", 5, 14),
-    ],
+    [("randomized-response", 2, 200), ("randomized-response", 10, 30), ("optimized-unary", 5, 14)],
 )
-@pytest.mark.parametrize("after", [0.05, 0.3, 0.7])
+@pytest.mark.parametrize("after", [0.05, 0.7])
 def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(name: str, size: int, reports: int, after: float) -> None:
     law = law_of(name, size, 1.0)
     direct = summed(law, reports, after)
@@ -261,8 +171,10 @@ def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(name: str, size: int
 @pytest.mark.parametrize(
     ("name", "reports"),
     [
-        *(("randomized-response", reports) for reports in (1, 10**3, 10**9)),
-        *(("optimized-unary", reports) for reports in (2, 10**6)),
+        ("randomized-response", 1),
+        ("randomized-response", 10**3),
+        pytest.param("randomized-response", 10**9, marks=pytest.mark.slow),  # half a second a lattice
+        ("optimized-unary", 2),
     ],
 )
 def test_every_number_of_reports_has_a_bound_that_falls_with_reports_and_delta(name: str, reports: int) -> None:
@@ -283,15 +195,6 @@ def test_one_report_is_not_hidden() -> None:
         alone = coin.p - Fraction(math.exp(after)) * coin.q
         assert blanket_delta(law, 1, after) == pytest.approx(float(alone), rel=2e-6)
         assert blanket_delta(law, 1, after) >= alone
-
-
-def test_more_overlap_never_tells_more() -> None:
-    for after in (0.1, 0.5):
-        found = [
-            blanket_delta(TwoLevel(Fraction(3), Fraction(1, 4), Fraction(part, 32)), 50, after) for part in range(9)
-        ]
-        assert found == sorted(found, reverse=True)
-        assert found[0] > found[-1]
 
 
 @pytest.mark.parametrize(("reports", "delta", "place"), [(0, 1e-6, "reports"), (10, 0.0, "delta"), (10, 1.0, "delta")])

@@ -7,7 +7,7 @@ from scipy.stats import binom
 from dither_server.analysis.shuffling.lattice import Steps
 
 
-@pytest.mark.parametrize("count", [1, 2, 100, 10**6])
+@pytest.mark.parametrize("count", [1, 100, 10**6])
 @pytest.mark.parametrize("far", [0.0, 5.0])
 def test_a_sum_of_coins_is_binomial_far_out_in_its_tail(count: int, far: float) -> None:
     steps = Steps(np.array([0.0, 1.0]), np.array([0.7, 0.3]))

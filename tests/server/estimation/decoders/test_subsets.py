@@ -11,8 +11,9 @@ from dither_server.tally.tally import Tally
 from dither_shared import PrivSet
 
 
-@pytest.mark.parametrize(("size", "most", "epsilon"), [(4, 1, 1.0), (5, 2, 0.3), (6, 3, 0.2), (4, 4, 0.5)])
-@pytest.mark.parametrize("permanent", [None, 3.0])
+@pytest.mark.parametrize(
+    ("size", "most", "epsilon", "permanent"), [(4, 1, 1.0, None), (5, 2, 0.3, 3.0), (6, 3, 0.2, None), (4, 4, 0.5, 3.0)]
+)
 def test_the_variance_of_the_sum_is_that_of_its_law(
     size: int, most: int, epsilon: float, permanent: float | None
 ) -> None:
@@ -40,7 +41,7 @@ def test_the_variance_of_the_sum_is_that_of_its_law(
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_no_count_is_of_two_values() -> None:
+def test_privset_has_no_counts_of_pairs() -> None:
     mechanism = PrivSet.calibrate(8, 1.0, at_most=2)
     pairs = decoder_of(mechanism).pairs(mechanism, Tally.zero(mechanism))
     assert len(pairs.values) == 0

@@ -1,9 +1,9 @@
 """Support counts from the tally alone: the fast decoders against the definition."""
 
 import numpy as np
-import pytest
 
-from dither_server.estimation.decoders.support import support
+from contract.cases import each
+from dither_server.estimation.decoders.support import Decoder, support
 from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
 from dither_shared import (
@@ -27,8 +27,8 @@ CASES: list[Mechanism] = [
     HadamardResponse.calibrate(16, 1.0),
     ProjectiveGeometry.calibrate(2, 1.0),
     ProjectiveGeometry.calibrate(13, 1.0),
-    *(ProjectiveGeometry.calibrate(70, epsilon) for epsilon in (0.3, 0.7, 1.0, 1.4, 1.9, 2.1, 3.0)),
-    *(LocalHashing.calibrate(70, epsilon) for epsilon in (0.3, 0.7, 1.0, 1.4, 1.9, 2.1)),
+    *(ProjectiveGeometry.calibrate(70, epsilon) for epsilon in (0.3, 1.0, 1.4, 3.0)),
+    *(LocalHashing.calibrate(70, epsilon) for epsilon in (0.3, 1.0, 1.9)),
     LocalHashing.calibrate(20, 1.0, 2.0),
     *(BitFlip.calibrate(7, 1.0, bits) for bits in (1, 3, 7)),
     *(SetResponse.calibrate(size, 2.0, window=window) for size, window in ((2, 1), (2, 2), (3, 2), (5, 5), (70, 5))),
@@ -38,15 +38,11 @@ CASES: list[Mechanism] = [
 ]
 
 
-def name_of(mechanism: Mechanism) -> str:
-    return f"{mechanism.name}-{mechanism.size}-{mechanism.cohorts}x{mechanism.cells}"
-
-
 def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(f"value {number}" for number in range(mechanism.size or 20))
 
 
-@pytest.mark.parametrize("mechanism", CASES, ids=name_of)
+@each(lambda: CASES)
 def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mechanism) -> None:
     rng = np.random.default_rng(11)
     counts = rng.integers(0, 1000, (mechanism.cohorts, mechanism.cells))
@@ -54,6 +50,9 @@ def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mec
     if mechanism.shape.value == "symbol":  # one report, one cell
         tally = Tally(counts.sum(axis=1), counts)
     decoded = support(mechanism, tally, labels_of(mechanism))
+    gathered = Decoder[Mechanism]().support(mechanism, tally, labels_of(mechanism))
+    assert (gathered.supporting == decoded.supporting).all()
+    assert (gathered.trials == decoded.trials).all()
     for number, label in enumerate(labels_of(mechanism)):
         item = number if mechanism.size is not None else label.encode()
         own = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
@@ -76,7 +75,7 @@ def test_large_counts_stay_exact() -> None:
             assert decoded.supporting[item] == exact
 
 
-def test_a_sketch_owns_up_to_the_bias_of_its_hash_functions() -> None:
+def test_errors_of_a_sketch_include_the_bias_of_its_hash_functions() -> None:
     """With so many reports that noise is gone, the standard error does not go below that of the collisions."""
     mechanism = CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 4})
     reports = np.full(4, 10**12)

@@ -11,7 +11,7 @@ from dither_server.estimation.estimate import debiased
 from dither_server.tally.tally import Tally
 from dither_shared import SetResponse
 
-SHAPES = ((2, 1), (2, 2), (3, 2), (3, 3), (4, 3), (5, 3), (6, 4), (9, 5), (1024, 5))
+SHAPES = ((2, 1), (2, 2), (3, 2), (4, 3), (6, 4), (9, 5), (300, 5))
 
 
 def labels_of(mechanism: SetResponse) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def test_the_law_of_pairs_is_that_of_the_mechanism(size: int, window: int) -> No
                 assert sum((law[cell] for cell in own), Fraction(0)) == (pairs.p if has else pairs.q)
 
 
-@pytest.mark.parametrize(("size", "window", "epsilon"), [(4, 1, 1.0), (5, 2, 2.0), (4, 4, 4.0), (6, 3, 3.0)])
+@pytest.mark.parametrize(("size", "window", "epsilon"), [(4, 1, 1.0), (5, 2, 2.0), (4, 4, 4.0)])
 def test_the_variance_of_the_sum_is_that_of_its_law(size: int, window: int, epsilon: float) -> None:
     """From expected counts of so many reports that nothing is left of chance, by the law of one report a window."""
     mechanism = SetResponse.calibrate(size, epsilon, window=window)

@@ -8,10 +8,10 @@ import pytest
 from scipy import optimize, special
 
 from dither_server.estimation.intervals.chebyshev import ends_of_many
-from dither_server.estimation.intervals.exact import LowEnds, Support
+from dither_server.estimation.intervals.exact import LowEnds, Support, crossing
 from dither_server.estimation.intervals.feldman_cousins import tails
 from dither_server.estimation.intervals.shares import exact_interval, level_of_each, noise_law, score_interval
-from dither_shared import MECHANISMS, BitFlip, Mechanism, OptimizedUnary, RandomizedResponse
+from dither_shared import MECHANISMS, Mechanism, OptimizedUnary, RandomizedResponse
 from dither_shared.mechanism import LISTED
 
 PURE = [family.name for family in MECHANISMS.of(LISTED)]
@@ -51,10 +51,9 @@ def split_of(share: float, alpha: float) -> float:
     return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_the_estimate_is_the_share_of_which_so_many_are_expected(law: Support) -> None:
+def test_the_estimate_is_the_share_of_which_so_many_are_expected() -> None:
     trials = np.array([1.0, 30.0, 1e9])
-    for part in (0.0, 0.3, 1.0):
+    for law, part in product(LAWS.values(), (0.0, 0.3, 1.0)):
         expected = trials * (law.q + part * (law.p - law.q))
         assert law.estimate(expected, trials) == pytest.approx(part, abs=1e-9)
 
@@ -75,7 +74,7 @@ def test_tails_are_those_of_their_definition(alpha: float) -> None:
 @pytest.mark.parametrize(
     ("law", "trials"),
     [
-        *product(LAWS, (1, 2, 30, 10**4, 10**7)),
+        *product(LAWS, (1, 30, 10**4, 10**7)),
         *(("rare", 10**9), ("nearly-all", 10**9)),
         pytest.param("frequent", 10**9, marks=pytest.mark.slow),
     ],
@@ -125,11 +124,11 @@ def test_thousands_of_ends_are_those_of_each_by_itself(alike: bool, alpha: float
     """
     rng = np.random.default_rng([11, alike, int(-1e3 * np.log(alpha))])
     for name in PURE[alike::2]:
-        size = int(rng.choice([16, 300, 16384]))
+        size = int(rng.choice([16, 300, 4096]))
         mechanism = MECHANISMS[name].configure(size, {"epsilon": float(rng.uniform(0.3, 4))} | SHAPE.get(name, {}))
         users = int(10 ** rng.uniform(5, 9))
-        trials = np.full(3000, users) if alike else rng.poisson(users, 3000)
-        rare = rng.choice([0.0, 1e-3, 0.3], 3000) * rng.uniform(0, 1, 3000)
+        trials = np.full(1000, users) if alike else rng.poisson(users, 1000)
+        rare = rng.choice([0.0, 1e-3, 0.3], 1000) * rng.uniform(0, 1, 1000)
         p, q = float(mechanism.p), float(mechanism.q)
         seen = rng.binomial(trials, q + rare * (p - q))
         seen[:3] = 0, trials[1], trials[2] // 2
@@ -146,7 +145,7 @@ def assert_as_alone(ends: LowEnds, seen: np.ndarray, trials: np.ndarray, mechani
     order = np.lexsort((seen, trials))
     assert (np.diff(together[order])[np.diff(trials[order]) == 0] >= 0).all(), mechanism
     first = np.argsort(np.where(together > 0, together, 2))[:10]  # those beside the place where ends leave 0
-    some = np.concatenate([np.arange(3), first, np.arange(3, len(seen), 101)])
+    some = np.concatenate([np.arange(3), first, np.arange(3, len(seen), 97)])
     last = np.flatnonzero(together == 0)
     some = np.append(some, last[np.argsort(-seen[last] / np.maximum(trials[last], 1))[:10]])
     alone = ends.ends(seen[some], trials[some])
@@ -157,12 +156,12 @@ def assert_as_alone(ends: LowEnds, seen: np.ndarray, trials: np.ndarray, mechani
     assert ((together[some] == 1) == (alone == 1)).all(), mechanism
 
 
-@pytest.mark.parametrize("users", [10**3, 10**6, 10**12])
+@pytest.mark.parametrize("users", [10**3, 10**12])
 @pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-9 / 2**20])
 def test_an_interval_is_in_order_for_every_count(alpha: float, users: int) -> None:
     """Of nobody, of all, and of everything between: low <= high, neither falls, and at 95% it is never a point."""
     for mechanism in (OptimizedUnary.calibrate(4, 1.0), RandomizedResponse.calibrate(2**20, 1.0)):
-        seen = np.unique(np.linspace(0, users, 501).astype(np.int64))
+        seen = np.unique(np.linspace(0, users, 201).astype(np.int64))
         low, high = exact_interval(mechanism, seen, np.full(len(seen), users), alpha)
         assert (np.diff(low) >= 0).all()
         assert (np.diff(high) >= 0).all()
@@ -177,11 +176,6 @@ def test_no_report_and_the_first_ones_say_little(users: int, size: int) -> None:
     low, high = exact_interval(mechanism, np.zeros(size, dtype=np.int64), np.full(size, users), 0.05)
     assert (low == 0).all()
     assert (high > 0.5).all()
-
-
-def test_counts_that_are_all_alike_have_one_interval() -> None:
-    low, high = exact_interval(BitFlip.calibrate(3000, 1.0, 8), np.full(3000, 700), np.full(3000, 2000), 0.05)
-    assert len(set(low)) == len(set(high)) == 1
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -207,3 +201,17 @@ def test_all_of_millions_of_intervals_hold_together_at_the_highest_confidence() 
         assert each == pytest.approx(1e-16, rel=1e-6)
         low, high = exact_interval(mechanism, np.array([300, 900]), np.array([1000, 1000]), each)
         assert (low < high).all()
+
+
+def test_a_crossing_begins_at_its_guess_or_else_in_the_middle_of_the_bracket() -> None:
+    tried: list[np.ndarray] = []
+
+    def excess(places: np.ndarray, points: np.ndarray) -> np.ndarray:
+        tried.append(points.copy())
+        return points - 5.0
+
+    bracket = np.full(5, 2.0), np.full(5, 8.0)
+    found = crossing(excess, np.array([4.0, 2.0, 8.0, 1.0, 9.0]), bracket, np.ones(5))
+    assert tried[0].tolist() == [4.0, 5.0, 5.0, 5.0, 5.0]
+    assert found == pytest.approx(5.0)
+    assert len(tried) <= 3  # a secant meets a straight line at once

@@ -30,7 +30,7 @@ def test_the_ends_are_cut_to_what_a_share_can_be() -> None:
     assert found.high[1] == 1
 
 
-def test_it_covers_as_often_as_it_says() -> None:
+def test_fieller_interval_covers_at_its_confidence() -> None:
     """Of 40,000 normal pairs, of which 95% are to be held; 0.0055 is 5 errors, of chance 6e-7."""
     covariance = np.array([[4e-4, 1.5e-4], [1.5e-4, 9e-4]])
     drawn = np.random.default_rng(7).multivariate_normal([0.2, 0.5], covariance, 40_000)

@@ -18,7 +18,7 @@ def test_the_bound_is_where_as_few_successes_have_that_chance(trials: int, alpha
     assert upper(np.zeros(1), np.zeros(1), alpha).item() == 1
 
 
-def test_the_approximation_is_near() -> None:
+def test_approximate_bound_is_within_5_percent_of_the_exact_one() -> None:
     trials = np.array([40.0, 1000.0, 1e6])
     successes = np.floor(trials * 0.3)
     exact = upper(successes, trials, 0.005)

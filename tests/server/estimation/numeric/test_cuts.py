@@ -16,7 +16,7 @@ CUTS = Cuts.between(
 CURVE = np.array([0.2, 0.3, 0.1, 0.4])
 
 
-def test_the_ends_are_known() -> None:
+def test_cuts_at_both_ends_of_the_grid_are_known_exactly() -> None:
     assert CUTS.points == 4
     for column, end in ((CUTS.frequency, 1), (CUTS.standard_error, 0), (CUTS.low, 1), (CUTS.high, 1)):
         assert (column[0], column[-1]) == (0, end)
@@ -43,7 +43,7 @@ def test_the_whole_grid_can_be_asked_about_and_nothing_else() -> None:
             CUTS.below(place, CURVE)
 
 
-def test_a_drawing_is_monotone_and_wider() -> None:
+def test_drawn_intervals_are_monotone_and_wider() -> None:
     low, high = CUTS.drawn()
     assert low.tolist() == [0, 0.1, 0.3, 0.3, 1]
     assert high.tolist() == [0, 0.3, 0.9, 0.9, 1]

@@ -19,7 +19,7 @@ def test_variances_of_two_means_add() -> None:
     assert (found.low, found.high) == pytest.approx((0.25 - 1.644854 * error, 0.25 + 1.644854 * error))
 
 
-def test_a_difference_is_of_a_range_at_most() -> None:
+def test_difference_of_means_is_cut_to_the_range() -> None:
     wide = mean_difference(FIRST, SECOND, 1 - 1e-9)
     assert -1 <= wide.low <= wide.high <= 1
     nothing = mean_of(LAW, expected_tally(LAW, []))

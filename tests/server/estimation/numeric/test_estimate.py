@@ -12,7 +12,7 @@ from dither_shared import ParameterError
 
 from .small_laws import SMALL, expected_tally, small_law
 
-RUNS = 400
+RUNS = 300
 
 
 def empty(phases: int, steps: int) -> Tally:
@@ -20,7 +20,7 @@ def empty(phases: int, steps: int) -> Tally:
 
 
 @pytest.mark.parametrize(("phases", "steps"), SMALL)
-def test_no_reports_say_nothing(phases: int, steps: int) -> None:
+def test_no_report_says_nothing_and_one_hardly_more(phases: int, steps: int) -> None:
     found = estimate_number(small_law(phases, steps), empty(phases, steps))
     assert found.reports == 0
     assert math.isnan(found.mean.estimate)
@@ -29,10 +29,6 @@ def test_no_reports_say_nothing(phases: int, steps: int) -> None:
     assert (found.cuts.high[1:-1] == 1).all()
     assert {one.verdict for one in found.quantiles()} == {"too-few"}
     assert found.fit.curve == pytest.approx(np.full(steps * phases + 1, 1 / (steps * phases + 1)))
-
-
-@pytest.mark.parametrize(("phases", "steps"), SMALL)
-def test_one_report_says_hardly_more(phases: int, steps: int) -> None:
     tally = empty(phases, steps)
     tally.reports[0] = tally.counts[0, 0] = 1
     found = estimate_number(small_law(phases, steps), tally)
@@ -41,7 +37,7 @@ def test_one_report_says_hardly_more(phases: int, steps: int) -> None:
     assert np.isfinite(found.fit.curve).all()
 
 
-def test_a_phase_without_reports_is_told_by_its_neighbours() -> None:
+def test_phase_without_reports_is_bounded_by_its_neighbours() -> None:
     law = dithered(4.0, 16, 2)
     tally = draw(law, np.full(33, 100_000), np.random.default_rng(1))
     tally.reports[5] = 0
@@ -55,7 +51,7 @@ def test_a_phase_without_reports_is_told_by_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize(("phases", "steps"), [*SMALL, (64, 20)])
-def test_thousand_million_reports_find_everything(phases: int, steps: int) -> None:
+def test_estimate_of_a_billion_reports_recovers_every_share(phases: int, steps: int) -> None:
     law, rng = dithered(6.0, phases, steps), np.random.default_rng([2, phases, steps])
     shares = rng.dirichlet(np.ones(law.points))
     found = estimate_number(law, draw(law, rng.multinomial(10**9, shares), rng), 1 - 1e-9)
@@ -85,11 +81,11 @@ SURVEYS = [(0.5, "hours", 3_000), (1.0, "zeros", 20_000), (4.0, "startup", 2_000
 
 @pytest.mark.parametrize(("epsilon", "name", "reports"), SURVEYS)
 def test_intervals_hold_the_truth_as_often_as_they_say(epsilon: float, name: str, reports: int) -> None:
-    """Of 400 at 95% fewer than 355 hold it with a chance of 2e-7, all with 1e-9; at 97% fewer than 365 with 8e-9."""
+    """Of 300 at 95% fewer than 262 hold it with a chance of 3e-7, all with 2e-7; at 97% fewer than 270 with 4e-8."""
     found = runs_of(epsilon, name, reports)
     for held in (sum(one.mean for one in found), sum(one.noise for one in found)):
-        assert 355 <= held < RUNS
+        assert 262 <= held < RUNS
     cuts = np.sum([one.cuts for one in found], axis=0)
-    assert cuts.min() >= 350
+    assert cuts.min() >= 258
     assert cuts.mean() < 0.998 * RUNS  # they are not trivial
-    assert np.sum([one.quantiles for one in found], axis=0).min() >= 365
+    assert np.sum([one.quantiles for one in found], axis=0).min() >= 270

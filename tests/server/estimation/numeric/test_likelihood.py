@@ -24,13 +24,13 @@ def em(channel: Channel, shares: Floats, curve: Floats) -> Floats:
 
 
 @pytest.mark.parametrize(("phases", "steps"), SMALL)
-def test_it_is_the_limit_of_expectation_maximisation(phases: int, steps: int) -> None:
+def test_likelihood_maximum_is_the_limit_of_expectation_maximisation(phases: int, steps: int) -> None:
     law, rng = small_law(phases, steps), np.random.default_rng([3, phases, steps])
     tally = draw(law, rng.multinomial(500, rng.dirichlet(np.full(law.points, 0.3))), rng)
     shares = law.cell_shares(tally)
     fit = maximum_likelihood(law, shares, tally.total)
     curve = np.full(law.points, 1 / law.points)
-    for _ in range(3000):
+    for _ in range(1500):
         curve = em(law, shares, curve)
     assert fit.curve.sum() == pytest.approx(1)
     assert fit.curve.min() >= 0
@@ -40,10 +40,10 @@ def test_it_is_the_limit_of_expectation_maximisation(phases: int, steps: int) ->
     assert 0 <= fit.short <= 0.001
 
 
-@pytest.mark.parametrize("reports", [1, 100, 10**6, 10**9])
+@pytest.mark.parametrize("reports", [1, 100, 10**9])
 @pytest.mark.parametrize("name", POPULATIONS)
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
-def test_it_converges_at_all_sizes(epsilon: float, name: str, reports: int) -> None:
+def test_likelihood_converges_for_every_number_of_reports(epsilon: float, name: str, reports: int) -> None:
     law, rng = dithered(epsilon), np.random.default_rng(4)
     shares = population(name, law.points)
     tally = draw(law, rng.multinomial(reports, shares), rng)
@@ -67,18 +67,11 @@ def test_reports_that_all_agree_do_not_jam_it(epsilon: float, phases: int, steps
     assert law.spread(fit.curve)[-1 if phases == 1 else steps * phases + phases - 1] == pytest.approx(law.gap, rel=1e-2)
 
 
-def test_it_never_smooths() -> None:
+def test_likelihood_fit_finds_two_spikes_without_smoothing() -> None:
     """Two spikes, and no noise but what is expected: it finds them and nothing else."""
     law = small_law(4, 3)
     fit = maximum_likelihood(law, law.cell_shares(expected_tally(law, [3, 3, 8])), 10**9)
     assert fit.curve[[3, 8]] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
-
-
-def test_no_reports_leave_an_even_curve() -> None:
-    law = small_law(2, 2)
-    fit = maximum_likelihood(law, np.zeros(6), 0)
-    assert (fit.curve == 1 / 5).all()
-    assert fit.short == 0
 
 
 def test_tables_are_fitted_too_even_such_as_cannot_be_inverted() -> None:

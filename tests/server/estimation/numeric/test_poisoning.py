@@ -19,7 +19,7 @@ def forged(tally: Tally, reports: dict[tuple[int, int], int]) -> Tally:
     return Tally(counts.sum(axis=1), counts)
 
 
-def test_the_worst_score_moves_the_mean_so_far() -> None:
+def test_worst_score_moves_the_mean_by_the_stated_shift() -> None:
     law = small_law(4, 2)
     honest = expected_tally(law, [2, 5])
     extra = honest.total // 99
@@ -29,7 +29,7 @@ def test_the_worst_score_moves_the_mean_so_far() -> None:
         assert mean_of(law, forged(honest, {place: extra})).estimate == pytest.approx(3.5 / 8 + shift)
 
 
-def test_forgers_in_all_phases_or_in_few_move_shares_so_far() -> None:
+def test_forgers_in_all_phases_or_in_few_move_shares_by_the_stated_shift() -> None:
     """The lowest cell of all reports of nobody below the last cut of it."""
     law = small_law(4, 2)
     honest = expected_tally(law, [8])
@@ -39,16 +39,6 @@ def test_forgers_in_all_phases_or_in_few_move_shares_so_far() -> None:
         part = 1 - honest.total / attacked.total
         found = law.cuts(attacked, 0.95).frequency[4 - phases[0] if aimed else 1]
         assert found == pytest.approx(cut_shift(law, part, aimed))
-
-
-def test_known_figures() -> None:
-    """Per forged percent: of the mean, and of shares when all choose the phases of a sixteenth of the range."""
-    shifts = {1.0: (0.016, 0.17), 2.0: (0.010, 0.08), 4.0: (0.0065, 0.03)}
-    for epsilon, (mean, aimed) in shifts.items():
-        law = dithered(epsilon)
-        assert mean_shift(law, 0.01)[1] == pytest.approx(mean, rel=0.05)
-        assert mean_shift(law, 0.01)[0] == pytest.approx(-mean, rel=0.05)
-        assert cut_shift(law, 0.01, round(law.steps * 64 / 16)) == pytest.approx(aimed, rel=0.3)
 
 
 def test_nothing_forged_moves_nothing_and_all_forged_anything() -> None:

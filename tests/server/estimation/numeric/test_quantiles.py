@@ -30,7 +30,7 @@ def test_an_interval_that_reaches_an_end_is_an_edge() -> None:
     assert quantiles_of(TEN, CURVE, [0.97])[0].high == 9
 
 
-def test_half_of_the_range_says_nothing() -> None:
+def test_quantile_interval_over_half_of_the_range_is_too_few() -> None:
     wide = cuts([0.0] * 9, [0.01] * 3 + [1.0] * 6)
     assert quantiles_of(wide, CURVE, [0.5])[0].verdict == "too-few"
     assert quantiles_of(cuts([0.0, 0.0, 0.0, 0.6], [0.0, 1.0, 1.0, 1.0]), CURVE[:5], [0.5])[0].verdict == "too-few"

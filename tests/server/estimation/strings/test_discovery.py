@@ -30,9 +30,9 @@ WORDS = words(400)
 
 @pytest.fixture(scope="module")
 def surveys() -> list[tuple[Population, Discovered]]:
-    """Twelve surveys of 300,000 people who hold one of 400 words."""
+    """Eight surveys of 300,000 people who hold one of 400 words."""
     rng = np.random.default_rng(20261122)
-    people = [zipf(WORDS, 300_000, rng) for _ in range(12)]
+    people = [zipf(WORDS, 300_000, rng) for _ in range(8)]
     return [(one, discover(SKETCH, SPELLING, tally_of(SKETCH, one, rng))) for one in people]
 
 
@@ -41,11 +41,11 @@ def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population,
     top = [word.encode() for word in WORDS[:4]]
     assert all(set(top) <= set(told.items) for _, told in surveys)
     found = [item in there for _, told in surveys for item in told.items]
-    assert len(found) > 100
+    assert len(found) > 60
     assert found.count(False) <= 0.12 * len(found)
 
 
-def test_they_come_in_the_order_of_their_shares_with_intervals_that_hold(
+def test_discovered_words_are_ordered_by_share_with_intervals_that_cover(
     surveys: list[tuple[Population, Discovered]],
 ) -> None:
     missed = total = 0
@@ -59,13 +59,13 @@ def test_they_come_in_the_order_of_their_shares_with_intervals_that_hold(
     assert missed <= 0.12 * total
 
 
-def test_how_many_hold_anything_else_is_told(surveys: list[tuple[Population, Discovered]]) -> None:
+def test_share_of_undiscovered_words_is_within_its_error(surveys: list[tuple[Population, Discovered]]) -> None:
     held = 0
     for people, told in surveys:
         shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
         rest = 1 - sum(shares.get(item, 0.0) for item in told.items)
         held += abs(told.unlisted - rest) < 2 * told.unlisted_error
-    assert held >= 7  # P[Bin(12, 0.95) < 7] = 2e-6
+    assert held >= 3  # P[Bin(8, 0.95) < 3] = 4e-7
 
 
 def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Population, Discovered]]) -> None:
@@ -78,13 +78,13 @@ def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Po
                 common, found_common = common + 1, found_common + (label.encode() in told.items)
             elif 0.4 * least < share < 0.5 * least:
                 rare, found_rare = rare + 1, found_rare + (label.encode() in told.items)
-    assert common > 40
+    assert common > 25
     assert found_common > 0.9 * common
-    assert rare > 40
+    assert rare > 25
     assert found_rare < 0.1 * rare
 
 
-def test_nobody_and_few_people_tell_of_nothing() -> None:
+def test_discovery_of_no_or_few_reports_finds_nothing() -> None:
     rng = np.random.default_rng(2)
     told = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
     assert (told.items, told.reports, told.tried) == ((), 0, 0)

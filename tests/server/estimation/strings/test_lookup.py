@@ -16,16 +16,16 @@ LONG = (*HELD, *(f"absent-{place}" for place in range(4500)))
 
 @pytest.fixture(scope="module")
 def surveys() -> list[tuple[Population, Estimate]]:
-    """A long list in twenty surveys of 200,000 people."""
+    """A long list in twelve surveys of 200,000 people."""
     rng = np.random.default_rng(20261122)
-    people = [zipf(HELD, 200_000, rng) for _ in range(20)]
+    people = [zipf(HELD, 200_000, rng) for _ in range(12)]
     return [(one, estimate(SKETCH, LONG, tally_of(SKETCH, one, rng))) for one in people]
 
 
 def test_frequent_strings_are_found_and_few_others(surveys: list[tuple[Population, Estimate]]) -> None:
     found = np.array([told.found for _, told in surveys])
     assert found[:, :3].all()
-    assert found.sum() >= 150
+    assert found.sum() >= 90
     assert found[:, 500:].sum() <= 0.1 * found.sum()
 
 
@@ -34,9 +34,9 @@ def test_intervals_of_all_and_of_what_is_found_cover(surveys: list[tuple[Populat
     shares[:500] = np.arange(1.0, 501) ** -1.1
     shares /= shares.sum()
     covered = np.array([(told.low <= shares) & (shares <= told.high) for _, told in surveys])
-    assert 0.945 < covered.mean() < 0.96  # of 100,000: its deviation is below 0.001
+    assert 0.945 < covered.mean() < 0.96  # of 60,000: its deviation is below 0.001
     found = np.array([told.found for _, told in surveys])
-    assert covered[found].mean() > 0.88  # of some 200
+    assert covered[found].mean() > 0.88  # of some 120
 
 
 def test_estimates_of_what_is_not_found_are_unbiased(surveys: list[tuple[Population, Estimate]]) -> None:
@@ -45,7 +45,7 @@ def test_estimates_of_what_is_not_found_are_unbiased(surveys: list[tuple[Populat
     assert abs(float(error.std()) - 1) < 0.03
 
 
-def test_who_holds_none_of_those_found_is_told(surveys: list[tuple[Population, Estimate]]) -> None:
+def test_share_beyond_the_found_strings_is_covered(surveys: list[tuple[Population, Estimate]]) -> None:
     held = 0
     for people, told in surveys:
         assert told.found is not None
@@ -53,14 +53,14 @@ def test_who_holds_none_of_those_found_is_told(surveys: list[tuple[Population, E
         assert rest is not None
         assert rest.beyond == "found"
         held += rest.low <= 1 - float(people.shares[told.found[:500]].sum()) <= rest.high
-    assert held >= 14  # P[Bin(20, 0.95) < 14] = 3e-5, and it is cautious
+    assert held >= 6  # P[Bin(12, 0.95) < 6] < 1e-6
 
 
 def test_a_short_list_is_fitted_together() -> None:
     rng = np.random.default_rng(7)
     held = missed = 0
     short = (*HELD[:20], *LONG[500:540])
-    for _ in range(30):
+    for _ in range(20):
         people = zipf(HELD, 100_000, rng)
         told = estimate(SKETCH, short, tally_of(SKETCH, people, rng))
         assert told.found is not None
@@ -71,11 +71,11 @@ def test_a_short_list_is_fitted_together() -> None:
         truth = np.append(np.arange(1.0, 501) ** -1.1 / (np.arange(1.0, 501) ** -1.1).sum(), np.zeros(40))
         truth = truth[[*range(20), *range(500, 540)]]
         missed += int(((truth < told.low) | (truth > told.high)).sum())
-    assert held >= 21  # P[Bin(30, 0.95) < 21] < 1e-6
-    assert 0.03 < missed / 1800 < 0.07
+    assert held >= 12  # P[Bin(20, 0.95) < 12] < 1e-6
+    assert 0.03 < missed / 1200 < 0.07
 
 
-def test_one_candidate_and_no_report() -> None:
+def test_lookup_of_one_candidate_works_with_many_reports_and_with_none() -> None:
     rng = np.random.default_rng(8)
     people = Population(("only",), np.array([5000]))
     told = estimate(SKETCH, ("only",), tally_of(SKETCH, people, rng))
@@ -103,7 +103,7 @@ def test_a_list_is_looked_for_in_the_whole_strings_of_a_discovery() -> None:
     assert (silent.low.tolist(), silent.high.tolist()) == ([0, 0], [1, 1])
 
 
-def test_one_report_is_enough_for_an_answer() -> None:
+def test_lookup_of_one_report_has_finite_estimates_and_finds_nothing() -> None:
     tally = Tally.zero(SKETCH)
     tally.reports[1], tally.counts[1, 5] = 1, 1
     for labels in (("a", "b"), tuple(f"x{place}" for place in range(400))):

@@ -29,7 +29,7 @@ def test_what_shares_buckets_with_frequent_strings_is_not_found() -> None:
     assert np.abs(held - [0.3, 0.2, 0.1, 0.05]).max() < 6 * 0.003
 
 
-def test_a_frequent_string_that_is_not_listed_makes_no_others() -> None:
+def test_frequent_unlisted_string_causes_no_false_discovery() -> None:
     false = 0
     for seed in range(20):
         rng = np.random.default_rng([2, seed])
@@ -49,13 +49,13 @@ def test_nothing_is_found_of_nothing() -> None:
 
 def test_false_discoveries_are_few() -> None:
     found = false = 0
-    for seed in range(30):
+    for seed in range(20):
         rng = np.random.default_rng([4, seed])
         marks = rng.integers(0, BUCKETS, (2, 20_000)).astype(np.uint16)
         shares = np.arange(1.0, 301) ** -1.1
         chosen = selected(noisy(marks, shares / shares.sum(), rng), marks).found
         found, false = found + len(chosen), false + int((chosen >= 300).sum())
-    assert found > 300
+    assert found > 200
     assert false / found < 0.1
 
 
@@ -75,7 +75,7 @@ def test_the_threshold_is_that_of_benjamini_and_hochberg() -> None:
 
 def test_the_buckets_of_the_listed_strings_alone_give_the_same_fit() -> None:
     rng = np.random.default_rng(6)
-    for strings in (1, 2, 300, 1_500):
+    for strings in (1, 2, 300, 700):
         marks = rng.integers(0, BUCKETS, (2, strings)).astype(np.uint16)
         marks[:, : strings // 3] = marks[:, :1]  # strings that share all buckets
         rows = noisy(marks, 1 / np.arange(2.0, min(strings, 40) + 2) ** 2, rng)

@@ -18,7 +18,7 @@ from dither_server.store.spool.records import Records, day_of, number_of
 from dither_server.tally.blocks import to_blocks, to_bytes
 from dither_server.tally.fold import fold
 from dither_shared import RandomizedResponse
-from server.collecting import CONFLICT, TODAY, rows_of, same
+from server.collecting import TODAY, rows_of, same
 from server.database import execute, url_of
 from server.ingest.folding.deliveries import (
     FOLDED,
@@ -166,11 +166,12 @@ def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, 
                 (Upload(one.batch, metrics[one.version], one.rows, one.stratum), day_of(one.day))
                 for one in in_order(one for part in segments for one in part)
             ]
-            outcomes = [store.commit([upload], day, b"s" * 16)[0] for upload, day in uploads]
+            for upload, day in uploads:
+                store.commit([upload], day, b"s" * 16)
             assert found.unknown == found.damaged == 0
             assert min(found.batches, found.repeated) > 0
             if run == 0:  # later, a fold no longer knows what it has counted under an id
-                assert outcomes.count(CONFLICT) == numbers_of(found)["conflicts"] > 0
+                assert numbers_of(found)["conflicts"] > 0
     stored = execute(url_of(tmp_path), "SELECT version, day, stratum, block, counts FROM tallies")
     assert {(version, day, stratum, block): bytes(counts) for version, day, stratum, block, counts in stored} == {
         (version.hex(), day_of(day).isoformat(), stratum, number): to_bytes(counts[np.newaxis])[0]

@@ -17,7 +17,7 @@ import numpy as np
 from dither_server.estimation.strings.reach import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, Shape
-from dither_shared.privacy.binomial import lower_bound, upper_bound
+from dither_shared.privacy.audit import lower_bound, upper_bound
 
 from ....choices import ATTACKS, Attack
 from ....samplers import sample_tally

@@ -50,15 +50,3 @@ def test_many_reports_close_in_on_a_share() -> None:
     shares = np.array([0.3, 0, 0, 0, 0.3, 0, 0, 0, 0.4])
     counts = np.round(10**9 * shares @ table).astype(np.int64)
     assert dominating(table).bounds(counts, 0.025) == pytest.approx(np.cumsum(shares)[:-1], abs=2e-3)
-
-
-def test_what_is_kept_is_no_more_than_the_table_and_facts_of_kinds() -> None:
-    """Scores of all kinds would be 28 times 65 columns of all cells."""
-    table = np.repeat(laplace(65, 0.9), 50, axis=1) / 50
-    found = dominating(table)
-    columns = (found.excess, found.variance, found.reach, found.raised, *vars(found.table).values())
-    assert sum(column.nbytes for column in columns) < 3 * table.nbytes
-
-
-def test_a_report_alone_says_nothing() -> None:
-    assert (dominating(laplace(3, 0.5)).bounds(np.array([1, 0, 0]), 0.025) == 1).all()

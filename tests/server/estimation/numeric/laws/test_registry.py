@@ -2,30 +2,20 @@
 
 import pytest
 
+from contract.cases import NUMERIC, usual
 from dither_server.estimation.numeric.laws.dithered import Dithered
 from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.estimation.numeric.laws.tabulated import Tabulated
-from dither_shared import DitheredResponse, Mechanism
-from dither_shared.mechanisms import MECHANISMS
-from dither_shared.mechanisms.numeric import NumericMechanism
-
-NUMERIC = {name: family for name, family in MECHANISMS.items() if issubclass(family, NumericMechanism)}
-
-
-def mechanism(name: str) -> Mechanism:
-    parameters: dict[str, float | str] = {"epsilon": 1.0, "resolution": 4}
-    if name == "discrete-gaussian":
-        parameters["delta"] = 1e-6
-    return MECHANISMS[name].configure(None, parameters)
+from dither_shared import DitheredResponse
 
 
 @pytest.mark.parametrize("name", NUMERIC)
 def test_every_mechanism_of_numbers_has_a_law_of_its_grid(name: str) -> None:
-    one = mechanism(name)
+    one = usual(name, resolution=4)
     law = law_of(one)
     assert isinstance(law, Dithered if name == "dithered-response" else Tabulated)
     assert law.points == one.size
-    assert law_of(mechanism(name)) is law  # made once
+    assert law_of(usual(name, resolution=4)) is law  # made once
     assert law.worst_variance == pytest.approx(float(one.worst_mean_variance))  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,101 @@
+"""The bound for any mechanism; held to mechanisms themselves in tests/server/analysis/shuffling/test_blanket.py."""
+
+import math
+from fractions import Fraction
+from itertools import accumulate
+
+import pytest
+
+from dither_server.analysis.shuffling.generic import clone_blocks, generic_delta, generic_epsilon, least_epsilon
+from dither_shared import ParameterError
+
+
+def tokens(odds: Fraction, reports: int, bar: Fraction) -> Fraction:
+    """Return E δ_C by its definition, from two laws of how many of C + 1 tokens are of the first kind."""
+    first = odds / (odds + 1)
+    total = none = Fraction(0)
+    for clones in range(reports):
+        mass = math.comb(reports - 1, clones) * (1 / odds) ** clones * (1 - 1 / odds) ** (reports - 1 - clones)
+        fair = [Fraction(math.comb(clones, ones), 2**clones) for ones in range(clones + 1)]
+        one, two = (
+            [share * before + (1 - share) * here for before, here in zip([none, *fair], [*fair, none], strict=True)]
+            for share in (first, 1 - first)
+        )
+        total += mass * sum(max(none, p - bar * q) for p, q in zip(one, two, strict=True))
+    return total
+
+
+@pytest.mark.parametrize("reports", [1, 2, 3, 25])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0])
+def test_the_bound_is_that_of_the_tokens_and_never_below(reports: int, epsilon: float) -> None:
+    for part in (0.0, 0.03, 0.3, 0.9):
+        truth = tokens(Fraction(math.exp(epsilon)), reports, Fraction(math.exp(part * epsilon)))
+        found = generic_delta(epsilon, reports, part * epsilon)
+        assert truth <= found <= float(truth) * (1 + 3e-6) + 1e-20
+
+
+@pytest.mark.parametrize(("others", "epsilon"), [(5, 1.0), (300, 2.0), (2000, 6.0)])
+@pytest.mark.parametrize("fine", [4e-4, 0.02, 0.3])
+def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsilon: float, fine: float) -> None:
+    """Their distribution function, which jumps at the least count of each, is not below the binomial one."""
+    share = math.exp(-epsilon)
+    blocks = sorted(clone_blocks(others, epsilon, fine))
+    counts = range(others + 1)
+    logs = [math.lgamma(others + 1) - math.lgamma(k + 1) - math.lgamma(others - k + 1) for k in counts]
+    law = [math.exp(log + k * math.log(share) + (others - k) * math.log1p(-share)) for k, log in enumerate(logs)]
+    below = [0.0, *accumulate(law)]
+    blocked = 0.0
+    for least, mass in blocks:
+        assert blocked >= below[least] - 1e-11
+        blocked += mass
+    assert blocked == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("reports", [1, 2, 1000, 10**10])
+@pytest.mark.parametrize("epsilon", [0.1, 8.0, 25.0])
+def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
+    assert generic_delta(epsilon, reports, epsilon) == 0
+    found = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
+    assert epsilon >= found[0] >= found[1] >= found[2] >= 0
+    for after, delta in zip(found, (1e-12, 1e-6, 1e-3), strict=True):
+        assert after == epsilon or generic_delta(epsilon, reports, after) <= delta
+
+
+def test_the_range_is_cut_into_few_blocks() -> None:
+    for reports in (2, 1000, 10**5, 10**10):
+        for epsilon in (0.01, 0.1, 1.0, 8.0, 20.0):
+            blocks = clone_blocks(reports - 1, epsilon)
+            assert len(blocks) <= 2100
+            assert 1 - 1e-9 <= sum(mass for _, mass in blocks) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("power", [-1, -5, -9])
+def test_a_search_takes_few_steps_wherever_it_begins(power: int) -> None:
+    for guess in (1e-12, 10.0**power, 0.9):
+        tried: list[float] = []
+
+        def delta_of(epsilon: float, tried: list[float] = tried) -> float:
+            tried.append(epsilon)
+            return math.exp(-20 * epsilon / 10.0**power)
+
+        found = least_epsilon(delta_of, 1.0, math.exp(-20), guess)
+        assert 10.0**power <= found <= 10.0**power * (1 + 2e-5)
+        assert found in tried
+        assert len(tried) < 70
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "delta", "place"),
+    [
+        (0.0, 10, 1e-6, "epsilon"),
+        (math.inf, 10, 1e-6, "epsilon"),
+        (1.0, 0, 1e-6, "reports"),
+        (1.0, 10**11, 1e-6, "reports"),
+        (1.0, 10, 0.0, "delta"),
+        (1.0, 10, 1.0, "delta"),
+        (1.0, 10, math.nan, "delta"),
+    ],
+)
+def test_what_cannot_be_is_refused(epsilon: float, reports: int, delta: float, place: str) -> None:
+    with pytest.raises(ParameterError, match=place):
+        generic_epsilon(epsilon, reports, delta)
