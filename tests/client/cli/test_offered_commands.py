@@ -108,7 +108,6 @@ def test_an_app_of_ten_lines_offers_the_commands(tmp_path: Path) -> None:
     assert notes() == (0, "", "")
     assert '"metric":"theme"' in notes("telemetry", "preview")[1]
     assert notes("telemetry", "off")[0] == 0
-    assert notes("telemetry", "preview") == (0, "", "dither: nothing waits to be sent\n")
     assert notes("telemetry", "of")[0] == 2
 
 

