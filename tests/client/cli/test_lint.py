@@ -29,7 +29,7 @@ def definitions(*surveys: str) -> str:
 )
 def test_lint_names_a_survey_of_one_metric(surveys: list[str], alone: list[str]) -> None:
     found = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
-    told = [one for one in found if ".one_of: no other metric is of the survey " in one]
+    told = [one for one in found if ".one_of: no other metric belongs to the survey " in one]
     assert [one.split(".")[1] for one in told] == alone
 
 
@@ -69,7 +69,7 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
         ({"owner": ""}, "metrics.theme.owner: missing"),
         ({"tier": None}, "metrics.theme.tier: missing"),
         ({"expires": None}, "metrics.theme.expires: missing"),
-        ({"expires": date(2026, 11, 17)}, "metrics.theme.expires: 2026-11-17 is over"),
+        ({"expires": date(2026, 11, 17)}, "metrics.theme.expires: 2026-11-17 has passed"),
         ({"expires": date(2029, 1, 1)}, "metrics.theme.expires: 2029-01-01 is more than two years away"),
         ({"cap": None}, "metrics.theme.cap: missing; each report costs as much again, 100 after 100"),
         ({"mechanism": RandomizedResponse.calibrate(4, 5.0)}, "metrics.theme.epsilon: 5 is more than 4"),
@@ -125,7 +125,7 @@ def test_many_cells_split_the_anonymity_set() -> None:
 def test_one_name_and_one_list_for_all_metrics() -> None:
     right, typo = metric("right", platform=["linux", "mac"]), metric("typo", plattform=["linux", "mac"])
     assert findings(right, right, typo)[-1].startswith(
-        "metrics.typo.strata.plattform: another metric has one of nearly this name; did you mean 'platform'?"
+        "metrics.typo.strata.plattform: another metric has a similar name; did you mean 'platform'?"
     )
     other = metric("other", platform=["Linux", "mac"])
     assert findings(right, other) == [
