@@ -33,7 +33,15 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 _SCRIPTS = ("dither-server", "dither-relay", "dither-sim", "flask")
-_PACKAGES = ("dither_shared", "dither", "dither_server", "dither_relay", "dither_simulations")
+_PACKAGES = (
+    "dither_shared",
+    "dither",
+    "dither_serving",
+    "dither_server",
+    "dither_spool",
+    "dither_relay",
+    "dither_simulations",
+)
 _LIBRARIES = (
     *("alembic.command", "alembic.autogenerate", "alembic.ddl.sqlite", "flask.cli", "http.server", "logging.config"),
     *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),

@@ -2,6 +2,8 @@
 
 from flask import Flask, Response, current_app, request
 
+from dither_serving.problems import SAFE_HEADERS, Kind, Problem
+
 from .access.roles import OPEN
 from .api.error_handlers import answer_failures, problem_answer
 from .api.lookup import EXTENSION
@@ -12,7 +14,6 @@ from .config.settings import Config
 from .dashboard.entry import entered
 from .dashboard.pages import pages
 from .ingest.ingest import IngestLayer
-from .protocol.problems import SAFE_HEADERS, Kind, Problem
 
 __all__ = ["collector_of", "create_app"]
 

@@ -14,7 +14,7 @@ from dither_reference.docstrings import as_markup
 from dither_reference.http_api import document
 from dither_relay.config import RELAY
 from dither_server.config.sources import COLLECTOR
-from dither_server.protocol.problems import Kind
+from dither_serving.problems import Kind
 from dither_shared import MECHANISMS, QUESTIONS, ParameterError, parse_metrics
 from docs.blocks import blocks_of
 from docs.pages import ROOT

@@ -82,12 +82,9 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
         _tests("server/store", "store", "removal", "batch_ids"),
     ),
-    "folding": Room(
-        _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),
-        (
-            *_tests("server/ingest/folding", "table", "manifest", "seen", "bucket"),
-            *_tests("server/ingest/folding", "giving_up", "run", "workers", "killed"),
-        ),
+    "spool": Room(
+        _named("server/dither_spool", "records", "manifest", "ids", "bucket", "fold", "workers"),
+        _tests("spool", "records", "manifest", "ids", "bucket", "fold", "workers", "killed"),
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),

@@ -4,8 +4,8 @@ import tracemalloc
 import pytest
 
 from dither_relay.rates import Rates
-from dither_server.access.locality import is_loopback
-from dither_server.access.proxies import Proxies, group_of
+from dither_serving.locality import is_loopback
+from dither_serving.proxies import Proxies, group_of
 
 
 def test_each_address_has_its_own_limit() -> None:

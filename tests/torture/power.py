@@ -148,9 +148,9 @@ def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[b
         return None if same(store.tally(THEME), Tally.fold(THEME.mechanism, rows)) else "the counts are others"
 
 
-def power_cuts(folder: Path, points: int, commits: int = 150, synchronous: str = "FULL", seed: int = 1) -> list[str]:
+def power_cuts(folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1) -> list[str]:
     """Cut the power at so many points of one run; return what went wrong, each time it did."""
-    steps = record(folder, commits, synchronous)
+    steps = record(folder, commits, "FULL" if durable else "OFF")
     assert sum(step.file == "acknowledged" for step in steps) == commits
     chance = random.Random(seed)
     replay = folder / "replay"

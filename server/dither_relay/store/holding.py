@@ -13,8 +13,6 @@ from dither_shared.sealed import Pool
 from .pools import name_pools
 from .schema import BATCHES, FORWARDED, SEALED
 
-__all__ = ["Arrival", "hold"]
-
 _LIVE = (
     sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.length, BATCHES.c.frozen)
     .where(BATCHES.c.pool.in_(sa.bindparam("pools", expanding=True)))

@@ -6,11 +6,11 @@ from datetime import date, timedelta
 
 import sqlalchemy as sa
 
-from dither_server.store import Outcome, Refusal, StoreError
 from dither_server.store.condition import bytes_of
 from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
+from dither_serving.errors import StoreError
 
 from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, old_digests, read_frozen, read_rows
 from .holding import Arrival, hold
@@ -45,7 +45,7 @@ class RelayStore(Database):
             self.close()
             raise
 
-    def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[None]:
         """Hold each of these reports once, durably. Raises StoreError, and then holds none of them.
 
         It holds none while less than ``room`` is free.
@@ -53,7 +53,7 @@ class RelayStore(Database):
         self.require_room()
         with self._transaction(write=True) as connection:
             hold(connection, uploads, day)
-        return [Outcome.COUNTED] * len(uploads)
+        return [None] * len(uploads)
 
     def require_room(self, spare: int = 0) -> None:
         """Raise StoreError as ``Database`` does. SQLite's log is room, for it is written over, and so are free pages.
@@ -73,13 +73,6 @@ class RelayStore(Database):
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
             )
         return int(pages or 0) * int(size or 0)
-
-    def forget(self, before: date) -> bool:
-        """Return that nothing is to be forgotten after a commit: rounds do that."""
-        return False
-
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
-        """Keep nothing of what was refused."""
 
     def list_pools(self, listed: Collection[ListedPool], limits: Mapping[str, int]) -> None:
         """Take note of what the collector lists, and of its limits."""
@@ -204,8 +197,8 @@ def _use(connection: sa.Connection, hour: date) -> date:
 
 
 def _day_of(state: Mapping[str, str]) -> date | None:
-    """Return the day of the calendar; a database that was made before it had one begins it with the last hour."""
-    day = state.get(_DAY) or state.get(_HOUR)
+    """Return the day of the relay's calendar, None before its first hour."""
+    day = state.get(_DAY)
     return None if day is None else date.fromisoformat(day)
 
 

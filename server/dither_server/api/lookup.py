@@ -4,11 +4,11 @@ from typing import cast
 
 from flask import current_app
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
 from ..analysis.answers import odds_of, told_privacy
 from ..collector import Collector
-from ..protocol.problems import Kind, Problem
 from ..reading.query import ListQuery
 
 __all__ = ["EXTENSION", "collector_here", "described", "listing", "metric_named", "version_named"]

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from flask import Blueprint, Response, current_app, request
 
+from dither_serving.numbers import CONTENT_TYPE
+from dither_serving.problems import Kind, Problem
+
 from ..access.roles import OPEN, Role
 from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
-from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.json_schema import Json
-from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
 from ..reading.limiter import Work

@@ -15,9 +15,10 @@ from functools import partial, update_wrapper
 from flask import request
 from flask.typing import ResponseReturnValue
 
+from dither_serving.problems import Kind
+
 from ..access.roles import Role
 from ..protocol.json_schema import Json, Schema
-from ..protocol.problems import Kind
 from ..reading.parameters import Parameters
 
 __all__ = ["HTML", "Route", "Success", "as_json", "declared"]

@@ -5,7 +5,8 @@ from itertools import chain
 
 from flask import Response, request
 
-from ..protocol.problems import Kind
+from dither_serving.problems import Kind
+
 from ..reading.limiter import PeerGoneError, Work, tells_gone
 from .lookup import collector_here
 

@@ -4,22 +4,21 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date, timedelta
+from itertools import starmap
 from typing import Literal, NamedTuple
 
+from dither_serving.locality import is_loopback
 from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
 from ..access.gatekeeper import Role
-from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..ingest.sealed.key_file import KeyFile
 from ..ingest.sealed.keyring import Keyring
 from ..store import Store, StoredToken, UnmadeError
-from ..store.errors import SpoolError
-from ..store.spool.owner import require_owner
-from ..store.spool.rooms import ASIDE, ROOM
+from ..store.sink import spool_package
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
 
@@ -34,9 +33,6 @@ _SOON = timedelta(days=14)
 
 _RECENT = timedelta(days=1)
 """How far back collectors are sought that count otherwise than others."""
-
-_SMALL = 1_000_000
-"""Bytes of a segment below which there would be so many that opening them is what a fold does."""
 
 _BOTH_WAYS = (
     "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
@@ -83,7 +79,7 @@ def remarks(config: Config) -> Iterator[Remark]:
         yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
-        yield from _spool(config, database)
+        yield from starmap(Remark, spool_package().remarks(config, database))
     yield from seals(config, metrics)
     if tokens is None:
         yield Remark("warning", "tokens: not known, for the database cannot be read")
@@ -91,37 +87,6 @@ def remarks(config: Config) -> Iterator[Remark]:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
     yield from _misspelt(os.environ)
-
-
-def _spool(config: Config, database: str | None) -> Iterator[Remark]:
-    """Yield whether there is a spool, whose it is, and how it fares. Below some load it is only a delay."""
-    rooms = config.rooms()
-    try:
-        require_owner(rooms.place, database)
-    except DitherError as error:
-        yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
-        return
-    try:
-        backlog = rooms.backlog()
-    except SpoolError as error:
-        yield Remark("error", str(error))
-        return
-    segments = counted(backlog.segments, "segment waits", "segments wait")
-    waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
-    yield Remark(
-        "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
-    )
-    try:
-        rooms.require_room(config.spool_bytes, rooms.needed(), ROOM)
-    except SpoolError as error:
-        yield Remark("error", str(error))
-    if backlog.damaged:
-        where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
-        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
-        told = f"{files} in {where}; what could be read was taken"
-        yield Remark("warning", f"spool: {told}; look at the disk, then delete what you have seen")
-    if config.spool_bytes < _SMALL:
-        yield Remark("warning", f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each")
 
 
 def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:

@@ -24,7 +24,7 @@ _LATER = {
     "discover": Later(f"{_HERE}.discover:discover", "Find strings that nobody listed."),
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
-    "fold": Later(f"{_HERE}.fold:fold", "Count what collectors have spooled."),
+    "fold": Later("dither_spool.command:fold", "Count what collectors have spooled."),
     "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
     "publish": Later(f"{_HERE}.publish:publish", "Write a site of the answers for everyone."),
@@ -54,11 +54,12 @@ def run(found: Found) -> None:
     The second is the address of its pages, with a token that reads until the collector ends. The token is kept in
     memory only. Where stdout is kept as a log, give --no-local-token. Others read with a token that you create.
     """
+    from dither_serving.logs import log_json
+    from dither_serving.server import listen, serve, url_of
+
     from ..analysis.answers import introduced
     from ..app import collector_of, create_app
     from ..config.sources import configured
-    from ..observability.logs import log_json
-    from ..serving.server import listen, serve, url_of
     from .config_check import seals
     from .startup import greeting, spooling, unable
     from .terminal_tables import printable

@@ -155,7 +155,7 @@ def stratum_option(
 def workers_options(note: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the options ``jobs`` and ``scheduler``, which say who does the work; ``note`` ends the help of the first.
 
-    ``ingest.folding.workers`` takes both.
+    ``dither_spool.workers`` takes both.
     """
     jobs = click.option(
         "--jobs",

@@ -87,7 +87,7 @@ def _described(line: _Line, batches: int, ours: Collection[str]) -> dict[str, ob
 
 def _reason(kind: str) -> str:
     """Return a reason with what is counted, unless that is batches: sealed reports are refused one by one."""
-    from ..protocol.problems import Kind
+    from dither_serving.problems import Kind
 
     return f"{kind} (reports)" if kind == Kind.SEALED.slug else kind
 

@@ -4,8 +4,9 @@ from urllib.parse import urlencode
 
 from flask import Request, Response, url_for
 
+from dither_serving.problems import SAFE_HEADERS, Kind, Problem
+
 from ..access.gatekeeper import Gatekeeper, Role
-from ..protocol.problems import SAFE_HEADERS, Kind, Problem
 
 __all__ = ["entered"]
 

@@ -2,6 +2,7 @@
 
 from flask import Blueprint, Response, render_template
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 from dither_shared.counted import counted
 
@@ -10,7 +11,6 @@ from ..analysis.labels import shortened
 from ..api.lookup import collector_here, metric_named, version_named
 from ..api.routing import HTML, Success, declared
 from ..api.streaming import COSTLY, begin
-from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from dither_serving.problems import Kind
 from dither_shared.counted import counted
 
-from ..protocol.problems import Kind
 from ..reading.query import Query
 from ..store import Store
 

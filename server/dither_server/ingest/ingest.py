@@ -11,15 +11,16 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+from dither_serving.body import JSON, OF_PAGES, read_body
+from dither_serving.committer import ClosedError, QueueFullError
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from dither_shared import Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
 from ..access.origins import NO_ORIGINS, Origins
 from ..observability.prometheus import Prometheus
-from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
-from .body import JSON, OF_PAGES, read_body
-from .committer import ClosedError, Committer, QueueFullError, Then
+from .committer import Committer, Then
 from .posts import PATH, Posts, Sent
 from .refusal_counts import Refused
 from .sealed.posts import PATH as SEALED
@@ -40,7 +41,7 @@ class Ingest:
 
     metrics: Mapping[str, Mapping[str, Metric]]
     posts: Posts[Any, Any]
-    committer: Committer[Upload]
+    committer: Committer
     gatekeeper: Gatekeeper
     prometheus: Prometheus
     body_limit: int

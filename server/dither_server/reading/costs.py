@@ -4,10 +4,10 @@ A value that is computed and not shown costs about a sixteenth of that. The numb
 right to a factor of two or three, for they tell thousands of values from millions.
 """
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 from dither_shared.counted import counted
 
-from ..protocol.problems import Kind, Problem
 from ..store import History
 from .summaries import summary_of
 

@@ -17,11 +17,11 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from werkzeug.datastructures import MIMEAccept
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
 from ..analysis.answers import About
 from ..analysis.columns import Table
-from ..protocol.problems import Kind, Problem
 from .summaries import summary_of
 from .summaries.summary import Summary
 

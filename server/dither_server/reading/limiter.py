@@ -14,17 +14,15 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 from wsgiref.types import WSGIEnvironment
 
+from dither_serving.problems import Kind, Problem
+from dither_serving.request import PEER_GONE
 from dither_shared import DitherError, ParameterError
 
 from ..observability.prometheus import Prometheus
-from ..protocol.problems import Kind, Problem
 
-__all__ = ["PEER_GONE", "AnalysisLimiter", "PeerGoneError", "Turns", "Work", "tells_gone"]
+__all__ = ["AnalysisLimiter", "PeerGoneError", "Turns", "Work", "tells_gone"]
 
 T = TypeVar("T")
-
-PEER_GONE = "dither.peer_gone"
-"""The key of a callable in our server's WSGI environment: it says whether the peer has hung up."""
 
 _OF_OTHERS = "waitress.client_disconnected"
 """The same of waitress, which tells where its ``channel_request_lookahead`` is above 0."""

@@ -70,6 +70,7 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, p
         device.start()
         while device.is_alive():
             pg.freeze(TODAY, lambda *_: 1000, None)
+            device.join(0.01)
         device.join(PATIENCE)
         pg.freeze(TODAY, lambda *_: 1000, None)
         frozen = pg.frozen()

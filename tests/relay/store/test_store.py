@@ -12,8 +12,6 @@ from pathlib import Path
 import alembic.autogenerate
 import pytest
 import sqlalchemy
-from alembic import command
-from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_relay.forwarding.bodies import body_of, share_of
@@ -133,16 +131,6 @@ def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
             connection.execute("SELECT rowid FROM relay_sealed")
     assert made[0] == made[1]
     assert len(made[0]) == 6  # of 7, 7, 7, 7, 7, 5
-
-
-def test_the_order_of_rows_is_that_of_digests(tmp_path: Path) -> None:
-    some = rows(30)
-    with stored(tmp_path) as store:
-        for row in some:
-            store.commit(arrivals([row]), TODAY, b"")
-        found = [row[0] for row in execute(url_of(tmp_path), "SELECT sealed FROM relay_sealed")]
-    assert found != some
-    assert found == [one.rows for one in sorted(arrivals(some), key=lambda one: one.digest)]
 
 
 @pytest.mark.parametrize("count", [5, 1000])
@@ -265,30 +253,6 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
         assert waiting(store) == [(0, 10, 0, 0)]
 
 
-def test_batches_of_before_have_the_length_of_their_pool(tmp_path: Path) -> None:
-    config = Config()
-    config.set_main_option("script_location", RELAY.scripts)
-    (tmp_path / "relay.db").touch()
-    with connected(url_of(tmp_path)) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.execute(
-            sqlalchemy.text("INSERT INTO relay_pools VALUES (1, :pool, 'x25519', 51, true, 0, 0, 0)"),
-            {"pool": str(THEME)},
-        )
-        connection.execute(sqlalchemy.text("INSERT INTO relay_batches (number, pool) VALUES (3, 1)"))
-        for arrival in arrivals(rows(4)):
-            connection.execute(
-                sqlalchemy.text("INSERT INTO relay_sealed VALUES (3, :digest, '2026-11-19', :sealed)"),
-                {"digest": arrival.digest, "sealed": arrival.rows},
-            )
-    with stored(tmp_path) as store:
-        hold(store, rows(6))
-        assert waiting(store) == [(6, 0, 0, 0)]
-        store.freeze(TODAY, CUT, None)
-        assert [(batch.number, batch.total) for batch in store.frozen()] == [(3, 6)]
-
-
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
     with stored(tmp_path) as one, stored(tmp_path) as other:
         with (
@@ -350,6 +314,7 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(tmp_path: Path) -
         while device.is_alive():
             with suppress(StoreError):  # it waits a twentieth of a second, and may wait in vain
                 store.freeze(TODAY, lambda *_: 1000, None)
+            device.join(0.01)
         with suppress(StoreError):
             store.freeze(TODAY, lambda *_: 1000, None)
         frozen = store.frozen()

@@ -21,8 +21,8 @@ from dither_server.api.routes import routes
 from dither_server.api.routing import Route
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard.pages import pages
-from dither_server.protocol.problems import Problem
 from dither_server.store import StoredToken, StoreError
+from dither_serving.problems import Problem
 from server.collecting import THEME, TODAY, batch, config, problem
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 

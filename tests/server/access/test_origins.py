@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dither_server.access.origins import NO_ORIGINS, Origins
-from dither_server.protocol.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
 
 APP = "https://app.example"

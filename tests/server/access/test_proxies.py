@@ -2,7 +2,7 @@
 
 import pytest
 
-from dither_server.access.proxies import Proxies
+from dither_serving.proxies import Proxies
 from dither_shared import ParameterError
 
 

@@ -15,9 +15,9 @@ from dither_server.access.roles import OPEN
 from dither_server.api.routing import HTML, as_json, declared
 from dither_server.app import collector_of, create_app
 from dither_server.protocol.json_schema import Schema
-from dither_server.protocol.problems import Kind, Problem
 from dither_server.reading.parameters import COUNT, TEXTS, Parameters, one_of
 from dither_server.store import StoredToken
+from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
 from server.collecting import TODAY, config, problem
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.committer import ClosedError, Committer, Limits, QueueFullError
+from dither_server.ingest.committer import Committer
 from dither_server.ingest.refusal_counts import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
+from dither_serving.committer import ClosedError, Limits, QueueFullError
 from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
@@ -56,7 +57,7 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: Committer[Upload], one: Upload) -> "Future[Outcome]":
+def submitted(committer: Committer, one: Upload) -> "Future[Outcome]":
     """Submit an upload; return what is told of it."""
     told: Future[Outcome] = Future()
     committer.submit(
@@ -71,14 +72,14 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def committer(gate: Gate) -> Iterator[Committer[Upload]]:
+def committer(gate: Gate) -> Iterator[Committer]:
     committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2))
     yield committer
     gate.let(100)
     committer.close()
 
 
-def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: Committer[Upload]) -> None:
+def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: Committer) -> None:
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
@@ -89,7 +90,7 @@ def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, com
     assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
 
 
-def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer[Upload]) -> None:
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer) -> None:
     first = submitted(committer, upload())
     gate.wait()
     waiting = [submitted(committer, upload()) for _ in range(3)]
@@ -101,9 +102,7 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, com
     assert sum(map(len, gate.groups)) == 5
 
 
-def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
-    gate: Gate, committer: Committer[Upload]
-) -> None:
+def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: Gate, committer: Committer) -> None:
     gate.failure = StoreError("database: full")
     answers = [submitted(committer, upload())]
     gate.wait()
@@ -117,7 +116,7 @@ def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
 
 
 def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
-    gate: Gate, committer: Committer[Upload], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, committer: Committer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         told = submitted(committer, upload())
@@ -130,12 +129,12 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
         fail()
     about = "not committed, told at most once a minute: the disk is full"
     assert caplog.messages == [f"1 batch was {about}"]
-    monkeypatch.setattr("dither_server.observability.once_a_minute._QUIET", 0.0)
+    monkeypatch.setattr("dither_serving.once_a_minute._QUIET", 0.0)
     fail()
     assert caplog.messages == [f"1 batch was {about}", f"3 batches were {about}"]
 
 
-def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]) -> None:
+def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
     first, bad, good = upload(), upload(), upload()
     gate.poison = bad.batch
     before = submitted(committer, first)
@@ -147,7 +146,7 @@ def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]
     assert healthy.result(PATIENCE) is COUNTED
 
 
-def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer[Upload]) -> None:
+def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
     answers = [submitted(committer, upload())]
     gate.wait()
     answers += [submitted(committer, upload()) for _ in range(3)]

@@ -14,10 +14,11 @@ from flask.testing import FlaskClient
 from dither.upload.retry import GONE
 from dither_server.access.roles import Role
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import QueueFullError, Then
+from dither_server.ingest.committer import Then
 from dither_server.ingest.ingest import IngestLayer
 from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
+from dither_serving.committer import QueueFullError
 from dither_shared import parse_metrics
 from server.collecting import (
     LAYOUT,

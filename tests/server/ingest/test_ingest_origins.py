@@ -14,9 +14,10 @@ from werkzeug.test import TestResponse
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.access.origins import Origins
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import QueueFullError, Then
+from dither_server.ingest.committer import Then
 from dither_server.ingest.ingest import IngestLayer
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
+from dither_serving.committer import QueueFullError
 from server.collecting import THEME, TODAY, batch, config, problem
 from server.ingest.posting import JSON, post
 

@@ -2,18 +2,14 @@
 
 import logging
 import threading
-from datetime import UTC, datetime
 
 import pytest
 
 from dither_server.observability.database_gauges import Vitals
-from dither_server.observability.kept import Kept
 from dither_server.observability.prometheus import Prometheus
-from dither_server.observability.spool_gauges import SpoolGauges
 from dither_server.store import Condition, StoreError
 from dither_server.store.condition import Disk
-from dither_server.store.errors import SpoolError
-from dither_server.store.spool.rooms import Backlog
+from dither_serving.kept import Kept
 from server.observability.test_prometheus import samples
 
 PATIENCE = 60.0
@@ -108,22 +104,13 @@ def test_while_one_thread_reads_others_get_the_last_value_for_30_seconds() -> No
 
 
 class Source:
-    """A database, a spool or folds that answer, or fail."""
+    """A database that answers, or fails."""
 
     failure: Exception | None = None
-    folded: datetime | None = None
 
     def condition(self) -> Condition:
         self._fail()
         return Condition("sqlite 3", 1, 0, 7, Disk(1, 2))
-
-    def backlog(self) -> Backlog:
-        self._fail()
-        return Backlog(5, 3, 2, 10**9)
-
-    def up_to(self) -> datetime | None:
-        self._fail()
-        return self.folded
 
     def _fail(self) -> None:
         if self.failure is not None:
@@ -139,25 +126,3 @@ def test_database_that_fails_is_down_and_keeps_its_build_information() -> None:
     told = samples(Prometheus().text(vitals.families()))
     assert told["dither_database_up"] == 0
     assert [name for name in told if name.startswith("dither_build_info")] == build
-
-
-def test_spool_gauges_show_the_backlog_and_the_last_fold_while_each_can_be_read() -> None:
-    spool, folds, now = Source(), Source(), [0.0]
-    gauges = SpoolGauges(spool, folds, lambda: now[0])
-
-    def told(second: float) -> dict[str, float]:
-        now[0] = second
-        found = samples(Prometheus().text(gauges.families()))
-        ours = ("dither_spool_", "dither_folded_")
-        return {name.removeprefix("dither_"): value for name, value in found.items() if name.startswith(ours)}
-
-    backlog = {"open_bytes": 5, "segments": 3, "damaged_files": 2, "free_bytes": 1e9}
-    known = {"spool_up": 1.0, **{f"spool_{name}": value for name, value in backlog.items()}}
-    folded = {"folded_up_to_timestamp_seconds": 1795183500.0}
-    assert told(0) == known, "no fold has ended yet"
-    folds.folded = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
-    assert told(10) == known | folded
-    spool.failure = SpoolError("spool: gone")
-    assert told(20) == {"spool_up": 0} | folded
-    folds.failure = StoreError("database: gone")
-    assert told(30) == {"spool_up": 0}

@@ -5,8 +5,8 @@ import json
 import logging
 import sys
 
-from dither_server.observability.logs import JsonFormatter
 from dither_server.store import StoreError
+from dither_serving.logs import JsonFormatter
 
 
 def logged(name: str, message: str, error: Exception | None = None) -> dict[str, object]:

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from dither_server.observability.once_a_minute import OnceAMinute, limited_lines
+from dither_serving.once_a_minute import OnceAMinute, limited_lines
 
 
 def test_first_event_is_logged_at_once_and_later_ones_once_a_minute() -> None:

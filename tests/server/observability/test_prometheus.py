@@ -13,8 +13,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import Committer, Limits
+from dither_server.ingest.committer import Committer
 from dither_server.observability.prometheus import Prometheus
+from dither_serving.committer import Limits
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
 from server.ingest.test_committer import PATIENCE, Gate, submitted
 

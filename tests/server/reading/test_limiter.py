@@ -9,10 +9,10 @@ from flask import Flask
 
 from dither_server.app import collector_of
 from dither_server.observability.prometheus import Prometheus
-from dither_server.protocol.problems import Problem
 from dither_server.reading.costs import effort
 from dither_server.reading.limiter import AnalysisLimiter, PeerGoneError, Turns, Work
 from dither_server.store import Store, StoreError
+from dither_serving.problems import Problem
 from server.collecting import TODAY, problem, rows_of, upload
 from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, filled, rows
 

@@ -14,10 +14,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.protocol.problems import Problem
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
+from dither_serving.problems import Problem
 from dither_shared import ParameterError, parse_metrics
 from server.collecting import (
     LAYOUT,

@@ -7,6 +7,7 @@ from dither_shared import DitherError, Metric, ParameterError
 
 from ...config.settings import Config
 from ...store import Store, database_file
+from ...store.sink import spool_package
 from ..config_check import remarks
 from .database import in_database
 from .field import in_field
@@ -14,7 +15,6 @@ from .findings import Finding, Level, ok
 from .machine import on_machine
 from .peer import Peer
 from .running import of_running
-from .spool import in_spool, of_folds
 
 __all__ = ["examine"]
 
@@ -33,14 +33,14 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
             yield from in_database(store, thorough)
             yield from in_field(store, config.today(), config.seal_alarm)
             if config.spool:
-                yield from of_folds(config, store)
+                yield from spool_package().findings_of_folds(config, store)
     except DitherError:  # what ``remarks`` tells
         pass
     path = database_file(config.db)
     if path is not None:
         yield from on_machine(path.parent)
     if config.spool:
-        yield from in_spool(config)
+        yield from spool_package().findings(config)
     if peer is None:
         yield ok("collector", "not asked; --url https://... looks at it as devices do, proxies and clock included")
     else:

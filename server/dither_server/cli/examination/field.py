@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 
+from dither_serving.problems import Kind
 from dither_shared.counted import counted
 
-from ...protocol.problems import Kind
 from ...store import Refusal, Store
 from .findings import Finding, ok, problem, warning
 

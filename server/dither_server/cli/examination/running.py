@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from dither_serving.locality import is_loopback
 from dither_shared import Metric
 
-from ...access.locality import is_loopback
 from ...config.program import VERSION
 from ...config.settings import Config
 from .findings import Finding, Level, ok, problem, warning

@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
+from dither_serving.problems import Kind
 from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ...analysis.trend import finished
-from ...protocol.problems import Kind
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
 from ...reading.sealing import about_sealed, words_of_sealed

@@ -18,7 +18,6 @@ from ...tally.blocks import Blocks
 from ..engine import sqlite_path
 from ..errors import StoreError, message_of
 from ..lock import FileLock, shared_lock
-from ..spool.records import BUCKETS
 from ..tables.refusals import Refusal, add_refusals
 from ..tables.schema import FOLD_RUNS, FOLDS
 from .uploads import add_counts
@@ -64,11 +63,6 @@ class Run(NamedTuple):
     begun: datetime
     finished: bool
     buckets: Mapping[int, Sums]
-
-    @property
-    def counted(self) -> int:
-        """How many buckets are counted, or hold nothing; they are counted in order."""
-        return BUCKETS if self.finished else max(self.buckets, default=-1) + 1
 
 
 class Folds:

@@ -7,7 +7,7 @@ import pytest
 
 from dither_server.ingest.sealed.hpke import Opener
 from dither_server.ingest.sealed.opening import Opening, Place
-from dither_server.protocol.problems import Problem
+from dither_serving.problems import Problem
 
 ROWS = [bytes([one]) for one in range(100)]
 PATIENCE = 60.0
