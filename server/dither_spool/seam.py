@@ -7,7 +7,7 @@ from dither_server.cli.examination.findings import Finding, ok, problem, warning
 from dither_server.cli.examination.machine import FORGETS, NETWORKS, durability, file_system_of
 from dither_server.config.settings import Config
 from dither_server.store import Store, StoreError, UnmadeError
-from dither_server.store.sink import Remark, Sink
+from dither_server.store.sink import Sink
 from dither_shared import DitherError
 from dither_shared.counted import counted
 
@@ -15,6 +15,8 @@ from .errors import SpoolError
 from .layout import NEARLY_FULL, SpoolLayout, claim, require_owner
 from .segment import DAMAGED
 from .sink import DatabaseLink, SpoolSink
+
+_ABOUT = "configuration"
 
 _SMALL = 1_000_000
 """Bytes of a segment below which there would be so many that a fold mostly opens files."""
@@ -43,33 +45,35 @@ def describe(config: Config) -> str:
     return f"reports are appended to {layout.blobs} by way of {layout.journals}; dither-server fold counts them"
 
 
-def remarks(config: Config, database: str | None) -> Iterator[Remark]:
+def findings_of_configuration(config: Config, database: str | None) -> Iterator[Finding]:
     """Yield whose the spool is, and how full. Below some load a spool is only a delay."""
     layout = _layout(config)
     try:
         require_owner(layout.blobs, database)
     except DitherError as error:
-        yield "warning" if isinstance(error, UnmadeError) else "error", str(error)
+        yield (warning if isinstance(error, UnmadeError) else problem)(_ABOUT, str(error), "")
         return
     try:
         backlog = layout.backlog()
     except SpoolError as error:
-        yield "error", str(error)
+        yield problem(_ABOUT, str(error), "")
         return
     segments = counted(backlog.segments, "segment waits", "segments wait")
     waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
-    yield "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
+    yield ok(
+        _ABOUT, f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
+    )
     try:
         layout.require_room(config.spool_bytes, layout.needed(), NEARLY_FULL)
     except SpoolError as error:
-        yield "error", str(error)
+        yield problem(_ABOUT, str(error), "")
     if backlog.damaged:
         where = f"{layout.journals} or {layout.blobs}/{DAMAGED}"
         files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
         message = f"{files} in {where}; what could be read was taken"
-        yield "warning", f"spool: {message}; look at the disk, then delete what you have seen"
+        yield warning(_ABOUT, f"spool: {message}", "Look at the disk, then delete what you have seen")
     if config.spool_bytes < _SMALL:
-        yield "warning", f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each"
+        yield warning(_ABOUT, f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each", "")
 
 
 def findings_of_folds(config: Config, store: Store, now: datetime | None = None) -> Iterator[Finding]:
@@ -111,5 +115,5 @@ def _layout(config: Config) -> SpoolLayout:
 def _segments(config: Config) -> int:
     try:
         return _layout(config).backlog().segments
-    except StoreError:  # ``remarks`` tells
+    except StoreError:  # which is found in the configuration
         return 0

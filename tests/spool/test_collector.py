@@ -198,31 +198,31 @@ def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
 
 def test_check_tells_of_the_spool(tmp_path: Path, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
-    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert f"warning: spool: {tmp_path}/spool is no spool: no collector has made it yet" in shown
+    shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
+    assert f"warning  configuration: spool: {tmp_path}/spool is no spool: no collector has made it yet" in shown
     assert "wait for dither-server fold" not in shown
     assert not (tmp_path / "spool").exists()
     claim(layout.blobs, "f" * 32)
-    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout  # there is no database yet
-    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes open; below 2,000 requests" in shown
+    shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
+    assert "configuration: spool: 0 segments wait for dither-server fold, 0 bytes open; below 2,000 requests" in shown
     layout.make()
     (layout.journals / "a.damaged").write_text("")
     layout.blobs.put("segments", "f" * 32 + ".segment", b"")
     layout.blobs.put("segments", "notes.txt", b"not ours")
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
-    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert "error: spool: nearly full" in shown
-    assert "warning: spool: 1 damaged file, or a notice of one, in " in shown
-    assert "ok: spool: 1 segment waits for dither-server fold" in shown
+    shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
+    assert "problem  configuration: spool: nearly full" in shown
+    assert "warning  configuration: spool: 1 damaged file, or a notice of one, in " in shown
+    assert "ok       configuration: spool: 1 segment waits for dither-server fold" in shown
     assert "spool_bytes" not in shown
     monkeypatch.setenv("DITHER_SPOOL_BYTES", "999999")
-    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert "warning: spool_bytes: 999,999 make many files" in shown
+    shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
+    assert "warning  configuration: spool_bytes: 999,999 make many files" in shown
     shutil.rmtree(tmp_path / "spool" / "segments")
     (tmp_path / "spool" / "segments").write_text("")
-    refused = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool"))
-    assert refused.exit_code == 1
-    assert "error: spool: " in refused.stdout
+    refused = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool"))
+    assert refused.exit_code == 2
+    assert "problem  configuration: spool: " in refused.stdout
 
 
 @pytest.mark.usefixtures("one_day")
@@ -231,9 +231,12 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     spool, known = str(tmp_path / "spool"), "were counted both at once and from a spool"
     with running(tmp_path, "--spool", spool) as (first, _), running(tmp_path) as (second, _):
         assert all(post(url, batch().encode()) for url in (first, second))
-        assert known not in invoke(tmp_path, "check").stdout
+        assert known not in invoke(tmp_path, "doctor", "--before-start").stdout
     assert invoke(tmp_path, "fold", "--spool", spool).exit_code == 0
-    assert f"warning: reports of {utc_today()} {known}" in invoke(tmp_path, "check").stdout
+    assert (
+        f"warning  configuration: reports of {utc_today()} {known}"
+        in invoke(tmp_path, "doctor", "--before-start").stdout
+    )
 
 
 def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
@@ -242,16 +245,16 @@ def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: 
     spool = ("--spool", str(layout.blobs))
     with running(tmp_path, *spool), running(tmp_path, *spool) as (url, _):
         assert url.startswith("http://")
-    assert "is of" not in invoke(tmp_path, "check", *spool).stdout
+    assert "is of" not in invoke(tmp_path, "doctor", "--before-start", *spool).stdout
     other = f"sqlite:///{tmp_path}/other.db"
     line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
     with closing(Store(other)) as stranger:
         both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
         assert stranger.registered() == []
     assert both in line
-    checked = invoke(tmp_path, "check", *spool, "--db", other)
-    assert f"error: spool: {layout.blobs} {both}" in checked.stdout
-    assert checked.exit_code == 1
+    checked = invoke(tmp_path, "doctor", "--before-start", *spool, "--db", other)
+    assert f"problem  configuration: spool: {layout.blobs} {both}" in checked.stdout
+    assert checked.exit_code == 2
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Serve what brings reports, POST /v1/reports and POST /v1/sealed: from a request to a commit, or to a Problem.
 
-``Ingest.respond`` is a whole route. Flask calls it, and so does ``IngestLayer``, a few lines of WSGI in front of
-Flask, for this is the one path that every device walks and the framework would cost more than the work.
+There are two doors: ``run`` answers small reports in its event loop, by ``Ingest.begin``, and the Flask routes answer
+all others, by ``Ingest.respond``, which waits for the answer of ``begin``. It admits the caller, so the routes do not.
 """
 
 import logging
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import WSGIEnvironment
 
 from dither_serving.body import JSON, OF_PAGES, read_body
 from dither_serving.committer import ClosedError, QueueFullError
-from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem
 from dither_shared import Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
@@ -155,23 +155,6 @@ class Ingest:
         if sent.version not in versions:
             raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and two are never summed")
         return versions[sent.version]
-
-
-class IngestLayer:
-    """WSGI in front of an app: answers the posts that bring reports itself and passes everything else on."""
-
-    def __init__(self, app: WSGIApplication, *ingests: Ingest) -> None:
-        self.app = app
-        self._ingests = {one.posts.path: one for one in ingests}
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
-        ingest = self._ingests.get(environ.get("PATH_INFO", "")) if environ["REQUEST_METHOD"] == "POST" else None
-        if ingest is None:
-            return self.app(environ, start_response)
-        status, headers, body = ingest.respond(environ)
-        start_response(reason(status), headers)
-        return [body]
 
 
 def _extended(answer: Answer, headers: Iterable[tuple[str, str]]) -> Answer:

@@ -6,7 +6,7 @@ The package is imported only where a spool is configured, and not by name: the c
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -14,8 +14,6 @@ from .counting.uploads import Outcome, Upload
 from .tables.refusals import Refusal
 
 _PACKAGE = "dither_spool.seam"
-
-Remark = tuple[Literal["ok", "warning", "error"], str]
 
 
 class Sink(Protocol):
@@ -58,8 +56,8 @@ class SpoolPackage(Protocol):
     def describe(self, config: Any) -> str:
         """Return where the spool is, for the start of a collector."""
 
-    def remarks(self, config: Any, database: str | None) -> Iterator[Remark]:
-        """Yield what ``check`` says of the spool."""
+    def findings_of_configuration(self, config: Any, database: str | None) -> Iterator[Any]:
+        """Yield what ``doctor`` finds of the spool before a start: whose it is, and how full."""
 
     def findings(self, config: Any) -> Iterator[Any]:
         """Yield what ``doctor`` finds in the spool."""

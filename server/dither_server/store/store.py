@@ -1,8 +1,8 @@
 """The store: what the rest of the collector asks of a database."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
 
@@ -18,7 +18,7 @@ from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
 from .errors import RacedError
-from .history import History, read_history
+from .history import History, Snapshot, read_history
 from .lock import exclusive_lock
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .tables.definitions import read_definition, read_registered, read_reported_last, read_versions, register
@@ -145,6 +145,12 @@ class Store(Database):
         """Return what was collected of a metric version on these days, both included, without its counts."""
         with self._transaction() as connection:
             return read_history(connection, metric, since, until)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Open a read transaction: everything that is read in it is of one moment. Keep it short."""
+        with self._transaction() as connection:
+            yield Snapshot(connection)
 
     def open_days(self, version: str, before: date) -> list[date]:
         """Return the days of a version before a day that are not closed, ascending."""

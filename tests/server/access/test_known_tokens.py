@@ -71,9 +71,9 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
     assert f"used {today}" in shown["x"]
     assert "never used" in shown["old"]
     assert len({line.index("made") for line in lines}) == 1
-    checked = invoke(folder, "check").stdout
-    assert f"warning: token {old.identifier} (read) expired on {today}" in checked
-    assert checked.count("warning: token") == 1
+    checked = invoke(folder, "doctor", "--before-start").stdout
+    assert f"warning  configuration: token {old.identifier} (read) expired on {today}" in checked
+    assert checked.count("warning  configuration: token") == 1
 
 
 def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:

@@ -234,7 +234,7 @@ def test_programming_error_is_answered_500_without_its_text(
     def fail(*_: object) -> None:
         raise ArithmeticError("a secret")
 
-    monkeypatch.setattr(collector_of(app).store, "tally", fail)
+    monkeypatch.setattr(collector_of(app).store, "snapshot", fail)
     response = client.get("/v1/metrics/theme/estimate")
     assert problem(response) == (500, "internal")
     assert "secret" not in response.text

@@ -5,6 +5,8 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+from dither_server.cli.main import estimate
+from dither_server.reading.query import Query
 from dither_server.store import Store
 from server.cli.invoking import invoke
 from server.collecting import THEME, TODAY, VERSION, rows_of, upload
@@ -102,3 +104,12 @@ def test_candidates_are_read_from_a_file(folder: Path) -> None:
     answer = json.loads(invoke(folder, "estimate", "open", "--json", "--candidates", str(folder / "candidates")).stdout)
     assert [row["value"] for row in answer["values"]] == ["é", "z"]
     assert answer["values"][0]["frequency"] > 0.5
+
+
+def test_options_of_estimate_are_the_parameters_of_the_api(folder: Path) -> None:
+    """Only ``format`` is missing, because the command prints a table or JSON."""
+    options = {name for one in estimate.params for name in [one.name]}
+    assert set(Query.parameters()) - {"format"} <= options
+    days = json.loads(invoke(folder, "estimate", "theme", "--by-day", "--limit", "1", "--offset", "1", "--json").stdout)
+    assert [(one["since"], [row["value"] for row in one["values"]]) for one in days] == [("2026-11-20", ["light"])]
+    assert "quantile: theme asks for no number" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr

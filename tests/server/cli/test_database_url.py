@@ -30,14 +30,14 @@ WRONG = [
     f"postgresql://user:{SECRET}@host/x?port={SECRET}",
 ]
 
-COMMANDS = ("run --port=0", "check", "estimate theme", "trend theme", "compare theme", "export theme", "token list")
+COMMANDS = ("run --port=0", "doctor", "estimate theme", "trend theme", "compare theme", "export theme", "token list")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_refuses_a_wrong_database_url_in_one_line(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Except that ``check`` goes on to say what else is wrong where only opening the database shows it."""
+    """Except that ``doctor`` goes on to say what else is wrong where only opening the database shows it."""
     (tmp_path / "metrics.toml").write_text('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DITHER_METRICS", "metrics.toml")
@@ -45,15 +45,15 @@ def test_command_refuses_a_wrong_database_url_in_one_line(
         result = CliRunner().invoke(cli, [*command.split(), "--db", url])
         assert isinstance(result.exception, SystemExit), result.exception
         assert SECRET not in result.output
-        if command == "check" and "?" in url:
-            assert (result.exit_code, "error: db: " in result.output) == (1, True)
+        if command == "doctor" and "?" in url:
+            assert (result.exit_code, "problem  configuration: db: " in result.output) == (2, True)
         else:
             assert (result.exit_code, result.output.count("\n"), "db: " in result.output) == (2, 1, True), url
 
 
 def test_configuration_refuses_a_wrong_database_url_and_shows_no_password() -> None:
     for url in WRONG:
-        result = CliRunner().invoke(cli, ["config", "--metrics", "metrics.toml", "--db", url])
+        result = CliRunner().invoke(cli, ["doctor", "--settings", "--metrics", "metrics.toml", "--db", url])
         assert result.exit_code == 0
         assert SECRET not in result.output.replace(f"port={SECRET}", "")
         if "?" not in url:

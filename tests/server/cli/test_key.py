@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from dither_server.cli.config_check import Remark, remarks
-from dither_server.cli.examination.field import in_field
+from dither_server.cli.examination.configuration import in_configuration
+from dither_server.cli.examination.database import in_field
+from dither_server.cli.examination.findings import Finding, Level
 from dither_server.ingest.sealed.key_file import KeyFile
 from dither_server.store import Refusal, Store
 from dither_shared import parse_metrics
@@ -81,31 +82,36 @@ def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeyp
     keep(folder / "seal-keys.json")
 
 
-def of_seals(folder: Path, **changed: object) -> list[Remark]:
-    return [one for one in remarks(config(folder, **changed)) if "seal" in one.text]
+def of_seals(folder: Path, **changed: object) -> list[Finding]:
+    return [one for one in in_configuration(config(folder, **changed)) if "seal" in one.text]
 
 
-def test_check_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, key = folder / "seal-keys.json", drawn()
     asked = {"metrics": {**METRICS, "theme": replace(THEME, seal=key.public)}}
     print_of = key.public.fingerprint
     assert of_seals(folder) == []
     (missing,) = of_seals(folder, **asked)
-    assert missing.level == "error"
+    assert missing.level is Level.PROBLEM
     assert missing.text == f"metrics.toml: seal.key is {print_of}, which {path} does not hold; its keys: none"
     keep(path, drawn(), key)
-    assert of_seals(folder, **asked) == [Remark("ok", f"what is sealed for {print_of} is opened here")]
-    assert of_seals(folder) == [Remark("ok", "seal keys that are kept: 2; metrics.toml names none in [seal]")]
+    assert of_seals(folder, **asked) == [
+        Finding(Level.OK, "configuration", f"what is sealed for {print_of} is opened here")
+    ]
+    assert of_seals(folder) == [
+        Finding(Level.OK, "configuration", "seal keys that are kept: 2; metrics.toml names none in [seal]")
+    ]
     with monkeypatch.context() as patch:
         patch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
         (without,) = of_seals(folder, **asked)
-        assert (without.level, "pip install 'dither[server,sealed]'" in without.text) == ("error", True)
+        assert (without.level, "pip install 'dither[server,sealed]'" in without.text) == (Level.PROBLEM, True)
     if os.name == "posix":
         path.chmod(0o644)
         (open_to_all,) = of_seals(folder, **asked)
-        assert open_to_all == Remark("error", f"seal_keys: {path}: others may read it; chmod 600 {path}")
-        assert invoke(folder, "check").exit_code == 1
-        assert invoke(folder, "doctor").exit_code == 2
+        assert open_to_all == Finding(
+            Level.PROBLEM, "configuration", f"seal_keys: {path}: others may read it; chmod 600 {path}"
+        )
+        assert invoke(folder, "doctor", "--before-start").exit_code == 2
 
 
 def test_doctor_warns_when_more_sealed_reports_than_the_alarm_do_not_open(store: Store) -> None:

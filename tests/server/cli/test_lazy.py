@@ -79,7 +79,7 @@ def test_every_command_is_where_it_is_said_to_be() -> None:
     [
         ("dither-server tok", ["token"]),
         ("dither-server token ", ["create", "list", "revoke"]),
-        ("dither-server trend --st", ["--step"]),
+        ("dither-server trend --ste", ["--step"]),
         ("dither-server trend --step ", ["day", "week"]),
     ],
 )

@@ -43,7 +43,14 @@ def test_file_of_another_user_is_named_in_one_line() -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.parametrize(
     "command",
-    [["estimate", "theme"], ["check"], ["doctor"], ["token", "list"], ["backup", "copy.db"], ["publish", "--out", "x"]],
+    [
+        ["estimate", "theme"],
+        ["doctor"],
+        ["doctor", "--before-start"],
+        ["token", "list"],
+        ["backup", "copy.db"],
+        ["publish", "--out", "x"],
+    ],
 )
 def test_command_names_a_folder_that_it_may_not_read(command: list[str], tmp_path: Path) -> None:
     shut = tmp_path / "shut"

@@ -7,5 +7,5 @@ from flask.testing import FlaskClient
 
 @pytest.fixture
 def door(app: Flask) -> FlaskClient:
-    """The app as it is served: reports are answered by the layer in front of Flask."""
+    """The app under any WSGI server; tests/server/serving has the door of our own."""
     return app.test_client()

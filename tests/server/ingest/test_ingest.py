@@ -12,10 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither.upload.retry import GONE
-from dither_server.access.roles import Role
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import Then
-from dither_server.ingest.ingest import IngestLayer
 from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from dither_serving.committer import QueueFullError
@@ -39,27 +37,6 @@ from server.collecting import (
 )
 from server.database import full_disk, url_of
 from server.ingest.posting import JSON, changed, post
-
-
-def test_flask_route_answers_as_the_layer_in_front_of_it(tmp_path: Path) -> None:
-    """Under a server that knows nothing of the layer the route answers by itself."""
-    limits = {"open": frozenset({Role.REPORT}), "body_limit": 20_000, "rows_limit": 1000}
-    app, behind = (create_app(config(tmp_path, db=f"sqlite:///{tmp_path}/{name}.db", **limits)) for name in "ab")
-    assert isinstance(behind.wsgi_app, IngestLayer)
-    behind.wsgi_app = behind.wsgi_app.app  # type: ignore[method-assign, assignment]
-    good = batch()
-    bodies = [good, good, batch(MOBILE, b"\x00"), batch(rows=b"\xff"), batch(rows=b"\x00" * 1001)]
-    bodies += [batch()._replace(metric="strange"), batch()._replace(version="0" * 16)]
-    for body in [*(one.encode() for one in bodies), b"{", b" " * 20_001]:
-        for more in ({}, {"content_type": "text/plain"}, {"headers": {"Origin": "https://evil.example"}}):
-            answers = [post(one.test_client(), body, **more) for one in (app, behind)]
-            ahead, after = ({(one.status_code, one.data), *one.headers} for one in answers)
-            assert {name for name, _ in after - ahead} <= {"Content-Security-Policy", "Referrer-Policy"}, body[:80]
-            assert ahead <= after, body[:80]
-    tallies = [[collector_of(one).store.tally(metric).total for metric in (THEME, MOBILE)] for one in (app, behind)]
-    assert tallies == [[3, 1], [3, 1]]
-    for one in (app, behind):
-        collector_of(one).close()
 
 
 def test_reports_are_counted_and_acknowledged(door: FlaskClient, app: Flask) -> None:
@@ -196,8 +173,7 @@ def test_report_that_is_not_committed_is_not_acknowledged_and_may_come_again(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collector = collector_of(app)
-    assert isinstance(app.wsgi_app, IngestLayer)
-    monkeypatch.setattr(app, "wsgi_app", IngestLayer(app.wsgi_app.app, replace(collector.ingest, patience=0.001)))
+    monkeypatch.setattr(collector, "ingest", replace(collector.ingest, patience=0.001))
     for submit, kind in ((refuse, "unavailable"), (say_nothing, "unavailable"), (be_full, "overloaded")):
         monkeypatch.setattr(collector.committer, "submit", submit)
         response = post(app.test_client(), batch().encode())

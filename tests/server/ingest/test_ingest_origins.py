@@ -15,7 +15,6 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.access.origins import Origins
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import Then
-from dither_server.ingest.ingest import IngestLayer
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
 from dither_serving.committer import QueueFullError
 from server.collecting import THEME, TODAY, batch, config, problem
@@ -122,9 +121,9 @@ def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch
 
 
 def test_page_may_read_the_answer_of_a_commit_that_takes_too_long(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector_of(app).committer, "submit", lambda *_: None)
-    impatient = IngestLayer(app.wsgi_app, replace(collector_of(app).ingest, patience=0.01))
-    app.wsgi_app = impatient  # type: ignore[method-assign]
+    collector = collector_of(app)
+    monkeypatch.setattr(collector.committer, "submit", lambda *_: None)
+    monkeypatch.setattr(collector, "ingest", replace(collector.ingest, patience=0.01))
     response = send(app.test_client(), APP)
     assert (problem(response), response.headers["Retry-After"]) == ((503, "unavailable"), "10")
     assert shares(response, APP)

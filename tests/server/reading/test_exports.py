@@ -17,11 +17,12 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_server.analysis.answers import Row
+from dither_server.analysis.answers import SHARES
+from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading import exports
-from dither_server.reading.exports import FORMATS, columns, inert, real
+from dither_server.reading.exports import FORMATS, columns, escape_formula, unescape_formula
 from dither_server.reading.summaries import summary_of
 from dither_server.store import Store, StoreError
 from server.collecting import (
@@ -52,7 +53,7 @@ def test_every_format_has_the_same_rows(client: FlaskClient) -> None:
     answer = client.get(URL).json
     assert answer is not None
     rows = [json.loads(line) for line in client.get(f"{URL}?format=ndjson").text.splitlines()]
-    assert [{name: row[name] for name in Row.__annotations__} for row in rows] == answer["values"]
+    assert [{name: row[name] for name in names_of(SHARES)} for row in rows] == answer["values"]
     assert {name: rows[0][name] for name in ("metric", "since", "reports")} == {
         "metric": "theme",
         "since": "2026-11-20",
@@ -126,26 +127,26 @@ def test_format_is_chosen_by_name_or_by_accept_among_those_installed(
 
 def test_formula_is_escaped_and_other_labels_are_not() -> None:
     for label in ("=1", "+1", "-1", "@a", " =1", "\u3000=1", "＝1", "＋1", "－1", "＠a", "'=1", "'"):
-        assert inert(label) == f"'{label}"
+        assert escape_formula(label) == f"'{label}"
     for label, written in (
         ("\t=1", "\\t=1"),
         ("a;=1", "a\\u003b=1"),
         ("a\n@b", "a\\n@b"),
         (r'="\u003b"', r"=\"\\u003b\""),
     ):
-        assert inert(label) == f"'{written}"
+        assert escape_formula(label) == f"'{written}"
     for label in ("a=1", "", "1-2", "é", "a;b", "a, -b", 'say "no"', "\\u003b", "it's"):
-        assert inert(label) == label
+        assert escape_formula(label) == label
 
 
 @given(st.text(st.sampled_from("=+-@＝＋－＠;,'\"\\ \t\r\na\x00\u3000u0é"), max_size=8))
 def test_no_cell_of_any_label_is_a_formula_and_every_label_is_read_back(label: str) -> None:
     text = io.StringIO()
-    csv.writer(text).writerow(["theme", inert(label)])
+    csv.writer(text).writerow(["theme", escape_formula(label)])
     for cell in re.split("[;\t\r\n]", text.getvalue()):
         assert not re.match('[\\s\\x00"]*[=+\\-@＝＋－＠]', cell.removeprefix("theme,"))
     ((_, written),) = csv.reader(io.StringIO(text.getvalue(), newline=""))
-    assert real(written) == label
+    assert unescape_formula(written) == label
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from flask import Flask
 from dither_server.app import collector_of
 from dither_server.observability.prometheus import Prometheus
 from dither_server.reading.costs import effort
-from dither_server.reading.limiter import AnalysisLimiter, PeerGoneError, Turns, Work
-from dither_server.store import Store, StoreError
+from dither_server.reading.limiter import Analysis, AnalysisLimiter, PeerGoneError
+from dither_server.store import Snapshot, StoreError
 from dither_serving.problems import Problem
 from server.collecting import TODAY, problem, rows_of, upload
 from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, filled, rows
@@ -77,7 +77,7 @@ def test_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise StoreError("database: gone")
 
-    monkeypatch.setattr(Store, "tally", fail)
+    monkeypatch.setattr(Snapshot, "tally", fail)
     with pytest.raises(StoreError):
         list(pieces)
     stream.close()
@@ -100,29 +100,7 @@ def test_table_with_one_new_day_costs_that_day_and_is_refused_before_it_begins(
     large.close()
 
 
-def test_turns_are_taken_in_the_order_of_asking() -> None:
-    turns, order, waiting = Turns(), list[int](), list[threading.Thread]()
-    assert turns.acquire(0)
-    assert not turns.acquire(0.001)
-
-    def wait(number: int) -> None:
-        assert turns.acquire(10)
-        order.append(number)
-        turns.release()
-
-    for number in range(5):
-        waiting.append(threading.Thread(target=wait, args=(number,)))
-        waiting[-1].start()
-        while turns.waiting <= number:
-            pass
-    turns.release()
-    for thread in waiting:
-        thread.join()
-    assert order == [0, 1, 2, 3, 4]
-    assert turns.acquire(0)
-
-
-def large(limiter: AnalysisLimiter) -> Work:
+def large(limiter: AnalysisLimiter) -> Analysis:
     """A large analysis that has its slot."""
     work = limiter.begin(lambda: False)
     with work.step():
@@ -167,7 +145,7 @@ def test_small_analyses_pass_any_number_of_large_ones() -> None:
             fifth.step(),
         ):
             limiter.demand(10**6)
-        with limiter.begin(lambda: False) as small, small.step():  # the refused one has left its turn
+        with limiter.begin(lambda: False) as small, small.step():  # the refused one does not block it
             limiter.demand(500)
     for work in greedy:
         work.end()
@@ -177,10 +155,10 @@ def test_small_analyses_pass_any_number_of_large_ones() -> None:
 def test_analysis_becomes_large_when_its_costs_add_up() -> None:
     limiter = AnalysisLimiter(1, Prometheus())
     with limiter.begin(lambda: False) as work:
-        for turn in range(100):
+        for step in range(100):
             with work.step():
                 limiter.demand(1_000)
-            assert work.is_large == (turn >= 10)
+            assert work.is_large == (step >= 10)
     limiter.demand(10**9)  # outside of a step it is nobody's
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from dither_server.analysis.answers import answer
 from dither_server.cli.main import cli
 from dither_server.reading.materialize import refresh
-from dither_server.reading.summaries.shares.summary import Shares
+from dither_server.reading.summaries.shares import Shares
 from dither_server.store import Store
 from dither_shared import parse_metrics
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
@@ -35,7 +35,7 @@ def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
     """The view's rows of a day, from the tally."""
     told = answer(THEME, store.tally(THEME, day, day))
     names = ("frequency", "count", "noise_error", "standard_error", "low", "high")
-    return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]  # type: ignore[literal-required]
+    return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]
 
 
 def recipes() -> list[str]:

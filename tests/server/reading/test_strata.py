@@ -2,8 +2,10 @@
 
 import csv
 import io
+import itertools
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
+from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
+from dither_server.store import Snapshot, Store
+from dither_server.tally.tally import Tally
 from dither_serving.problems import Problem
 from dither_shared import ParameterError, parse_metrics
 from server.collecting import (
@@ -112,6 +117,30 @@ def test_answers_by_several_attributes_or_days_are_of_those_with_reports(client:
     ]
     (answer,) = asked(client, "estimate?by=platform&until=2026-01-01")
     assert (answer["reports"], answer["stratum"]) == (0, {"platform": None, "channel": None})
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_answer_by_strata_adds_up_while_reports_arrive(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report is counted each time before a tally is read: an answer of several moments would not add up."""
+    url = f"sqlite:///{tmp_path}/d.db" if database == "sqlite" else request.getfixturevalue("postgresql_url")
+    tally, places = Snapshot.tally, itertools.cycle(range(6))
+    with closing(Store(url)) as store:
+        store.register([LAYOUT])
+        for place, (count, value) in SENT.items():
+            store.commit([upload(LAYOUT, rows_of(LAYOUT, count, value=value), stratum=place)], TODAY, SHARD)
+
+        def late(self: Snapshot, *asked: Any) -> Tally:
+            store.commit([upload(LAYOUT, stratum=next(places))], TODAY, SHARD)
+            return tally(self, *asked)
+
+        monkeypatch.setattr(Snapshot, "tally", late)
+        reader = EstimateReader(store, AnswerCache(1 << 20))
+        for query in (Query(by=("platform",)), Query(by=("channel", "platform"), by_day=True), Query(by=("channel",))):
+            *parts, whole = reader.tables(LAYOUT, query)
+            assert len(parts) > 1
+            assert sum(part.about["reports"] for part in parts) == whole.about["reports"]
 
 
 def test_numbers_of_strata_are_estimated_and_compared(client: FlaskClient) -> None:

@@ -285,8 +285,8 @@ def test_collector_process_applies_its_retention(tmp_path: Path) -> None:
 def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
     settings = {**environment(tmp_path), "DITHER_RETENTION": "400 days, theem = 3 days, theme = 3 days"}
-    said = CliRunner().invoke(cli, ["check"], env=settings).stdout
-    assert "warning: retention: theem is no metric here; known are *, mobile, open, theme, version" in said
+    said = CliRunner().invoke(cli, ["doctor", "--before-start"], env=settings).stdout
+    assert "configuration: retention: theem is no metric here; known are *, mobile, open, theme, version" in said
     assert said.count("retention:") == 1
 
 

@@ -8,17 +8,12 @@ from dither_shared import DitherError, Metric, ParameterError
 from ...config.settings import Config
 from ...store import Store, database_file
 from ...store.sink import spool_package
-from ..config_check import remarks
-from .database import in_database
-from .field import in_field
-from .findings import Finding, Level, ok
+from .configuration import in_configuration
+from .database import in_database, in_field
+from .findings import Finding, ok
 from .machine import on_machine
 from .peer import Peer
 from .running import of_running
-
-__all__ = ["examine"]
-
-_LEVELS = {"ok": Level.OK, "warning": Level.WARNING, "error": Level.PROBLEM}
 
 
 def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Iterator[Finding]:
@@ -26,15 +21,14 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
 
     With ``thorough`` a large database is read whole, to see whether it is damaged.
     """
-    for remark in remarks(config):
-        yield Finding(_LEVELS[remark.level], "configuration", remark.text)
+    yield from in_configuration(config)
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             yield from in_database(store, thorough)
             yield from in_field(store, config.today(), config.seal_alarm)
             if config.spool:
                 yield from spool_package().findings_of_folds(config, store)
-    except DitherError:  # what ``remarks`` tells
+    except DitherError:  # which is found in the configuration
         pass
     path = database_file(config.db)
     if path is not None:
@@ -50,5 +44,5 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
 def _metrics(config: Config) -> dict[str, Metric]:
     try:
         return config.load()
-    except ParameterError:  # what ``remarks`` tells
+    except ParameterError:  # which is found in the configuration
         return {}

@@ -11,10 +11,8 @@ from dither_shared import Metric
 from ...config.program import VERSION
 from ...config.settings import Config
 from .findings import Finding, Level, ok, problem, warning
+from .machine import compared
 from .peer import Peer, Reply, UnreachableError
-from .times import compared
-
-__all__ = ["of_running"]
 
 _MOST = 200
 """Metrics that are asked about."""

@@ -169,7 +169,7 @@ def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: 
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
-        before = {row.number: row.counts for row in connection.execute(_BEFORE, {**key, "numbers": numbers})}
+        before = {row.block: row.counts for row in connection.execute(_BEFORE, {**key, "numbers": numbers})}
         if len(before) == len(numbers):
             counts = counts + from_bytes([before[number] for number in numbers])
         elif before:

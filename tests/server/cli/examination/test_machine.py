@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from dither_server.cli.examination import machine
-from dither_server.cli.examination.field import in_field
+from dither_server.cli.examination.database import in_field
 from dither_server.cli.examination.findings import Level
-from dither_server.cli.examination.machine import file_system_of, fsync_times, on_machine
-from dither_server.cli.examination.times import compared
+from dither_server.cli.examination.machine import compared, file_system_of, fsync_times, on_machine
 from dither_server.store import Refusal, Store
 from server.cli.doctoring import Usage, levels, usual_disk
 from server.collecting import THEME, TODAY, upload

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dither_server.reading.summaries.discoveries.summary import Discoveries
+from dither_server.reading.summaries.discoveries import Discoveries
 from dither_server.reading.summaries.summary import Survey
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics

@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
+from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
 from dither_server.reading.strata import Part
-from dither_server.reading.summaries.crossings.page import MOST_COLUMNS, MOST_LINES, CrossingsExhibit
-from dither_server.reading.summaries.crossings.rows import CrossRow
+from dither_server.reading.summaries.crossings import COLUMNS, MOST_COLUMNS, MOST_LINES, CrossingsView
 from dither_server.reading.summaries.window import Look
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
@@ -119,7 +119,7 @@ def test_exports_hold_cells_marginals_and_conditionals(client: FlaskClient) -> N
     rows = list(csv.DictReader(io.StringIO(client.get("/v1/metrics/both/estimate?format=csv").text)))
     told = client.get("/v1/metrics/both/estimate").get_json()
     assert [row["part"] for row in rows] == ["cell"] * 9 + ["marginal"] * 6 + ["conditional"] * 18
-    assert set(CrossRow.__annotations__) <= set(rows[0])
+    assert set(names_of(COLUMNS)) <= set(rows[0])
     cell, first, second = rows[3], rows[10], rows[12]
     assert (cell["value"], cell["first"], cell["second"], cell["given"]) == ("dark / phone", "dark", "phone", "")
     assert (first["value"], first["first"], first["second"]) == ("dark", "dark", "")
@@ -192,10 +192,10 @@ def test_crossing_costs_more_where_covariances_take_transforms() -> None:
     assert 10 * costs[0] < costs[-2]
 
 
-def exhibit(client: FlaskClient, name: str) -> CrossingsExhibit:
+def exhibit(client: FlaskClient, name: str) -> CrossingsView:
     metric = {"both": BOTH, "wide": WIDE}[name]
-    found = collector_of(client.application).reader.exhibit(metric, Query(), Part(), Look("", 1, 50))
-    assert isinstance(found, CrossingsExhibit)
+    found = collector_of(client.application).reader.estimate_view(metric, Query(), Part(), Look("", 1, 50))
+    assert isinstance(found, CrossingsView)
     return found
 
 

@@ -5,11 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from dither_server.analysis.columns import names_of
 from dither_server.estimation.strings.reach import reach
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.discoveries.summary import Discoveries, DiscoveryRow
-from dither_server.reading.summaries.discoveries.text import discovery_text, reach_text
+from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
+from dither_server.reading.summaries.summary import Survey
 from dither_server.reading.summaries.window import Look
 from dither_shared import ParameterError, parse_metrics
 from server.collecting import TODAY
@@ -29,7 +30,7 @@ def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
     assert set(shares) <= set(found)
     for value, share in shares.items():
         row = found[value]
-        assert list(row) == list(DiscoveryRow.__annotations__)
+        assert list(row) == names_of(COLUMNS)
         assert abs(row["frequency"] - share) < 6 * row["standard_error"]
         assert row["low"] < row["frequency"] < row["high"]
         assert row["count"] == pytest.approx(100_000 * row["frequency"])
@@ -87,46 +88,52 @@ def test_cost_grows_with_the_prefixes_tried() -> None:
     assert 0 < DISCOVERIES.effort(CRASH) < 2000 < DISCOVERIES.effort(wide) < 20_000
 
 
+def viewed(survey: Survey, look: Look) -> DiscoveryView:
+    view = DISCOVERIES.view(survey, Query(), estimator, look)
+    assert isinstance(view, DiscoveryView)
+    return view
+
+
 def test_page_finds_strings_and_shows_a_few_at_a_time() -> None:
-    first = DISCOVERIES.exhibit(SURVEY, Query(), estimator, Look("", 1, 2))
+    first = viewed(SURVEY, Look("", 1, 2))
     assert [row["value"] for row in first.found.shown] == ["a.b", "dd"]
     assert first.found.pages == -(-first.values // 2)
     assert first.values >= 4
-    some = DISCOVERIES.exhibit(SURVEY, Query(), estimator, Look("D", 1, 50))
+    some = viewed(SURVEY, Look("D", 1, 50))
     assert [row["value"] for row in some.found.shown] == ["dd"]
     assert first.top == pytest.approx(max(row["high"] for row in first.found.shown))
 
 
 def test_page_explains_the_empty_string_and_the_mark() -> None:
-    shown = DISCOVERIES.exhibit(SURVEY, Query(), estimator, Look("", 1, 50))
+    shown = viewed(SURVEY, Look("", 1, 50))
     assert {'""', "…"} <= {row["value"] for row in shown.found.shown}
     assert "… stands for" in shown.rule
-    assert "… stands for" not in DISCOVERIES.exhibit(SURVEY, Query(), estimator, Look("a.b", 1, 50)).rule
+    assert "… stands for" not in viewed(SURVEY, Look("a.b", 1, 50)).rule
 
 
 def test_panel_says_what_a_stratum_did_not_find() -> None:
-    whole = DISCOVERIES.exhibit(SURVEY, Query(), estimator, Look("", 1, 50))
-    names = [spot.name for spot in whole.spots()]
+    whole = viewed(SURVEY, Look("", 1, 50))
+    names = [point.name for point in whole.points()]
     assert names[:2] == ["a.b", "dd"]
     assert len(names) == 4
-    part = DISCOVERIES.exhibit(surveyed({"dd": 5_000}), Query(), estimator, Look("", 1, 50)).spots(names)
-    assert [spot.name for spot in part] == names
+    part = viewed(surveyed({"dd": 5_000}), Look("", 1, 50)).points(names)
+    assert [point.name for point in part] == names
     assert (part[0].text, part[0].at) == ("not found", None)
     assert part[1].at is not None
     assert part[1].at > 0.9
 
 
 def test_page_without_reports_says_what_it_needs() -> None:
-    nothing = DISCOVERIES.exhibit(NOTHING, Query(), estimator, Look("", 1, 50))
+    nothing = viewed(NOTHING, Look("", 1, 50))
     assert nothing.needs.endswith("to find a string that 1% of people hold, half the time")
     assert nothing.stretched == 1.0
-    assert nothing.spots() == []
+    assert nothing.points() == []
 
 
 def test_terminal_shows_what_is_found_and_how_many_hold_anything_else() -> None:
     rare = {f"{first}{second}{third}": 160 for first in "abcd" for second in "abcd" for third in "abcd"}
     survey = surveyed({"a.b": 40_000, "": 20_000, "cut off": 20_000} | rare)
-    before, rows, after, *_ = discovery_text(DISCOVERIES.table(survey, Query(), estimator).whole())
+    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(survey, Query(), estimator).whole())
     assert before[0].startswith("crash: prefix-sketch, 90,240 reports, 2026-11-20 to 2026-11-20, of which ")
     assert rows[0] == ("string", "share %", "interval", "people")
     assert rows[1][0] == "a.b"
@@ -138,11 +145,11 @@ def test_terminal_shows_what_is_found_and_how_many_hold_anything_else() -> None:
 
 def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
     told = DISCOVERIES.table(surveyed({"a": 20}), Query(), estimator).whole() | {"values": []}
-    _, rows, after, *_ = discovery_text(told)
+    _, rows, after, *_ = DISCOVERIES.text(told)
     assert rows == [("Nothing was found.",)]
     assert not any(line.startswith("found") for line in after)
     assert any("reports" in line and "one that 1% hold takes" in line for line in after)
-    before, rows, after, *_ = discovery_text(DISCOVERIES.table(NOTHING, Query(), estimator).whole())
+    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(NOTHING, Query(), estimator).whole())
     assert "0 reports, of which 0 confirm" in before[0]
     assert rows == [("Nothing was found.",)]
     assert len(after) == 1

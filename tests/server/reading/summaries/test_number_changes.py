@@ -10,9 +10,8 @@ from scipy import stats
 
 from dither_server.analysis.trend import TrendStep, finished
 from dither_server.reading.query import Comparison
-from dither_server.reading.summaries.numbers.compare import compared
-from dither_server.reading.summaries.numbers.scale import Scale
-from dither_server.reading.summaries.numbers.trend import trend_steps
+from dither_server.reading.summaries.number_changes import compared, trend_steps
+from dither_server.reading.summaries.number_scale import Scale
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
 from server.collecting import TODAY

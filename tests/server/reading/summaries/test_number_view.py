@@ -8,11 +8,10 @@ import pytest
 from flask import Flask
 
 from dither_server.app import collector_of, create_app
-from dither_server.dashboard import pages
 from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.numbers.page import NumberExhibit
-from dither_server.reading.summaries.numbers.summary import Numbers
+from dither_server.reading.summaries.number_view import NumberView
+from dither_server.reading.summaries.numbers import Numbers
 from dither_server.reading.summaries.window import Look
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
@@ -35,9 +34,9 @@ METRICS = parse_metrics(TOML)
 HOSTILE = METRICS["hostile"]
 
 
-def exhibit(one: Metric, reports: int) -> NumberExhibit:
+def exhibit(one: Metric, reports: int) -> NumberView:
     tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
-    return Numbers().exhibit(survey(one, tally), Query(), ESTIMATOR, Look("", 1, 10))
+    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, Look("", 1, 10))
 
 
 def numbers_of(points: str) -> np.ndarray:
@@ -120,15 +119,14 @@ def test_nothing_of_a_definition_runs(app: Flask) -> None:
         assert "<script>alert" not in text
 
 
-def test_every_drawing_is_a_table_too(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "bundle", lambda: None)
+def test_every_drawing_is_a_table_too(app: Flask) -> None:
     page = Elements(app.test_client().get("/m/hostile").text)
     assert page.count("polyline") == 4
     assert page.count("details") >= 4
 
 
 def test_fewer_days_are_drawn_of_an_expensive_grid(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = "dither_server.reading.summaries.numbers.page._WORK"
+    work = "dither_server.reading.summaries.number_view._WORK"
     cost = effort(HOSTILE)
     monkeypatch.setattr(work, 2 * cost)
     assert app.test_client().get("/m/hostile").text.count("<td>") > 0

@@ -10,6 +10,7 @@ import jsonschema_rs
 import numpy as np
 import pytest
 
+from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep, finished
 from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.estimation.numeric.mean import Mean
@@ -17,11 +18,10 @@ from dither_server.estimation.numeric.quantiles import Quantile
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.numbers.rows import NumberRow, daily_row, flat
-from dither_server.reading.summaries.numbers.scale import Scale, repeat_error
-from dither_server.reading.summaries.numbers.summary import Numbers
-from dither_server.reading.summaries.numbers.text import number_text
-from dither_server.reading.summaries.shares.summary import Shares
+from dither_server.reading.summaries.number_scale import Scale, repeat_error
+from dither_server.reading.summaries.number_view import number_text
+from dither_server.reading.summaries.numbers import COLUMNS, Numbers
+from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import Survey
 from dither_server.store.tables.schema import NUMBERS as DAILY
 from dither_server.tally.tally import Tally
@@ -169,7 +169,7 @@ def test_mechanism_without_raw_shares_answers_null() -> None:
     assert told["poisoning"]["cdf_shift"] is None
     assert told["poisoning"]["mean_up"] > 0
     assert told["health"] == []
-    last = flat(NUMBERS.table(surveyed(TABLE, 1000), Query(at=(2.5,)), ESTIMATOR)).rows()[-1]
+    last = NUMBERS.flat(NUMBERS.table(surveyed(TABLE, 1000), Query(at=(2.5,)), ESTIMATOR)).rows()[-1]
     assert (last["statistic"], last["estimate"], last["standard_error"]) == ("share", None, None)
     assert 0 <= last["low"] <= last["high"] <= 1
 
@@ -178,13 +178,13 @@ def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
     query = Query(quantile=(0.9, 0.1), at=(7.5, 0.0, 10.0))
     of = surveyed(LINEAR, 1000)
     table, told = NUMBERS.table(of, query, ESTIMATOR), answer(of, query)
-    rows, mean = flat(table).rows(), told["mean"]
+    rows, mean = NUMBERS.flat(table).rows(), told["mean"]
     assert [(row["statistic"], row["at"], row["unit"]) for row in rows] == [
         ("mean", None, "s"),
         *(("quantile", share, "s") for share in query.quantile),
         *(("share", at, "") for at in query.at),
     ]
-    assert all(list(row) == list(NumberRow.__annotations__) for row in rows)
+    assert all(list(row) == names_of(COLUMNS) for row in rows)
     assert [row["share"] for row in told["quantiles"]] == list(query.quantile)
     names = ("low", "high", "standard_error", "noise_error")
     assert [rows[0][name] for name in ("estimate", *names)] == [mean[name] for name in ("value", *names)]
@@ -197,7 +197,7 @@ def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
 
 def test_daily_row_has_each_column_of_its_sql_table() -> None:
     table = NUMBERS.table(surveyed(LINEAR, 1000), EstimateQuery(), ESTIMATOR)
-    row = daily_row(table)
+    (row,) = NUMBERS.daily_rows(table)
     assert set(row) == set(DAILY.c.keys()) - {"version", "day", "place"}
     told = {one["share"]: one for one in table.about["quantiles"]}
     assert (row["p95_low"], row["p95"], row["p95_high"]) == tuple(told[0.95][name] for name in ("low", "value", "high"))

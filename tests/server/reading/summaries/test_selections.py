@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from dither_server.analysis.columns import Table
+from dither_server.analysis.columns import Table, names_of
 from dither_server.cli.terminal_tables import as_text
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Query
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.selections.rows import PairRow, SelectionRow
+from dither_server.reading.summaries.selections import COLUMNS, PAIRS
 from dither_server.reading.summaries.summary import Survey
 from dither_server.reading.summaries.window import Look
 from dither_server.tally.tally import Tally
@@ -36,7 +36,7 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
     whole = table.whole()
     assert json.loads(b"".join(json_object(table))) == json.loads(json.dumps(whole, allow_nan=False)) == whole
     assert (len(whole["values"]), len(whole["pairs"])) == (9, 9 * 6)
-    assert set(whole["pairs"][0]) == set(PairRow.__annotations__)
+    assert set(whole["pairs"][0]) == set(names_of(PAIRS))
     assert all((row["share"] is None) == (row["low"] is None) == (row["high"] is None) for row in whole["pairs"])
     assert all(row["share"] is None for row in whole["pairs"] if row["reports"] < 250)
     few = [row for row in whole["values"] if row["frequency"] is None]
@@ -56,7 +56,7 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
     assert "\n\n\n" not in text
     assert ("too few reports to say of any" in text) == all(row["share"] is None for row in whole["pairs"])
     assert "4 neighbours" in text
-    exhibit = SELECTIONS.exhibit(
+    exhibit = SELECTIONS.view(
         Survey(METRIC, Tally.zero(METRIC.mechanism), (None, None), {}), Query(), SELECTIONS.estimate, Look("", 1, 5)
     )
     assert exhibit.needs.endswith("for ±2 points")
@@ -66,7 +66,7 @@ def test_pairs_are_those_of_the_chosen_values() -> None:
     table = told_of(2_000)
     chosen = table.chosen(np.array([8, 0, 4]))
     assert chosen.columns["value"] == ["v8", "v0", "v4"]
-    assert {(row["given"], row["value"]) for row in chosen.beside["pairs"].rows()} == {("v0", "v8"), ("v8", "v0")}
+    assert {(row["given"], row["value"]) for row in chosen.related["pairs"].rows()} == {("v0", "v8"), ("v8", "v0")}
     assert chosen.whole()["average"] == table.whole()["average"]
     assert table.chosen(np.array([], dtype=np.intp)).whole()["pairs"] == []
 
@@ -74,7 +74,7 @@ def test_pairs_are_those_of_the_chosen_values() -> None:
 def test_flat_rows_are_values_and_pairs() -> None:
     flat = SELECTIONS.flat(told_of(2_000))
     rows = flat.rows()
-    assert set(rows[0]) == set(SelectionRow.__annotations__)
+    assert set(rows[0]) == set(names_of(COLUMNS))
     assert [row["given"] for row in rows[:9]] == [None] * 9
     assert all(row["given"] for row in rows[9:])
     assert {name for row in rows[9:] for name, cell in row.items() if cell is not None} == {

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
 
-from dither_server.analysis.answers import Row
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.reading.costs import effort
-from dither_server.reading.summaries.shares.page import courses, in_words
+from dither_server.reading.summaries.shares_view import in_words, time_series
 from dither_server.reading.summaries.summary import Steps
 from server.collecting import THEME
 from server.dashboard.shown import filled
@@ -28,36 +28,36 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
     read = reader.estimates(THEME, 0.95)
-    drawn = finished(courses(THEME, rows, over, effort(THEME), read, 0.95))
+    drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.over.starts == days
-    assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", 2 * effort(THEME))
-    drawn = finished(courses(THEME, rows, over, effort(THEME), read, 0.95))
+    assert [line.row["value"] for line in drawn.lines] == ["light", "dark"]
+    monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", 2 * effort(THEME))
+    drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.over.starts == days[1:]
-    monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", effort(THEME))
-    assert finished(courses(THEME, rows, over, effort(THEME), read, 0.95)) is None
+    monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", effort(THEME))
+    assert finished(time_series(THEME, rows, over, effort(THEME), read, 0.95)) is None
 
 
-def row(verdict: str, error: float | None) -> Row:
-    return Row(
-        value="v",
-        frequency=0.1,
-        count=10.0,
-        noise_error=error,
-        noise_low=0.0,
-        noise_high=1.0,
-        standard_error=error,
-        low=0.0,
-        high=1.0,
-        repeat_error=error,
-        consistent=0.1,
-        gain_up=0.01,
-        gain_down=0.01,
-        verdict=verdict,  # type: ignore[typeddict-item]
-        found=None,
-    )
+def row(verdict: str, error: float | None) -> dict[str, Any]:
+    return {
+        "value": "v",
+        "frequency": 0.1,
+        "count": 10.0,
+        "noise_error": error,
+        "noise_low": 0.0,
+        "noise_high": 1.0,
+        "standard_error": error,
+        "low": 0.0,
+        "high": 1.0,
+        "repeat_error": error,
+        "consistent": 0.1,
+        "gain_up": 0.01,
+        "gain_down": 0.01,
+        "verdict": verdict,
+        "found": None,
+    }
 
 
 def test_verdicts_in_words() -> None:

@@ -1,28 +1,25 @@
-"""Check a configuration before a collector runs on it."""
+"""The configuration: whether a collector can run on it, and what is risky in it."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date, timedelta
-from itertools import starmap
-from typing import Literal, NamedTuple
 
 from dither_serving.locality import is_loopback
 from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
 
-from ..access.gatekeeper import Role
-from ..config.settings import Config
-from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
-from ..ingest.sealed.key_file import KeyFile
-from ..ingest.sealed.keyring import Keyring
-from ..store import Store, StoredToken, UnmadeError
-from ..store.sink import spool_package
-from ..tally.retention import ALL
-from .startup import mute_pages, roles_of, shut_out
-
-__all__ = ["Remark", "remarks", "seals"]
+from ...access.gatekeeper import Role
+from ...config.settings import Config
+from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
+from ...ingest.sealed.key_file import KeyFile
+from ...ingest.sealed.keyring import Keyring
+from ...store import Store, StoredToken, UnmadeError
+from ...store.sink import spool_package
+from ...tally.retention import ALL
+from ..startup import mute_pages, roles_of, shut_out
+from .findings import Finding, ok, problem, warning
 
 _OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
 """Variables that are no settings: where the settings are, and the token of ``doctor``."""
@@ -40,56 +37,66 @@ _BOTH_WAYS = (
 )
 
 
-class Remark(NamedTuple):
-    """One thing to know: an error keeps a collector from running, a warning does not."""
-
-    level: Literal["ok", "warning", "error"]
-    text: str
+def _ok(text: str) -> Finding:
+    return ok("configuration", text)
 
 
-def remarks(config: Config) -> Iterator[Remark]:
-    """Yield remarks about metrics, database and access. Nothing is written."""
+def _warning(text: str) -> Finding:
+    return warning("configuration", text, "")
+
+
+def _problem(text: str) -> Finding:
+    return problem("configuration", text, "")
+
+
+def _unreadable(error: DitherError) -> Finding:
+    """Return what is found of a database or spool that cannot be read: one that is not made yet is only a warning."""
+    return (_warning if isinstance(error, UnmadeError) else _problem)(str(error))
+
+
+def in_configuration(config: Config) -> Iterator[Finding]:
+    """Yield what is found of metrics, database and access. Nothing is written."""
     metrics: dict[str, Metric] = {}
     try:
         metrics = config.load()
     except ParameterError as error:
-        yield Remark("error", str(error))
+        yield _problem(str(error))
     else:
-        yield Remark("ok", f"{counted(len(metrics), 'metric')}: {', '.join(metrics)}")
+        yield _ok(f"{counted(len(metrics), 'metric')}: {', '.join(metrics)}")
         for metric in metrics.values():
             if not metric.question.estimable:
-                yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
+                yield _warning(f"{metric.name}: lists no candidates; it is collected, but not estimated here")
     tokens: list[StoredToken] | None = None
     database = None
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             tokens = store.tokens()
-            yield Remark("ok", "the database answers")
+            yield _ok("the database answers")
             database = store.identity()
-            yield from (Remark("warning", text) for text in store.doubts())
+            yield from (_warning(text) for text in store.doubts())
             if days := store.counted_both_ways(config.today() - _RECENT):
-                yield Remark("warning", _BOTH_WAYS.format(" and ".join(map(str, days))))
+                yield _warning(_BOTH_WAYS.format(" and ".join(map(str, days))))
             names = {version: name for name, version in store.registered()}
             known = {*metrics, *names.values(), ALL}
             for name in dict(config.retention.days).keys() - known:
-                yield Remark("warning", f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")
+                yield _warning(f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")
             for version, day in store.disabled().items():
-                yield Remark("warning", f"{names[version]}: version {version} is disabled since {day}")
+                yield _warning(f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:
-        yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
+        yield _unreadable(error)
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
-        yield from starmap(Remark, spool_package().remarks(config, database))
+        yield from spool_package().findings_of_configuration(config, database)
     yield from seals(config, metrics)
     if tokens is None:
-        yield Remark("warning", "tokens: not known, for the database cannot be read")
+        yield _warning("tokens: not known, for the database cannot be read")
     else:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
     yield from _misspelt(os.environ)
 
 
-def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:
+def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
     """Yield whether what devices seal can be opened here."""
     named = {metric.seal for metric in metrics.values() if metric.seal is not None}
     file = KeyFile(config.seal_file())
@@ -98,47 +105,45 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:
     try:
         keys = Keyring(file).keys()
     except ParameterError as error:
-        yield Remark("error", f"seal_keys: {error}")
+        yield _problem(f"seal_keys: {error}")
         return
     ours = {key.fingerprint for key in keys.known}
     for key in named:
         if key.fingerprint in ours:
-            yield Remark("ok", f"what is sealed for {key.fingerprint} is opened here")
+            yield _ok(f"what is sealed for {key.fingerprint} is opened here")
         else:
             told = f"{file.path} does not hold; its keys: {', '.join(sorted(ours)) or 'none'}"
-            yield Remark("error", f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
+            yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
     if not named:
-        yield Remark("ok", f"seal keys that are kept: {len(ours)}; metrics.toml names none in [seal]")
+        yield _ok(f"seal keys that are kept: {len(ours)}; metrics.toml names none in [seal]")
 
 
-def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:
+def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
     """Yield the variables that look like settings and are none: what they were to set has its default."""
     known = {*_OTHERS, *map(variable_of, SETTINGS)}
     for name in sorted(environment):
         if name.startswith("DITHER_") and name not in known:
-            yield Remark("warning", f"{name}: no such setting, and ignored{did_you_mean(name, known)}")
+            yield _warning(f"{name}: no such setting, and ignored{did_you_mean(name, known)}")
 
 
-def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Remark]:
+def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
     for role, near in shut_out(config, roles_of(tokens, config.today())):
-        yield Remark("warning", f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
+        yield _warning(f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
     if (why := mute_pages(config)) is not None:
-        yield Remark("warning", why)
+        yield _warning(why)
     elif config.origins.listed:
-        yield Remark("ok", f"pages of {config.origins} may report; a page of any other origin may not")
+        yield _ok(f"pages of {config.origins} may report; a page of any other origin may not")
     if Role.ADMIN in config.open:
-        yield Remark("warning", "open: whoever reaches the port is admin")
+        yield _warning("open: whoever reaches the port is admin")
     if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):
-        yield Remark("ok", "this machine reports without a token; behind a proxy on it, set trust_loopback = false")
+        yield _ok("this machine reports without a token; behind a proxy on it, set trust_loopback = false")
     if config.local_token:
-        yield Remark(
-            "ok", "a token that reads is printed at the start; if that is kept in a log, set local_token = false"
-        )
+        yield _ok("a token that reads is printed at the start; if that is kept in a log, set local_token = false")
 
 
-def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Remark]:
+def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Finding]:
     """Yield the tokens that end soon, or have ended."""
     for one in tokens:
         if one.expires is not None and one.expires <= today + _SOON:
             ended = "expired" if one.expires <= today else "expires"
-            yield Remark("warning", f"token {one.identifier} ({one.role}) {ended} on {one.expires}")
+            yield _warning(f"token {one.identifier} ({one.role}) {ended} on {one.expires}")

@@ -1,4 +1,4 @@
-"""What the pages show of a number: its curve with two quantiles on it, its shape, and its course over days."""
+"""What pages show of a number: its curve with two quantiles on it, its shape, and its lines over time."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -12,30 +12,28 @@ import numpy as np
 
 from dither_shared import Metric
 
-from ....analysis.columns import Table
-from ....analysis.trend import TrendStep
-from ....estimation.numeric.estimate import NumericEstimate
-from ..summary import Exhibit, Span, Spot, Steps
-from ..svg import HEIGHT, WIDTH
-from .scale import Scale
-from .text import number_text
-from .trend import trend_steps
-
-__all__ = ["NumberCourses", "NumberExhibit", "courses"]
+from ...analysis.columns import Table
+from ...analysis.trend import TrendStep
+from ...estimation.numeric.estimate import NumericEstimate
+from .number_changes import trend_steps
+from .number_scale import Scale
+from .summary import EstimateView, PointEstimate, Span, Steps
+from .svg import HEIGHT, WIDTH, Drawing, drawing_of
 
 _BARS = 20
-"""Bars of the shape, at most: each is a sum of shares of the curve, which by themselves are known badly."""
+"""Maximum bars of the shape. Each sums shares of the curve, which are known badly one by one."""
 
 _MARKS = (0.5, 0.95)
 _TICKS = 5
 
 _STEPS = 40
-"""At most so many of the last days or weeks are drawn, and"""
+"""Maximum days or weeks that are drawn."""
+
 _WORK = 20_000
-"""of so much work in all (``costs``), so that a page is there in about a second."""
+"""Cost budget for those drawings, so that a page takes about a second."""
 
 _NEEDED = 0.01
-"""The part of the range to which the mean is to be known, by which "too few" is measured."""
+"""The part of the range to which enough reports know the mean."""
 
 
 class Bar(NamedTuple):
@@ -68,7 +66,7 @@ class Tick(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NumberExhibit(Exhibit):
+class NumberView(EstimateView):
     """The estimates of a number; drawings are 600 by 80 and as wide as the range, or as its logarithms."""
 
     template: ClassVar[str] = "kinds/number.html"
@@ -91,26 +89,26 @@ class NumberExhibit(Exhibit):
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
         return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
 
-    def spots(self, names: Sequence[str] | None = None) -> Sequence[Spot]:
+    def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
         """Return the mean, the median and the 95th percentile, on the range or its logarithms."""
-        told = self.table.about
-        quantiles = {one["share"]: one for one in told["quantiles"]}
-        parts = [("mean", told["mean"]), *((f"p{100 * share:g}", quantiles[share]) for share in _MARKS)]
-        return [self._spot(name, one) for name, one in parts]
+        answer = self.table.about
+        quantiles = {one["share"]: one for one in answer["quantiles"]}
+        parts = [("mean", answer["mean"]), *((f"p{100 * share:g}", quantiles[share]) for share in _MARKS)]
+        return [self._point(name, one) for name, one in parts]
 
     def axis(self, low: float, high: float) -> str:
-        """Return from which number to which an axis of spots goes, with the unit."""
+        """Return from which number to which the axis of point estimates goes, with the unit."""
         scale = self.scale
         words = f"{self.number(scale.at(low))} to {self.number(scale.at(high))} {scale.unit}".rstrip()
         return f"{words}, logarithmic" if scale.log else words
 
-    def _spot(self, name: str, one: Mapping[str, Any]) -> Spot:
+    def _point(self, name: str, one: Mapping[str, Any]) -> PointEstimate:
         text = f"{self.number(one['value'])} {self.scale.unit}".rstrip()
         at, low, high = (
             None if one[end] is None else self.scale.place(min(max(one[end], self.scale.low), self.scale.high))
             for end in ("value", "low", "high")
         )
-        return Spot(name, text, one["verdict"], at, low, high)
+        return PointEstimate(name, text, one["verdict"], at, low, high)
 
     @property
     def curve(self) -> str:
@@ -178,32 +176,38 @@ class NumberExhibit(Exhibit):
         ]
 
 
+def number_text(number: float | None) -> str:
+    """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
+
+
 class Line(NamedTuple):
-    """The course of a statistic: its estimates, the band of its intervals, and the numbers at both edges."""
+    """A statistic over time: its estimates, the band of its intervals, and the numbers at both edges."""
 
     name: str
     points: Sequence[dict[str, float | None]]
-    line: str
-    band: str
+    drawing: Drawing
     bottom: float
     top: float
     drift: bool
     unknown: Sequence[bool]
-    """Of which steps there are too few reports to say."""
+    """For each step, whether there are too few reports to say anything."""
 
 
-class NumberCourses(NamedTuple):
-    """The courses of mean, median and 95th percentile over days or weeks with reports."""
+class NumberTimeSeries(NamedTuple):
+    """Lines of mean, median and 95th percentile over days or weeks with reports."""
 
     over: Steps
     lines: Sequence[Line]
     correction: str
 
 
-def courses(
+def time_series(
     metric: Metric, over: Steps, effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
-) -> Generator[None, None, NumberCourses | None]:
-    """Make the courses over the last days or weeks with reports, in short steps; a single one has none.
+) -> Generator[None, None, NumberTimeSeries | None]:
+    """Make the lines over the last days or weeks with reports, in short steps; None for a single step.
 
     ``effort`` is the cost of one estimate.
     """
@@ -213,30 +217,20 @@ def courses(
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
     table = yield from trend_steps(metric, steps, confidence)
     lines = [_line(row, over.starts, Scale.of(metric)) for row in table.rows()]
-    return NumberCourses(over, lines, table.about["correction"])
+    return NumberTimeSeries(over, lines, table.about["correction"])
 
 
 def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
     points = row["points"]
     ends = [point[side] for point in points for side in ("low", "high", "frequency") if point[side] is not None]
     bottom, top = min(ends), max(ends)
-    first, last = days[0].toordinal(), days[-1].toordinal()
-
-    def places(side: str) -> list[str]:
-        return [
-            f"{WIDTH * (day.toordinal() - first) / (last - first):.1f},"
-            f"{HEIGHT * (1 - (point[side] - bottom) / ((top - bottom) or 1)):.1f}"
-            for day, point in zip(days, points, strict=True)
-            if point[side] is not None
-        ]
-
-    band = " ".join([*places("high"), *places("low")[::-1]])
-    line, unknown = " ".join(places("frequency")), _unknown(points, scale)
-    return Line(row["value"], points, line, band, bottom, top, row["drift"], unknown)
+    return Line(
+        row["value"], points, drawing_of(points, days, bottom, top), bottom, top, row["drift"], _unknown(points, scale)
+    )
 
 
 def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list[bool]:
-    """Return which intervals are at least half as wide as the range, or as its logarithms."""
+    """Return for each point whether its interval is at least half as wide as the range, or as its logarithms."""
     low, high = (
         [scale.place(min(max(point[end] or 0.0, scale.low), scale.high)) for point in points] for end in ("low", "high")
     )

@@ -7,14 +7,12 @@ from typing import Any, Self, cast
 
 from dither_shared import Metric, NumberQuestion, ParameterError
 
-from ....analysis.columns import finite
-from ....estimation.numeric.mean import Mean
-from ....estimation.numeric.quantiles import Quantile
-
-__all__ = ["Scale", "repeat_error"]
+from ...analysis.columns import finite
+from ...estimation.numeric.mean import Mean
+from ...estimation.numeric.quantiles import Quantile
 
 _WIDEST = 0.5
-"""The part of the range from which the interval of a mean says nothing."""
+"""The part of the range from which the interval of a mean is too wide to say anything."""
 
 _LARGEST = math.log(sys.float_info.max)
 """The logarithm of the largest double; a mean of few reports may be estimated beyond it."""
@@ -66,12 +64,12 @@ class Scale:
         return min(max(part, 0.0), 1.0) * self.last
 
     def evenly(self, parts: int) -> list[float]:
-        """Return the borders between so many even parts of the range, ends left out; fewer on a coarse grid."""
+        """Return the borders between ``parts`` even parts of the range, without its ends; fewer on a coarse grid."""
         parts = min(parts, self.last)
         return [self.value(place / parts) for place in range(1, parts)]
 
     def coordinate(self, part: float) -> float:
-        """Return the number at a part of the range, or its logarithm: that in which means are taken."""
+        """Return the number at a part of the range, or its logarithm: the coordinate in which means are taken."""
         return math.log(self.low) + part * self.width if self.log else self.low + part * self.width
 
     @property
@@ -99,7 +97,7 @@ class Scale:
         }
 
     def quantile(self, one: Quantile, reports: int) -> dict[str, Any]:
-        """Return a quantile with its interval, to which the answers that count at its end points belong, too."""
+        """Return a quantile with its interval, which includes the answers that count at its end points."""
         return {
             "share": one.share,
             "value": self.at(one.point) if reports else None,

@@ -1,4 +1,4 @@
-"""The commands of an operator: manage tokens, show settings, check the configuration."""
+"""The commands ``token create``, ``list``, ``rotate`` and ``revoke``."""
 
 import json
 from datetime import date, timedelta
@@ -10,14 +10,11 @@ from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
 from ..access.roles import Role
-from ..config.sources import configured, describe
 from .options import Found, refusing, settings_options, stored
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..store import Store, StoredToken
-
-__all__ = ["check", "show_config", "token"]
 
 _YEARS = timedelta(days=36_500)
 """No token is made for longer."""
@@ -128,44 +125,3 @@ def _day_to_come(text: str, place: str) -> date:
     if not today < day <= today + _YEARS:
         raise ParameterError(place, "not a day to come, within a hundred years")
     return day
-
-
-@click.command("config")
-@settings_options(
-    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open",
-    "seal_keys",
-)  # fmt: skip
-@click.option("--explain", is_flag=True, help="Say what each one is about, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@refusing
-def show_config(found: Found, explain: bool, as_json: bool) -> None:
-    """Show each setting, and where its value comes from."""
-    described = describe(found)
-    if as_json:
-        click.echo(json.dumps(described, indent=2))
-        return
-    width = max(map(len, described))
-    for name, one in described.items():
-        click.echo(printable(f"{name:{width}}  {json.dumps(one['value'])}  ({one['source']})"))
-        if explain:
-            click.echo(f"    {one['about']}")
-
-
-@click.command("check")
-@settings_options(
-    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open",
-    "seal_keys",
-)  # fmt: skip
-@refusing
-def check(found: Found) -> None:
-    """Say what is wrong with the configuration, or unwise.
-
-    Exits with 1 if a collector could not run on it, or could not open what devices seal.
-    """
-    from .config_check import remarks
-
-    worst = 0
-    for remark in remarks(configured(found)):
-        click.echo(printable(f"{remark.level}: {remark.text}"))
-        worst = max(worst, int(remark.level == "error"))
-    raise SystemExit(worst)
