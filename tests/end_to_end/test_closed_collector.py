@@ -65,7 +65,7 @@ def results(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {step["metric"] or step["step"]: step["result"] for step in json.loads(capsys.readouterr().out)["steps"]}
 
 
-def test_a_collector_below_a_path_that_is_closed(
+def test_the_command_test_tells_what_a_token_may_do(
     below: str, app: Flask, metrics: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokens = {role: draw_token(role) for role in Role}
@@ -89,7 +89,7 @@ def test_a_collector_below_a_path_that_is_closed(
     assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 
 
-def test_a_path_that_is_missing(below: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_test_fails_if_the_path_is_missing(below: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(["test", "--endpoint", below.removesuffix("/some/telemetry"), "--json"]) == 1
     assert results(capsys)["collector"] == "failed"
 
