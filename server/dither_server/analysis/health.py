@@ -9,6 +9,7 @@ periods holds the same reports; then a T-th of the tally has the law of independ
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, TypedDict
 
@@ -18,12 +19,36 @@ from scipy import special
 from dither_shared import Mechanism
 from dither_shared.mechanism import LISTED, SETS
 
-from ..estimation.decoders.support import support
-from ..tally.arrays import Floats
+from ..estimation.decoders.support import Support, decoder_of, support
+from ..tally.arrays import Counts, Floats
 from ..tally.tally import Tally
-from .invariants import spare_supports, uniform_counts, window_supports
 
-__all__ = ["FALSE_ALARMS", "Check", "health"]
+
+def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
+    """Return the supports of what a mechanism has room for beyond its values.
+
+    Any report supports each of them with probability q.
+    """
+    if mechanism.room == mechanism.size:
+        return np.zeros(0, dtype=np.int64)
+    return support(replace(mechanism, size=mechanism.room), tally, ()).supporting[mechanism.size :]
+
+
+def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
+    """Return counts of reports that are equally likely whatever the answers; ``counts`` are the tally's."""
+    if mechanism.even_runs is None:
+        return np.zeros(0)
+    first, length = mechanism.even_runs
+    return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
+
+
+def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
+    """Return the supports of each value in several windows, shape (values, windows); None if no two speak of one.
+
+    Whoever reports in a window is a random part of all, so a value's support has one chance in all of its windows.
+    """
+    found = decoder_of(mechanism).by_window(mechanism, tally)
+    return found if found is not None and found.trials.shape[1] > 1 else None
 
 
 FALSE_ALARMS = 0.001

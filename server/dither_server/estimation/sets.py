@@ -22,7 +22,7 @@ from dither_shared import Mechanism
 from ..tally.arrays import Counts, Floats, Indices
 from ..tally.tally import Tally
 from .consistency import onto_sums
-from .decoders.pairs import Pairs
+from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .intervals.ratios import Ratios, fieller

@@ -12,8 +12,7 @@ from scipy import stats
 
 from contract.cases import each
 from dither_server.analysis.answers import answer
-from dither_server.analysis.health import health
-from dither_server.analysis.invariants import spare_supports
+from dither_server.analysis.health import health, spare_supports
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.tally import Tally
 from dither_shared import (

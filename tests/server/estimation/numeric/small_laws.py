@@ -5,7 +5,7 @@ from math import lcm
 
 import numpy as np
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.tally.tally import Tally
 
 __all__ = ["SMALL", "cell_chances", "expected_tally", "small_law"]

@@ -11,8 +11,8 @@ from ....analysis.columns import Table, finite
 from ....analysis.compare import POWER, Side, side_of
 from ....analysis.repeated_reports import periods_of
 from ....analysis.trend import LEAST_REPORTS
-from ....estimation.numeric.differences import each_side, quantile_difference
 from ....estimation.numeric.estimate import NumericEstimate
+from ....estimation.numeric.mean import each_side, quantile_difference
 from ...query import Comparison
 from ..summary import Estimator, Survey
 from .scale import Scale, repeat_error

@@ -7,7 +7,7 @@ import jsonschema_rs
 import numpy as np
 import pytest
 
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.registry import law_of
 from dither_server.protocol.json_schema import Schema
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import EstimateQuery, Query
