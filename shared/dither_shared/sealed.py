@@ -24,8 +24,6 @@ from .flat_json import base64, read_base64, read_object
 from .primitives.digests import sha256
 from .wire import LONGEST_STRATUM
 
-__all__ = ["SUITES", "Pool", "SealKey", "SealedBatch", "SealedReport", "Suite"]
-
 _INFO = b"dither sealed 1\0"
 _POOL = b"dither pool 1\0"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")

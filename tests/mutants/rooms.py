@@ -37,7 +37,7 @@ ROOMS: dict[str, Room] = {
             f"{_SHARED}/primitives/*.py",
             f"{_SHARED}/questions/*.py",
             f"{_SHARED}/questions/domains/*.py",
-            *_named(_SHARED, "mechanism", "facts", "rows"),
+            *_named(_SHARED, "mechanism", "rows"),
         ),
         (
             _VECTORS,

@@ -7,9 +7,7 @@ from functools import cache
 
 from dither_shared import MECHANISMS, Mechanism
 from dither_shared.mechanism import Item, Items
-from dither_shared.primitives.lanes import lanes_of
-
-__all__ = ["ENTRIES", "VALUES", "Entry", "exact", "mechanism", "written"]
+from dither_shared.primitives.entropy import lanes_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import pytest
 
 from dither_shared import MECHANISMS, Shape
 
-from .files import FILES, FOLDER, render
+from .files import FILES, FOLDER
+from .rendering import render
 
 
 def cases(name: str) -> list[dict[str, object]]:

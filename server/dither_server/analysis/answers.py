@@ -17,22 +17,6 @@ from .labels import shortened
 from .poisoning import Poisoning, gains, poisoning
 from .repeated_reports import periods_of, repeat_error
 
-__all__ = [
-    "About",
-    "Answer",
-    "Beside",
-    "Estimator",
-    "Privacy",
-    "Rest",
-    "Row",
-    "answer",
-    "beside",
-    "estimate_table",
-    "introduced",
-    "odds_of",
-    "told_privacy",
-]
-
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 """What estimates a tally of a metric: its labels, the confidence, and whether intervals are to hold all together."""
 

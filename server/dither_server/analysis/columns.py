@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Column", "Table", "cells", "finite"]
-
 Column = NDArray[Any] | Sequence[Any]
 
 _ROWS = 128

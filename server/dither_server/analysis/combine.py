@@ -18,8 +18,6 @@ from ..tally.arrays import Floats
 from .columns import Column, Table
 from .spread import spread_of, weights_of
 
-__all__ = ["Combined", "CombinedRow", "combined"]
-
 
 class CombinedRow(TypedDict):
     """A value's combined estimate; None where some version has no estimate of it."""

@@ -14,9 +14,6 @@ from .columns import Column, Table
 from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
 
-__all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared", "side_of"]
-
-
 POWER = 0.8
 """The probability with which a change is seen by as many reports as are said to be needed."""
 

@@ -19,7 +19,8 @@ from scipy import special
 from dither_shared import Mechanism
 from dither_shared.mechanism import LISTED, SETS
 
-from ..estimation.decoders.support import Support, decoder_of, support
+from ..estimation.decoders.decoder import Support
+from ..estimation.decoders.support import decoder_of, support
 from ..tally.arrays import Counts, Floats
 from ..tally.tally import Tally
 
@@ -29,16 +30,16 @@ def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
 
     Any report supports each of them with probability q.
     """
-    if mechanism.room == mechanism.size:
+    if mechanism.max_size == mechanism.size:
         return np.zeros(0, dtype=np.int64)
-    return support(replace(mechanism, size=mechanism.room), tally, ()).supporting[mechanism.size :]
+    return support(replace(mechanism, size=mechanism.max_size), tally, ()).supporting[mechanism.size :]
 
 
 def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
     """Return counts of reports that are equally likely whatever the answers; ``counts`` are the tally's."""
-    if mechanism.even_runs is None:
+    if mechanism.uniform_cells is None:
         return np.zeros(0)
-    first, length = mechanism.even_runs
+    first, length = mechanism.uniform_cells
     return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
 
 

@@ -32,20 +32,6 @@ from .multiple_testing import holm, two_sided
 from .repeated_reports import periods_of, shared_variance
 from .spread import spread_of
 
-__all__ = [
-    "LEAST_REPORTS",
-    "SLOPE_UNIT",
-    "Course",
-    "Point",
-    "Step",
-    "Trend",
-    "TrendStep",
-    "TrendTable",
-    "finished",
-    "trend",
-    "trend_steps",
-]
-
 T = TypeVar("T")
 E = TypeVar("E")
 

@@ -12,7 +12,7 @@ from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
 from .confidence import require_confidence
 from .consistency import onto_sums
-from .decoders.support import Loads, decoder_of, support
+from .decoders.support import decoder_of, support
 from .intervals.shares import (
     Simultaneous,
     exact_interval,
@@ -264,7 +264,7 @@ def concentration(mechanism: Mechanism, tally: Tally) -> float:
     pairs = float((tally.reports.astype(np.float64) * (tally.reports - 1)).sum())
     if not pairs:
         return 1.0
-    loads: Loads = decoder_of(mechanism).loads(mechanism, tally)
+    loads = decoder_of(mechanism).loads(mechanism, tally)
     met: float = (float(np.square(loads.users).sum()) - loads.own) / pairs
     chance: float = 1 / loads.users.shape[1]
     return min(1.0, max(0.0, (met - chance) / (1 - chance)))

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dither_shared.primitives.bloom import GROUP, bloom_digest, bloom_positions
 from dither_shared.primitives.buckets import MAX_ROWS, bucket_digest
 
-__all__ = ["Buckets", "Marks", "buckets_of", "columns_of", "hashed_buckets", "marks_of"]
-
 Buckets = NDArray[np.uint16]
 """The bucket of each value in each row, shape (rows, values)."""
 

@@ -28,8 +28,6 @@ from .estimate import Estimate, estimate
 from .intervals.ratios import Ratios, fieller
 from .intervals.shares import exact_interval
 
-__all__ = ["PairEstimates", "SetEstimate", "Total", "estimate_sets"]
-
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""
 

@@ -21,8 +21,6 @@ from .decoders.support import decoder_of
 from .estimate import debiased
 from .intervals.shares import Law, noise_law, score_interval
 
-__all__ = ["Sums", "sums_of", "with_group"]
-
 
 class Sums(NamedTuple):
     """Shares of groups, one entry a group, as in ``estimate.Estimate``; ``with_cells`` has one a value (below)."""

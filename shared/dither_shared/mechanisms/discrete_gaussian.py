@@ -5,14 +5,13 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, checked_epsilon, exp_below, threshold_down
 from ..primitives.tabulated import TabulatedLaw, divergence
+from ..rows import Shape
 from .checks import index_of
 from .numeric import NumericMechanism, checked_points, points_of
-
-__all__ = ["DiscreteGaussian", "gaussian_noise"]
 
 MIN_DELTA, MAX_DELTA = 1e-12, 0.01
 """Below the least, what 2^-64 cuts off would count; above the most, the promise fails for one user in a hundred."""

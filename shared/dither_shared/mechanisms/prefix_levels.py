@@ -16,8 +16,6 @@ from functools import lru_cache
 
 from ..errors import ParameterError
 
-__all__ = ["CONFIRMING", "KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
-
 KEPT = 500
 """Prefixes that a level passes on."""
 

@@ -17,8 +17,6 @@ from .checks import bytes_of, checked_count, checked_epsilons
 from .prefix_levels import CONFIRMING, LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
 from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space
 
-__all__ = ["PrefixSketch"]
-
 _ROWS = 2
 _LEAST_CELLS = 1 << 15
 """Cells of a row that there may be even if many levels then make more than ``MOST_COUNTERS``."""

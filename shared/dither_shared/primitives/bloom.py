@@ -15,8 +15,6 @@ from struct import Struct
 
 from .digests import shake_256
 
-__all__ = ["GROUP", "HASHING", "bloom_digest", "bloom_positions"]
-
 HASHING = "dither-bloom-2"
 """The name of this scheme, which is part of the version of every metric that hashes by it."""
 

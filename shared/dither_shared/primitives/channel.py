@@ -11,8 +11,6 @@ from functools import cached_property
 from .entropy import Entropy
 from .probability import ONE
 
-__all__ = ["BitChain", "BitChannel", "OwnedChain", "OwnedChannel", "SymbolChain", "SymbolChannel"]
-
 
 @dataclass(frozen=True)
 class BitChannel:

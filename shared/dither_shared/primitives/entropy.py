@@ -14,10 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from .digests import shake_256
-from .lanes import lanes_of
 from .probability import ONE, WORD_BITS
-
-__all__ = ["Entropy", "KeyedEntropy", "KeyedFamily", "SystemEntropy", "bits_below"]
 
 _WORDS = struct.Struct(">16I")
 
@@ -250,3 +247,8 @@ def _steps(high: int, low: int, precision: int) -> bytes:
     """Return the leading bits of two thresholds, 2 · high bit + low bit for each, up to the last that is not zero."""
     pairs = [2 * (high >> place & 1) + (low >> place & 1) for place in reversed(range(precision))]
     return bytes(pairs).rstrip(b"\0")
+
+
+def lanes_of(row: int) -> tuple[int, ...]:
+    """Return which lanes of ``row`` are 1, ascending."""
+    return tuple(lane for lane, bit in enumerate(f"{row:b}"[::-1]) if bit == "1")

@@ -12,8 +12,6 @@ from .entropy import Entropy
 from .galois import Field
 from .galois import field as galois_field
 
-__all__ = ["Points", "point_count", "point_length"]
-
 
 def point_count(order: int, length: int) -> int:
     """Return how many points PG(length - 1, order) has: (order^length - 1)/(order - 1)."""

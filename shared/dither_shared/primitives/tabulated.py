@@ -16,8 +16,6 @@ from ..errors import ParameterError
 from .entropy import Entropy
 from .probability import ONE
 
-__all__ = ["TabulatedLaw", "divergence", "worst_ratio"]
-
 
 @dataclass(frozen=True)
 class TabulatedLaw:

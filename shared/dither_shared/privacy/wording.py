@@ -5,18 +5,6 @@ import math
 from ..mechanism import Mechanism
 from .composition import posterior_bounds
 
-__all__ = [
-    "MEMOISATION",
-    "fit_words",
-    "in_a_hundred",
-    "losses",
-    "numeric_odds_sentence",
-    "odds_sentence",
-    "set_odds_sentence",
-    "support_words",
-]
-
-
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
 """The sentence that must stand beside every ε that holds for ever."""
 

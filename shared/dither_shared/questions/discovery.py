@@ -20,7 +20,6 @@ from .question import Answers, Encoded, Question
 if TYPE_CHECKING:
     from ..mechanisms.prefix_sketch import PrefixSketch
 
-__all__ = ["END", "DiscoveryQuestion"]
 
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -6,8 +6,6 @@ from datetime import date, datetime
 
 from ..errors import ParameterError, did_you_mean
 
-__all__ = ["NAME", "Fields"]
-
 NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 """The name of a metric, or of what stands beside metrics."""
 

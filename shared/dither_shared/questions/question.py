@@ -16,8 +16,6 @@ from ..privacy.wording import odds_sentence
 from ..wire import Report
 from .fields import Fields
 
-__all__ = ["Answers", "Encoded", "Question"]
-
 
 class Encoded(NamedTuple):
     """An answer as the mechanism takes it."""

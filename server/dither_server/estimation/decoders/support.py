@@ -36,8 +36,6 @@ from .decoder import Decoder, Loads, Support, Symbols, of_all
 from .sets import BitWindows, ListedSets, PatternWindows
 from .transform import hyperplane_sums, plane, supported_values, supporting_reports
 
-__all__ = ["DECODERS", "Decoder", "Loads", "Support", "decoder_of", "support"]
-
 Sketched = TypeVar("Sketched", bound=Sketch)
 
 _GATHERED = 1024

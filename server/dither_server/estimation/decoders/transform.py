@@ -137,7 +137,8 @@ def supporting_reports(mechanism: LocalHashing, counts: Counts) -> Floats:
     """Return Σ_c counts[c, ⟨c, v⟩] for every value v, ``counts`` of seeds and symbols, of any numbers.
 
     Seeds λc of one direction c speak of the same inner product ⟨c, v⟩, and the vectors zc of all directions and all
-    z ≠ 0 are all different: one transform is enough. All that is needed of a direction c is R[c, s] = Σ_(λ≠0) N[λc, λs]. With R̃ the transform of R over s,
+    z ≠ 0 are all different: one transform is enough. All that is needed of a direction c is
+    R[c, s] = Σ_(λ≠0) N[λc, λs]. With R̃ the transform of R over s,
 
         Σ_c R[c, ⟨c, v⟩] = (1/g) (Σ R + Σ_c Σ_(z≠0) R̃[c, z] χ(⟨zc, v⟩)).
 

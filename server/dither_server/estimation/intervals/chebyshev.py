@@ -14,9 +14,6 @@ from numpy.polynomial import chebyshev
 from ...tally.arrays import Floats, Indices
 from .exact import LowEnds
 
-__all__ = ["ends_of_many"]
-
-
 _FEW = 400
 """Up to so many counts are computed one by one."""
 

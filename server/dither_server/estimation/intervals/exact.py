@@ -15,8 +15,6 @@ from scipy import special
 from ...tally.arrays import Floats, Indices
 from .feldman_cousins import Tails, normal_scores, tails
 
-__all__ = ["LowEnds", "Support", "crossing"]
-
 Ends = tuple[Floats, Floats]
 
 _NEAR, _ROUNDED = 1e-10, 1e-15

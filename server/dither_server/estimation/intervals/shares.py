@@ -18,18 +18,6 @@ from .chebyshev import ends_of_many
 from .exact import LowEnds, Support
 from .feldman_cousins import normal_scores, tails
 
-__all__ = [
-    "Law",
-    "Levels",
-    "Simultaneous",
-    "exact_interval",
-    "level_of_each",
-    "noise_interval",
-    "noise_law",
-    "normal_interval",
-    "score_interval",
-]
-
 Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
 

@@ -10,8 +10,6 @@ from dither_shared import ParameterError
 
 from ...tally.arrays import Floats
 
-__all__ = ["Cuts", "Share"]
-
 
 class Share(NamedTuple):
     """A share of all people: unbiased with its errors, its interval, and that of the curve."""

@@ -11,8 +11,6 @@ from .likelihood import Fit, maximum_likelihood
 from .mean import Mean, mean_of
 from .quantiles import QUANTILES, Quantile, quantiles_of
 
-__all__ = ["NumericEstimate", "estimate_number"]
-
 
 @dataclass(frozen=True)
 class NumericEstimate:

@@ -23,8 +23,6 @@ from .false_discovery import absent_share, passing
 from .linear_system import Refit, System, Table, refit
 from .message_passing import AmpFit, amp
 
-__all__ = ["decode", "regress"]
-
 _MOST_AT_ONCE = 300
 """The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
 

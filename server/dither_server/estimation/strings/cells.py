@@ -20,8 +20,6 @@ from ...tally.arrays import Floats, Indices
 from ..hashing import Buckets
 from .rows import Rows
 
-__all__ = ["Cells", "Fitted", "Read"]
-
 _APART = 1e-6
 """The largest miss in fitting a string to cells of itself alone; beyond it the string is not told from others."""
 

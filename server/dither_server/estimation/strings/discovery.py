@@ -26,8 +26,6 @@ from .rows import Rows
 from .selection import highest, selected, threshold
 from .spelling import Prefixes, Spelling
 
-__all__ = ["Discovered", "Progress", "discover", "untold"]
-
 Progress = Callable[[int, int], None]
 """Told before each level its number, from 1 on, and how many there are; and behind the last one a number above."""
 

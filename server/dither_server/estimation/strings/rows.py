@@ -14,8 +14,6 @@ from ...tally.tally import Tally
 from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
 
-__all__ = ["Rows", "supports", "whole_rows"]
-
 
 @dataclass(frozen=True)
 class Rows:

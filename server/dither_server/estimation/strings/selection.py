@@ -16,8 +16,6 @@ from ..regression.false_discovery import passing
 from .cells import Cells, Fitted
 from .rows import Rows
 
-__all__ = ["Selected", "highest", "selected", "threshold"]
-
 _SPARE = 30
 """So many strings that nobody holds are expected on the short list, from which those found are chosen."""
 
