@@ -17,7 +17,8 @@ def test_every_family_is_under_its_own_name_and_what_its_items_stand_for() -> No
     assert all(family.items == items for items, families in grouped.items() for family in families)
     assert sum(map(len, grouped.values())) == len(MECHANISMS)
     classes = {family.__name__ for family in MECHANISMS.values()}
-    assert classes == {name for name in dither_shared.__all__ if getattr(dither_shared, name) in MECHANISMS.values()}
+    exported = {name for name in dither_shared.__all__ if getattr(dither_shared, name) in MECHANISMS.values()}
+    assert {"RandomizedResponse", "Rappor"} <= exported <= classes
 
 
 def test_an_app_loads_the_mechanisms_of_its_own_questions() -> None:
