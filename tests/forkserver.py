@@ -1,56 +1,80 @@
-"""Start programs of dither by forking a process that has imported them: 0.12 s of processor time instead of 0.75.
+"""Start programs of dither by forking one interpreter that has imported them: that takes 0.02 s instead of 0.75.
 
-What runs is what ``python -m MODULE`` or ``python -c CODE`` runs, in a process of its own, with an environment, a
-folder, pipes and an exit status of its own. Two things differ from a cold start: modules that the program would import
-later are there from the start, and all programs of one test run share the seed of ``hash()``. A test of imports, or of
-what the interpreter reads when it starts, uses ``subprocess`` itself; so does ``start`` where the environment asks for
-another interpreter, or where the system is not Linux.
+The forked process runs what ``python -m MODULE``, ``python -c CODE`` or ``python FILE`` runs, with its own environment,
+folder, standard streams and exit status. Three things differ from a cold start: modules that the program would import
+later are there from the start, all programs of one test run share the seed of ``hash()``, and the process ends without
+tearing down its modules, which takes longer than all the rest. A test of imports, or of what the interpreter reads when
+it starts, uses ``subprocess`` itself; so does ``start`` where the environment asks for another interpreter, or where
+the system is not Linux.
 """
 
+import ast
 import atexit
 import contextlib
 import gc
 import importlib
-import json
 import os
+import pkgutil
 import runpy
 import select
+import selectors
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import types
+import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any, NoReturn
 
-__all__ = ["run", "start"]
-
-_IMPORTED = (
-    "dither_server.app",
-    "dither_server.cli.admin",
-    "dither_server.cli.backup",
-    "dither_server.cli.doctor",
-    "dither_server.cli.fold",
-    "dither_server.cli.main",
-    "dither_server.cli.startup",
-    "dither_server.ingest.folding.run",
-    "dither_server.serving.server",
-    "dither_relay.app",
-    "dither_relay.cli",
-    "dither_relay.relay",
-    "alembic.autogenerate",
-    "alembic.ddl.sqlite",
-    "logging.config",
-    "sqlalchemy.dialects.sqlite",
+_SCRIPTS = ("dither-server", "dither-relay", "dither-sim", "flask")
+_PACKAGES = (
+    "dither_shared",
+    "dither",
+    "dither_serving",
+    "dither_server",
+    "dither_spool",
+    "dither_relay",
+    "dither_simulations",
 )
-_READ_AT_START = ("PYTHON", "OPENBLAS_", "OMP_", "MALLOC_", "LD_", "LC_", "LANG", "TZ")
-"""How variables begin that the interpreter, or a library that is imported, reads only once; PYTHONPATH is heeded."""
+_LIBRARIES = (
+    *("alembic.command", "alembic.autogenerate", "alembic.ddl.sqlite", "flask.cli", "http.server", "logging.config"),
+    *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
+    *("scipy.optimize", "scipy.stats", "sqlalchemy.dialects.sqlite"),
+)
+_COLD = ("__main__", "pytest_plugin", "wsgi", "migrations")
+"""Modules that do something when they are imported."""
 
-_MESSAGE = 1 << 17
+_READ_AT_START = ("PYTHON", "OPENBLAS_", "OMP_", "MALLOC_", "LD_", "LC_", "LANG", "TZ")
+"""Prefixes of variables that the interpreter, or a library that is imported, reads only once."""
+
+_HEEDED = {"PYTHONPATH", "PYTHONUNBUFFERED"}
+"""Those of Python that a forked process applies itself."""
+
+_STUB = """\
+#!{python} -IS
+import os, signal, socket, sys
+os.umask(mask := os.umask(0))
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    words = repr((sys.argv, dict(os.environ), os.getcwd(), mask)).encode()
+    socket.send_fds(server, [len(words).to_bytes(8, "big")], [0, 1, 2])
+    server.sendall(words)
+    child = int.from_bytes(server.recv(8), "big")
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        if signal.getsignal(one) != signal.SIG_IGN:
+            signal.signal(one, lambda number, frame: os.kill(child, number))
+    status = int.from_bytes(server.recv(8) or bytes([1]), "big", signed=True)
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+os._exit(status)
+"""
 
 
 def start(
@@ -63,8 +87,8 @@ def start(
     pipesize: int = -1,
 ) -> "subprocess.Popen[str]":
     """Start ``python WORDS``, which begin with ``-m`` and a module or ``-c`` and code; the caller waits for it."""
-    kind = _Forked if sys.platform == "linux" and _alike(os.environ if env is None else env) else subprocess.Popen
-    return kind(
+    forks = sys.platform == "linux" and (env is None or _read_at_start(env) == _read_at_start(os.environ))
+    return (_Forked if forks else subprocess.Popen)(
         [sys.executable, *words],
         env=None if env is None else dict(env),
         cwd=cwd,
@@ -97,17 +121,48 @@ def run(
     return ended
 
 
-def _alike(env: Mapping[str, str]) -> bool:
-    """Whether an interpreter with this environment would start like the fork server."""
-    return _read_at_start(env) == _read_at_start(os.environ)
+@cache
+def stubs() -> str:
+    """Return a folder of programs for a PATH, each of which forks; "" where the system is not Linux."""
+    if sys.platform != "linux":
+        return ""
+    address = _address()
+    folder = Path(address).parent
+    for name in ("python", "python3", *_SCRIPTS):
+        stub = folder / name
+        stub.write_text(_STUB.format(python=sys.executable, address=address), encoding="utf-8")
+        stub.chmod(0o755)
+    return str(folder)
 
 
 def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if name.startswith(_READ_AT_START) and name != "PYTHONPATH"}
+    return {name: value for name, value in env.items() if name.startswith(_READ_AT_START) and name not in _HEEDED}
+
+
+@cache
+def _address() -> str:
+    """Start the server, which ends with this process; return the path of its socket."""
+    kept = contextlib.ExitStack()
+    folder = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="forkserver-")))
+    address = str(folder / "server")
+    environment = {name: value for name, value in os.environ.items() if name not in _HEEDED}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)  # who asks while the server still imports waits in this queue
+        process = subprocess.Popen(
+            [sys.executable, __file__, str(listener.fileno())],
+            stdin=subprocess.PIPE,  # its end tells the server that this process has ended, however it did
+            env={"OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": str(Path(sys.prefix, "matplotlib"))} | environment,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
+        )
+    kept.callback(process.communicate)
+    atexit.register(kept.close)
+    return address
 
 
 class _Forked(subprocess.Popen[str]):
-    """A process that the fork server forks, and whose end it reports through a pipe."""
+    """A process that the server has forked, and whose end it reports through a socket."""
 
     _ending = threading.Lock()
 
@@ -115,15 +170,15 @@ class _Forked(subprocess.Popen[str]):
         """Do for ``Popen``, which has made the pipes, what it leaves to this method: start the program."""
         cwd, env, pipes = given[4], given[5], given[9:15]
         theirs = [one if one != -1 else standard for standard, one in enumerate((pipes[0], pipes[3], pipes[5]))]
-        self._status, status = os.pipe()
-        weakref.finalize(self, os.close, self._status)
-        request = _Request(list(args[1:]), str(cwd or Path.cwd()), dict(os.environ if env is None else env))
-        try:
-            _fork_server().ask(request, [*theirs, status])
-        finally:
-            os.close(status)
-            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]  # as Popen's own method does
-        self.pid = int.from_bytes(_read(self._status, 4), "big")
+        os.umask(mask := os.umask(0))
+        words = repr((list(args), dict(os.environ if env is None else env), str(cwd or Path.cwd()), mask)).encode()
+        self._server = socket.socket(socket.AF_UNIX)
+        weakref.finalize(self, self._server.close)
+        self._server.connect(_address())
+        socket.send_fds(self._server, [len(words).to_bytes(8, "big")], theirs)
+        self._server.sendall(words)
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]  # as Popen's own method does
+        self.pid = self._answer()
         self._child_created = True
 
     def _internal_poll(self, **_: object) -> int | None:
@@ -136,115 +191,217 @@ class _Forked(subprocess.Popen[str]):
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
-            if not select.select([self._status], [], [], timeout)[0]:
+            if not select.select([self._server], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
             with self._ending:  # several threads may wait for one process
                 if self.returncode is None:
-                    self.returncode = os.waitstatus_to_exitcode(int.from_bytes(_read(self._status, 4), "big"))
+                    self.returncode = self._answer()
         return self.returncode
 
-
-class _Request(NamedTuple):
-    """What to run: the words after ``python``, in which folder, and with which environment."""
-
-    words: list[str]
-    cwd: str
-    env: dict[str, str]
+    def _answer(self) -> int:
+        content = self._server.recv(8)
+        if len(content) != 8:
+            raise ChildProcessError("the fork server ended: its last lines are on standard error")
+        return int.from_bytes(content, "big", signed=True)
 
 
-class _ForkServer:
-    """The process that forks, seen from the tests."""
+class _Program:
+    """What is asked to run: its words, environment, folder, umask and standard streams."""
 
-    def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            null, number = subprocess.DEVNULL, theirs.fileno()
-            command = [sys.executable, __file__, str(number)]
-            self._process = subprocess.Popen(command, stdin=null, stdout=null, pass_fds=[number])
-        self._lock = threading.Lock()
-        atexit.register(self.end)
+    def __init__(self, asking: socket.socket) -> None:
+        head, self._streams, *_ = socket.recv_fds(asking, 8, 3)
+        words = bytearray()
+        while len(words) < int.from_bytes(head, "big"):
+            words += asking.recv(1 << 16)
+        (program, *self._words), self._environment, self._folder, self._mask = ast.literal_eval(words.decode())
+        self._name = Path(program).name
 
-    def ask(self, request: _Request, descriptors: Sequence[int]) -> None:
-        with self._lock:
-            socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
-
-    def end(self) -> None:
-        self._socket.close()
-        self._process.wait()
-
-
-@cache
-def _fork_server() -> _ForkServer:
-    return _ForkServer()
-
-
-def _read(pipe: int, count: int) -> bytes:
-    content = os.read(pipe, count)
-    if len(content) != count:
-        raise ChildProcessError("the fork server ended: its last lines are on standard error")
-    return content
-
-
-def _forked(requests: socket.socket) -> _Request:
-    """Fork a process for each request that comes; return in these processes only."""
-    while True:
-        content, descriptors, _, _ = socket.recv_fds(requests, _MESSAGE, 4)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        if not content:
-            with contextlib.suppress(ChildProcessError):
-                while True:
-                    os.wait()
-            sys.exit()
-        if os.fork() == 0:
-            requests.close()
-            return _supervised(_Request(*json.loads(content)), *descriptors)
-        for one in descriptors:
+    def close(self) -> None:
+        """Close the streams in the server."""
+        for one in self._streams:
             os.close(one)
 
+    def take_over(self) -> NoReturn:
+        """Make this process, a child of the server, the program's, and end as the program ends."""
+        cold = _read_at_start(os.environ)
+        for number, one in enumerate(self._streams):
+            os.dup2(one, number)
+        self.close()
+        os.chdir(self._folder)
+        os.umask(self._mask)
+        os.environ.clear()
+        os.environ.update(self._environment)
+        words = self._words
+        if strict := words[:2] == ["-W", "error"]:
+            words = words[2:]
+        if script := "python" not in self._name:
+            words = [str(Path(sys.executable).with_name(self._name)), *words]
+        known = words and (words[0] in {"-c", "-m"} or not words[0].startswith("-"))
+        asks = {name: value for name, value in _read_at_start(self._environment).items() if name.startswith("PYTHON")}
+        if (
+            not asks.items() <= cold.items() or not known or words[:2] == ["-m", "pytest"]
+        ):  # it rewrites what it imports
+            os.execv(sys.executable, [sys.executable, *(words if script else self._words)])  # noqa: S606
+        if strict:
+            warnings.simplefilter("error")
+            sys.warnoptions.append("error")
+        if self._environment.get("PYTHONUNBUFFERED"):
+            for stream in (sys.stdout, sys.stderr):
+                stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it is a TextIOWrapper
+        _end(_status(lambda: _run(words)))
 
-def _supervised(request: _Request, stdin: int, stdout: int, stderr: int, status: int) -> _Request:
-    """Fork once more, and report the number and the end of the process that returns from here."""
-    if (pid := os.fork()) != 0:
-        _report(pid, status, (0, 1, 2, stdin, stdout, stderr))
-    os.close(status)
-    for standard, given in enumerate((stdin, stdout, stderr)):
-        os.dup2(given, standard)
-        os.close(given)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.clear()
-    os.environ.update(request.env)
-    os.chdir(request.cwd)
-    return request
+
+def _run(words: list[str]) -> None:
+    """Do what ``python WORDS`` does."""
+    module = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = module
+    named = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one and one not in sys.path]
+    sys.path[1:1] = named
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        sys.path[0] = str(Path.cwd())
+        runpy._run_module_as_main(words[1])  # type: ignore[attr-defined]  # noqa: SLF001  # it is what -m calls
+        return
+    if words[0] == "-c":
+        sys.argv, sys.path[0] = ["-c", *words[2:]], ""
+        code = compile(words[1], "<string>", "exec", dont_inherit=True)
+    else:
+        path = Path(words[0])
+        sys.argv, sys.path[0] = words, str(path.parent.resolve())
+        module.__file__ = words[0]
+        code = compile(path.read_bytes(), words[0], "exec", dont_inherit=True)
+    exec(code, module.__dict__)  # noqa: S102  # as the interpreter does
 
 
-def _report(pid: int, status: int, descriptors: Sequence[int]) -> NoReturn:
-    for one in descriptors:
-        os.close(one)
-    with contextlib.suppress(BrokenPipeError):  # the tests may have ended before
-        os.write(status, pid.to_bytes(4, "big"))
-        os.write(status, os.waitpid(pid, 0)[1].to_bytes(4, "big"))
-    os._exit(0)
+def _status(program: Callable[[], None]) -> int:
+    """Return the exit status of a program as the interpreter would; one that is negative names a signal."""
+    try:
+        program()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return 1
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _end(status: int) -> NoReturn:
+    """Do what the interpreter does at its end, but for clearing its modules."""
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001  # joins threads
+    atexit._run_exitfuncs()  # noqa: SLF001
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # closed, by the program or by who read
+            status = status or 120
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _import_all() -> None:
+    """Import what the programs import, with warnings as errors, because some pages run Python so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in _LIBRARIES:
+            importlib.import_module(name)
+        for package in _PACKAGES:
+            for name in _modules(importlib.import_module(package)):
+                with contextlib.suppress(ModuleNotFoundError):  # of what no extra of ours installs
+                    importlib.import_module(name)
+
+
+def _modules(package: types.ModuleType) -> Iterator[str]:
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.name.rpartition(".")[2] not in _COLD:
+            yield found.name
+            if found.ispkg:
+                yield from _modules(importlib.import_module(found.name))
+
+
+_Children = dict[int, tuple[int, socket.socket]]
+"""A child and the socket of who asked for it, by the descriptor of the child and by that of the socket."""
+
+
+def _serve(listener: socket.socket) -> _Program | None:
+    """Fork a child for each that asks, and return its program in the child; return None when the owner has ended.
+
+    A child is killed with all that it started when who asked for it has ended: nothing outlives its test.
+    """
+    with selectors.DefaultSelector() as selector:
+        selector.register(0, selectors.EVENT_READ)
+        selector.register(listener, selectors.EVENT_READ)
+        children: _Children = {}
+        while True:
+            for key, _ in selector.select():
+                if key.fd == 0:
+                    for child, _asking in children.values():
+                        _kill(child)
+                    return None
+                if key.fileobj is not listener:
+                    _report(selector, children, key.fd)
+                elif program := _forked(selector, children, listener.accept()[0]):
+                    return program
+
+
+def _forked(selector: selectors.BaseSelector, children: _Children, asking: socket.socket) -> _Program | None:
+    program = _Program(asking)
+    child = os.fork()
+    if not child:
+        os.setsid()
+        selector.close()
+        for one, (_, other) in children.items():
+            other.detach()
+            os.close(one)
+        asking.close()
+        return program
+    program.close()
+    asking.sendall(child.to_bytes(8, "big"))
+    ends = os.pidfd_open(child)
+    for one in (ends, asking.fileno()):
+        selector.register(one, selectors.EVENT_READ)
+        children[one] = child, asking
+    return None
+
+
+def _report(selector: selectors.BaseSelector, children: _Children, descriptor: int) -> None:
+    """Report how a child ended, or kill the child if who asked for it has ended."""
+    if descriptor not in children:
+        return
+    child, asking = children[descriptor]
+    if descriptor == asking.fileno():
+        _kill(child)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(BrokenPipeError):
+        asking.sendall(status.to_bytes(8, "big", signed=True))
+    for one in [one for one, (number, _) in children.items() if number == child]:
+        selector.unregister(one)
+        del children[one]
+        if one != asking.fileno():
+            os.close(one)
+    asking.close()
+
+
+def _kill(child: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
 
 
 def _main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path.pop(0)  # the folder of this file, which `python -m` does not search
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the programs do; no thread of numpy's is lost in a fork
-    for name in _IMPORTED:
-        importlib.import_module(name)
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    sys.path[0] = ""  # the folder of this file stood there, which no program searches unless it asks
+    _import_all()
+    gc.collect()
     gc.freeze()
-    request = _forked(socket.socket(fileno=int(sys.argv[1])))
-    option, content, *arguments = request.words
-    named = [one for one in request.env.get("PYTHONPATH", "").split(os.pathsep) if one and one not in sys.path]
-    sys.path[:0] = [request.cwd, *named]
-    sys.argv = [option, *arguments]
-    if option == "-m":
-        runpy.run_module(content, run_name="__main__", alter_sys=True)
-    else:
-        sys.modules["__main__"] = main = ModuleType("__main__")
-        exec(compile(content, "<string>", "exec"), main.__dict__)  # noqa: S102  # as -c does
+    program = _serve(listener)
+    listener.close()
+    if program is not None:
+        program.take_over()
 
 
 if __name__ == "__main__":

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .default import default_client, init, outcome, record, timer
     from .state.state import MemoryState, StateError
-    from .transparency.metric_status import MetricStatus
-    from .transparency.status_fields import Status
+    from .transparency.status_fields import MetricStatus, Status
     from .upload.attempts import Attempt
     from .upload.transport import Answer, HttpTransport, Transport
 
@@ -60,7 +59,7 @@ _HOMES = {
     "HttpTransport": "dither.upload.transport",
     "MemoryState": "dither.state.state",
     "Metric": "dither_shared.metrics.metric",
-    "MetricStatus": "dither.transparency.metric_status",
+    "MetricStatus": "dither.transparency.status_fields",
     "ParameterError": "dither_shared.errors",
     "StateError": "dither.state.state",
     "Status": "dither.transparency.status_fields",

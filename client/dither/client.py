@@ -1,4 +1,4 @@
-"""The client that an app embeds: it keeps every promise to the host, and delegates to its parts.
+"""The client that an app embeds: its public methods, what they promise, and how one is made.
 
     telemetry = dither.Client("metrics.toml", endpoint="https://telemetry.example.org", app="notes")
     telemetry.record("theme", "dark")
@@ -22,18 +22,16 @@ from dither_shared.sealed import SealKey
 
 from . import forks
 from .consent.rules import Mode
+from .core import ClientCore, Setup, transport_for
 from .outcomes import Outcome, Timer
-from .parts import Parts, Setup, transport_for
 from .reporting.strata import NONE_GIVEN
-from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number, sealed_for, strata_of
+from .settings import epsilon_cap, metrics_of, sealed_for, strata_of
 from .state.places import check_app_name, state_of
 from .state.state import MemoryState
 from .transparency.status_fields import Status
-from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
 from .upload.transport import Transport
-
-__all__ = ["Client"]
+from .upload.uploader import EVERY, WAIT
 
 
 class Client:
@@ -65,8 +63,6 @@ class Client:
     """
 
     _OUTCOME, _TIMER = Outcome, Timer  # held here, for at shutdown the names of this module may be None
-    _lost = False
-    """Whether an answer could not be kept since the last flush."""
 
     def __init__(
         self,
@@ -92,7 +88,7 @@ class Client:
     ) -> None:
         setup = Setup(app=app, endpoint=endpoint, background=background, strict=strict)
         setup = replace(setup, entropy=entropy or setup.entropy, today=today or setup.today)
-        parts: Parts | None = None
+        core: ClientCore | None = None
         try:
             check_app_name(app)
             setup = replace(setup, metrics=sealed_for(seal, metrics_of(metrics)))
@@ -101,15 +97,15 @@ class Client:
             setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
             rest: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
             rest |= {"environ": environ, "policy": policy, "strata": strata_of(strata)}
-            self._parts = parts = Parts(replace(setup, **rest))
-            parts.start()
+            self._core = core = ClientCore(replace(setup, **rest))
+            core.start()
         except Exception as error:
-            self._parts = parts or Parts(setup)
-            self._parts.disable(error)
+            self._core = core or ClientCore(setup)
+            self._core.disable(error)
         forks.watch(self)
 
     def __repr__(self) -> str:
-        return f"Client({', '.join(sorted(self._parts.setup.metrics))})"
+        return f"Client({', '.join(sorted(self._core.setup.metrics))})"
 
     def record(self, metric: str, value: object, **strata: object) -> None:
         """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
@@ -120,16 +116,7 @@ class Client:
         for what is not listed or not given. Returns at once. Raises only ParameterError, for a mistake of the app's
         developer, and only if ``strict``.
         """
-        parts = self._parts
-        if parts.silence.reason:
-            parts.silence.unrecorded += 1
-            return
-        try:
-            if parts.record(metric, value, strata):
-                parts.recorded()
-        except Exception as error:
-            mistake = parts.unrecorded(error)
-            self._lost = self._lost or not mistake
+        self._core.record(metric, value, strata)
 
     def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
@@ -147,13 +134,7 @@ class Client:
         It ends early once all that is left must expect to fail; ``status`` says why. A report that the collector put
         off (Retry-After) waits nevertheless.
         """
-        try:
-            timeout = min(max(number("timeout", timeout), 0.0), MOST_SECONDS)
-            kept, self._lost = not self._lost, False
-            return self._parts.flush(timeout) and kept
-        except Exception as error:
-            self._parts.guard.caught("flush", error)
-            return False
+        return self._core.flush(timeout)
 
     def preview(self) -> list[bytes]:
         """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been.
@@ -161,22 +142,22 @@ class Client:
         What is sealed not even this device can open: its row was never stored. In the mode local nothing leaves, so
         nothing is sealed, and the row can be read; ``consent_text`` shows a row and how it is sealed.
         """
-        return self._parts.controls.preview()
+        return self._core.preview()
 
     def sent(self) -> list[bytes]:
         """Return the exact bodies of the last uploads that the collector accepted, oldest first."""
-        return self._parts.controls.sent()
+        return self._core.sent()
 
     def explain(self, body: bytes) -> str:
         """Return in words what an upload says of its sender; "" if its bytes say it better.
 
         ``body`` is one of those that are previewed or were sent.
         """
-        return self._parts.controls.explain(body)
+        return self._core.explain(body)
 
     def status(self) -> Status:
         """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
-        return self._parts.controls.status()
+        return self._core.status()
 
     def pending(self) -> list[str]:
         """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
@@ -184,14 +165,14 @@ class Client:
         Nothing is collected for them until the user has seen them, for example by ``consent_text(pending())``, and
         ``consent`` is called.
         """
-        return self._parts.controls.pending()
+        return self._core.pending()
 
     def consent_text(self, metrics: Iterable[str] | None = None) -> str:
         """Return what to show before ``consent`` is called: each question, why, who reads it, its price, its bytes.
 
         ``metrics`` are names, for example those that are ``pending``; all that are not over, if left out.
         """
-        return self._parts.controls.consent_text(metrics)
+        return self._core.consent_text(metrics)
 
     def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> bool:
         """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
@@ -203,7 +184,7 @@ class Client:
         that wait are dropped; with "on", those are that were made for the user's eyes only. After ``forget``, "local"
         and "on" begin anew. Raises only ParameterError, for a mistake, and only if ``strict``.
         """
-        return self._parts.controls.consent(mode, metrics)
+        return self._core.consent(mode, metrics)
 
     def forget(self) -> None:
         """Turn telemetry off and delete the secret, the ledger and the outbox.
@@ -211,16 +192,12 @@ class Client:
         This client then stays silent until ``consent`` is called with "local" or "on".
         Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
         """
-        self._parts.controls.forget()
+        self._core.forget()
 
     def close(self) -> None:
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
-        try:
-            self._parts.silence.close()
-            self._parts.controls.stop()
-        except Exception as error:
-            self._parts.guard.caught("close", error)
+        self._core.close()
 
     def after_fork(self) -> None:
         """Start again in a child process; called there by itself."""
-        self._parts.after_fork()
+        self._core.after_fork()

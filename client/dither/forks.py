@@ -1,11 +1,20 @@
-"""Forks: tell every living client of a process that it runs in a child now."""
+"""Forks: tell every living client of a process that it runs in a child now, and fork while nobody imports.
+
+A child has only the thread that forked. If another thread was importing a module, nobody is left in the child to end
+that, and whoever imports the same module there waits for ever. So what dither imports late, it imports inside
+``importing``, and a fork waits for the end of that, though not for long: a host that forks while it imports must not
+wait for a thread that waits for its import.
+"""
 
 import os
+import threading
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
-__all__ = ["watch", "watched"]
+_PATIENCE = 1.0
+"""Seconds that a fork waits for an import, and an import for another or for a fork."""
 
 
 class Forked(Protocol):
@@ -14,6 +23,44 @@ class Forked(Protocol):
     def after_fork(self) -> None:
         """Start again, in the child."""
 
+
+class _Imports:
+    """The lock that an import holds, and a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._forking: set[int] = set()  # threads that hold it to fork
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Enter to import; after a while without the lock, because at exit a thread may be frozen that holds it."""
+        lock = self._lock
+        held = lock.acquire(timeout=_PATIENCE)
+        try:
+            yield
+        finally:
+            if held:
+                lock.release()
+
+    def before_fork(self) -> None:
+        """Wait until nobody imports."""
+        if self._lock.acquire(timeout=_PATIENCE):
+            self._forking.add(threading.get_ident())
+
+    def after_in_parent(self) -> None:
+        """Let others import again."""
+        thread = threading.get_ident()
+        if thread in self._forking:
+            self._forking.remove(thread)
+            self._lock.release()
+
+    def after_in_child(self) -> None:
+        """Begin with a lock that nobody holds."""
+        self._lock, self._forking = threading.RLock(), set()
+
+
+_imports = _Imports()
+importing = _imports.importing
 
 _watched: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 
@@ -29,10 +76,15 @@ def watched() -> list[Forked]:
 
 
 def _after_fork_in_child() -> None:
+    _imports.after_in_child()
     for forked in watched():
         with suppress(Exception):  # the child is the host's, too
             forked.after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where there is no fork
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_imports.before_fork,
+        after_in_parent=_imports.after_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -11,7 +11,7 @@ made it before the test, say when it was imported, or makes it in the test. What
 reach: an upload that was under way when the test began, another process.
 """
 
-# ruff: noqa: SLF001 - a client is given other parts, so that whoever holds it, or a method of it, need not know
+# ruff: noqa: SLF001 - a client is given another core, so that whoever holds it, or a method of it, need not know
 
 import contextlib
 from collections import Counter
@@ -30,14 +30,12 @@ from dither_shared.wire import Batch, Report
 
 from . import forks
 from .client import Client
+from .core import ClientCore
 from .default import StandIn, standing_in
-from .parts import Parts
 from .reporting.strata import NONE_GIVEN
 from .settings import metrics_of, sealed_for, strata_of
 from .state.state import MemoryState
 from .upload.transport import Answer
-
-__all__ = ["FakeCollector", "Telemetry"]
 
 
 class FakeCollector:
@@ -121,11 +119,11 @@ class Telemetry(StandIn):
         self._own = own
         self._named = set(own)
         self._answers: list[tuple[str, object, str | None]] = []
-        self._others: list[tuple[Client, Parts]] = []
-        """The clients that it stands in for, with the parts that they have otherwise."""
+        self._others: list[tuple[Client, ClientCore]] = []
+        """The clients that it stands in for, with the core that they have otherwise."""
         arguments = _harmless("tests", today=today, collector=self.collector)
         _make(self, self._own, strata=strata, **arguments)
-        self._listen(self._parts)
+        self._listen(self._core)
 
     def recorded(self, metric: str) -> list[object]:
         """Return all values that were recorded for ``metric``, in order, also those that made no report."""
@@ -145,7 +143,7 @@ class Telemetry(StandIn):
         with self._noting():
             if not self._own:
                 self._own.update(_all_asked(_unsealed(given["metrics"], given.get("seal"))))
-            self._parts.recorder.strata.use(strata_of(given.get("strata", NONE_GIVEN)), self._own.values())
+            self._core.recorder.strata.use(strata_of(given.get("strata", NONE_GIVEN)), self._own.values())
         self._named |= self._own.keys()
         return self
 
@@ -192,7 +190,7 @@ class Telemetry(StandIn):
             with self._noting():
                 given["metrics"] = _unsealed(given["metrics"], given.pop("seal", None))
                 _make(client, **given | {"strict": True})
-            _make(client, **given | {"metrics": client._parts.setup.metrics})
+            _make(client, **given | {"metrics": client._core.setup.metrics})
             self._replace(client)
 
         return make
@@ -208,28 +206,28 @@ class Telemetry(StandIn):
         return [(value, stratum) for name, value, stratum in self._answers if name == metric]
 
     def _replace(self, client: Client) -> None:
-        """Give a client parts that are harmless, unless it is closed."""
-        own = client._parts
+        """Give a client a core that is harmless, unless it is closed."""
+        own = client._core
         if own.silence:
             return
         harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
-        client._parts = Parts(replace(own.setup, metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
-        self._listen(client._parts)
+        client._core = ClientCore(replace(own.setup, metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
+        self._listen(client._core)
         self.collector.define(own.setup.metrics)
         self._named |= own.setup.metrics.keys()
         self._others.append((client, own))
 
-    def _listen(self, parts: Parts) -> None:
+    def _listen(self, core: ClientCore) -> None:
         """Remember the answers and mistakes that a client is given."""
-        record = parts.record
+        make_report = core.make_report
 
         def listening(name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
             with self._noting():
-                made: bool = record(name, value, given)
-            self.hear(name, value, parts.recorder.strata.label(parts.setup.metrics[name], given))
+                made: bool = make_report(name, value, given)
+            self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], given))
             return made
 
-        parts.record = listening
+        core.make_report = listening
 
 
 _make = Client.__init__
@@ -260,11 +258,11 @@ def _harmless(
     return {"endpoint": "", "app": app, "strict": strict, "background": False, "today": today, **surroundings}
 
 
-def _restore(client: Client, parts: Parts) -> None:
-    """Give a client its own parts again; if the app has closed it meanwhile, close it."""
-    closed = bool(client._parts.silence)
+def _restore(client: Client, core: ClientCore) -> None:
+    """Give a client its own core again; if the app has closed it meanwhile, close it."""
+    closed = bool(client._core.silence)
     Client.close(client)
-    client._parts = parts
+    client._core = core
     if closed:
         Client.close(client)
 

@@ -3,8 +3,6 @@
 import os
 import sys
 
-__all__ = ["main"]
-
 _NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
 
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from dither_server.access.locality import Here
-from dither_server.observability.once_a_minute import OnceAMinute
-from dither_server.observability.prometheus import CONTENT_TYPE
-from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
-from dither_server.store import StoreError
+from dither_serving.errors import StoreError
+from dither_serving.locality import Here
+from dither_serving.numbers import CONTENT_TYPE
+from dither_serving.once_a_minute import OnceAMinute
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
 
 from .relay import Relay
-
-__all__ = ["create_app"]
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,6 @@ from dither_shared.counted import counted
 
 from .config import RELAY
 
-__all__ = ["cli"]
-
 _TRIES, _PAUSE = 5, 5.0
 """How often ``forward`` tries a collector that takes nothing now, and seconds between."""
 
@@ -39,8 +37,8 @@ def run(found: Found) -> None:
 
     Every day at the hour, each pool with enough reports is forwarded. An hour that was missed is made up for.
     """
-    from dither_server.observability.logs import log_json
-    from dither_server.serving.server import listen, serve, url_of
+    from dither_serving.logs import log_json
+    from dither_serving.server import listen, serve, url_of
 
     from .app import create_app
     from .collector_url import CollectorUrl

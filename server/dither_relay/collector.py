@@ -16,8 +16,6 @@ from dither_shared.sealed import SUITES
 from .collector_url import CollectorUrl
 from .store import ListedPool
 
-__all__ = ["Collector", "Listing", "Receipt", "RejectedError", "TroubleError"]
-
 PATH = "/v1/sealed"
 
 _LONGEST_ANSWER = 1 << 16

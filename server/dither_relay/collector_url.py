@@ -3,10 +3,8 @@
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
-from dither_server.access.locality import is_loopback
+from dither_serving.locality import is_loopback
 from dither_shared import ParameterError
-
-__all__ = ["CollectorUrl"]
 
 
 class CollectorUrl(NamedTuple):

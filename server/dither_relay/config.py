@@ -12,9 +12,6 @@ from dither_shared.sealed import SUITES, Pool, SealedReport
 
 from .collector_url import CollectorUrl
 
-__all__ = ["RELAY", "RelayConfig"]
-
-
 _LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
 """Bytes of the smallest report that is sealed by X-Wing, to which a collector may change at any time."""
 

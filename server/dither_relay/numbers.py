@@ -8,13 +8,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
 from dither_server.observability.database_gauges import of_disk, of_up
-from dither_server.observability.kept import Kept, gauge
-from dither_server.observability.prometheus import ServerNumbers
 from dither_server.store import Disk
+from dither_serving.kept import Kept, gauge
+from dither_serving.numbers import ServerNumbers
 
 from .store import Held
-
-__all__ = ["Condition", "Gauges", "RelayNumbers"]
 
 _LABELS = ("pool", "suite")
 
@@ -24,10 +22,10 @@ class RelayNumbers(ServerNumbers):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answers = self._counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
+        self._answers = self.counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
         self._answers.labels("202")  # so that the first report is a rise
         about = "Sealed reports that were refused, by the end of the problem's type."
-        self._refused = self._counter("dither_relay_refused", about, ["reason"])
+        self._refused = self.counter("dither_relay_refused", about, ["reason"])
 
     def answered(self, status: int) -> None:
         """Count an answer."""

@@ -5,8 +5,8 @@ import threading
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from dither_server.protocol.problems import Kind, Problem
-from dither_server.store import StoreError
+from dither_serving.errors import StoreError
+from dither_serving.problems import Kind, Problem
 from dither_shared.sealed import SUITES, Pool
 
 from .collector import Collector, RejectedError, TroubleError
@@ -15,7 +15,6 @@ from .store import RelayStore
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Pools"]
 
 _log = logging.getLogger(__name__)
 

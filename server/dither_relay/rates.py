@@ -11,8 +11,6 @@ from array import array
 from collections.abc import Callable
 from hashlib import blake2b
 
-__all__ = ["WINDOW", "Rates"]
-
 _log = logging.getLogger(__name__)
 
 WINDOW = 3600.0

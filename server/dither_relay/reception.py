@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from wsgiref.types import WSGIEnvironment
 
-from dither_server.access.locality import is_loopback
-from dither_server.access.proxies import Proxies, group_of
-from dither_server.ingest.body import read_body
-from dither_server.ingest.committer import ClosedError, Committer, QueueFullError
-from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem
-from dither_server.store import Outcome, StoreError
+from dither_serving.body import read_body
+from dither_serving.committer import ClosedError, Committer, QueueFullError
+from dither_serving.errors import StoreError
+from dither_serving.locality import is_loopback
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem
+from dither_serving.proxies import Proxies, group_of
 from dither_shared import WireError
 from dither_shared.sealed import SealedReport
 
@@ -19,8 +19,6 @@ from .numbers import RelayNumbers
 from .pools import Pools
 from .rates import WINDOW, Rates
 from .store import Arrival
-
-__all__ = ["Reception"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +33,7 @@ class Reception:
     """Takes sealed reports. The address that one comes from is counted, and goes no further."""
 
     pools: Pools
-    committer: Committer[Arrival]
+    committer: Committer[Arrival, None]
     rates: Rates
     proxies: Proxies
     numbers: RelayNumbers
@@ -85,7 +83,7 @@ class Reception:
         if not self.rates.admits(group_of(address)):
             raise Problem(Kind.CROWDED, "as many reports of this address were taken as may be in an hour", int(WINDOW))
 
-    def _committed(self, outcome: Outcome | StoreError) -> Answer:
+    def _committed(self, outcome: StoreError | None) -> Answer:
         if isinstance(outcome, StoreError):
             return self._refused(outcome)
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(_TAKEN))), *SAFE_HEADERS]

@@ -6,9 +6,9 @@ from datetime import date
 from types import TracebackType
 from typing import Self
 
-from dither_server.access.proxies import Proxies
-from dither_server.ingest.committer import Committer, Limits
-from dither_server.store import StoreError
+from dither_serving.committer import Committer, Limits
+from dither_serving.errors import StoreError
+from dither_serving.proxies import Proxies
 
 from .collector import Collector
 from .config import RelayConfig
@@ -20,8 +20,6 @@ from .pools import Pools
 from .rates import Rates
 from .reception import Reception
 from .store import Arrival, RelayStore
-
-__all__ = ["Relay", "rounds_of"]
 
 
 def rounds_of(
@@ -48,11 +46,11 @@ class Relay:
             collector = Collector(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)
             self._opened = opened.pop_all()
-        self.committer: Committer[Arrival] = Committer(
+        self.committer: Committer[Arrival, None] = Committer(
             self.store,
             self._today,
             Limits(config.queue_limit, config.group_limit, config.queue_bytes),
-            prometheus=self.numbers,
+            numbers=self.numbers,
         )
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
         self.reception = Reception(

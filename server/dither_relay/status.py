@@ -5,14 +5,12 @@ from datetime import datetime, time
 from typing import Any
 
 from dither_server.cli.terminal_tables import aligned, printable
-from dither_server.store import StoreError
+from dither_serving.errors import StoreError
 from dither_shared.counted import counted
 
 from .forwarding.rounds import TROUBLE
 from .forwarding.schedule import following, is_overdue
 from .store import RelayStore
-
-__all__ = ["as_lines", "status_of"]
 
 _COUNTS = ("waiting", "frozen", "forwarded", "unread", "dropped")
 

@@ -2,6 +2,8 @@
 
 from flask import Flask, Response, current_app, request
 
+from dither_serving.problems import SAFE_HEADERS, Kind, Problem
+
 from .access.roles import OPEN
 from .api.error_handlers import answer_failures, problem_answer
 from .api.lookup import EXTENSION
@@ -9,16 +11,10 @@ from .api.routes import routes
 from .api.routing import Route
 from .collector import Collector
 from .config.settings import Config
-from .dashboard.entry import entered
-from .dashboard.pages import pages
-from .ingest.ingest import IngestLayer
-from .protocol.problems import SAFE_HEADERS, Kind, Problem
-
-__all__ = ["collector_of", "create_app"]
+from .dashboard.pages import entered, pages
 
 _CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 
@@ -30,14 +26,13 @@ def create_app(config: Config) -> Flask:
     """
     app = Flask(__name__, template_folder="dashboard/templates", static_folder="dashboard/static")
     app.json.sort_keys = False  # type: ignore[attr-defined]  # of the default provider, which this is
-    app.extensions[EXTENSION] = collector = Collector(config)
+    app.extensions[EXTENSION] = Collector(config)
     app.register_blueprint(routes)
     app.register_blueprint(pages)
     app.view_functions["static"] = Route(app.send_static_file, OPEN)
     answer_failures(app)
     app.before_request(_admit)
     app.after_request(_guard)
-    app.wsgi_app = IngestLayer(app.wsgi_app, collector.ingest, collector.sealed)  # type: ignore[method-assign]
     return app
 
 
@@ -55,7 +50,7 @@ def _admit() -> Response | None:
         route = current_app.view_functions.get(request.endpoint)
         if not isinstance(route, Route):
             raise Problem(Kind.FORBIDDEN, "the route declares no role")
-        if route.role is OPEN:
+        if route.role is OPEN or route.admits:
             return None
         gatekeeper = collector_of(current_app).gatekeeper
         if route.is_page and (way := entered(request, gatekeeper)) is not None:

@@ -8,13 +8,14 @@ from typing import Any, Self
 
 from prometheus_client.core import GaugeMetricFamily
 
+from dither_serving.committer import Limits
+from dither_serving.proxies import Proxies
 from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.known_tokens import KnownTokens
-from .access.proxies import Proxies
 from .config.settings import Config
-from .ingest.committer import Committer, Limits
+from .ingest.committer import Committer
 from .ingest.ingest import Ingest
 from .ingest.posts import Plain, Posts
 from .ingest.sealed.key_file import KeyFile
@@ -23,15 +24,12 @@ from .ingest.sealed.pools import pools
 from .ingest.sealed.posts import SealedPosts
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
-from .observability.spool_gauges import SpoolGauges
 from .reading.answer_cache import AnswerCache
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter
-from .store import Store, StoreError, Upload
+from .store import Store, StoreError
 from .store.removal import Housekeeper
-from .store.spool.database_link import DatabaseLink
-from .store.spool.owner import claim
-from .store.spool.spool import Spool
+from .store.sink import Sink, spool_package
 
 __all__ = ["Collector"]
 
@@ -46,7 +44,7 @@ class Collector:
         self.metrics: dict[str, Metric] = config.load()
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
-            self.spool = _spool(config, self.store)
+            self.spool = spool_package().open_sink(config, self.store) if config.spool else None
             self.store.register(self.metrics.values())
             versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
@@ -56,9 +54,9 @@ class Collector:
         self.analyses = AnalysisLimiter(config.analyses, self.prometheus, config.analysis_wait)
         cache, limit = AnswerCache(config.cache_bytes), config.estimates_limit
         self.reader = EstimateReader(self.store, cache, limit, demand=self.analyses.demand)
-        self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
+        self._gauges: list[Vitals | Sink] = [Vitals(self.store)]
         if self.spool is not None:
-            self._gauges.append(SpoolGauges(self.spool, self.store.folds))
+            self._gauges.append(self.spool)
         self.committer = self._committer(self.spool or self.store, self.prometheus)
         # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
@@ -70,13 +68,13 @@ class Collector:
         self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
-    def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer[Upload]:
+    def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> Committer:
         config = self.config
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer[Upload]
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
@@ -152,15 +150,6 @@ class Collector:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _spool(config: Config, store: Store) -> Spool | None:
-    """Return what a collector appends to, if it is to. Raises ParameterError if that is of another database."""
-    if not config.spool:
-        return None
-    rooms = config.rooms()
-    claim(rooms.place, store.identity())
-    return Spool(DatabaseLink(store), rooms, config.spool_bytes, config.spool_seconds)
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -1,7 +1,7 @@
 """What client and collector must agree on: mechanisms, metrics, exact privacy arithmetic, the wire format.
 
-Standard library only. Nothing here keeps state, talks to a network or reads a tally. Mechanisms are imported when they
-are first used.
+Standard library only. Nothing here keeps state or reads a tally, and only ``bounded_http`` talks to a network.
+Mechanisms are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING

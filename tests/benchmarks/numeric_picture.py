@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from dither_server.reading.summaries.numbers.scale import Scale
+from dither_server.reading.summaries.number_scale import Scale
 from dither_simulations.output.plots import COLOURS, FONT, GREY, INK, figure_of, save
 
 from .numeric_devices import MADE_UP, REPORTS, Column, estimated, metric_of

@@ -28,16 +28,15 @@ import psycopg
 
 from benchmarks.ingest.load import CONNECTIONS, Behind, Run, measure, why_not
 from benchmarks.ingest_speed import BITS, THEME, TOML, rows
-from dither_server.ingest.folding import seen
-from dither_server.ingest.folding.bucket import fold_bucket
 from dither_server.store import Store
-from dither_server.store.spool.journal import SEGMENTS
-from dither_server.store.spool.owner import claim
-from dither_server.store.spool.places import Folder
-from dither_server.store.spool.records import Records, number_of
-from dither_server.store.spool.segment import Segment, write_segment
 from dither_shared import Metric
 from dither_shared.metrics.period import utc_today
+from dither_spool import ids
+from dither_spool.blobs import Folder
+from dither_spool.bucket import fold_bucket
+from dither_spool.layout import claim
+from dither_spool.records import Records, number_of
+from dither_spool.segment import SEGMENTS, Segment, write_segment
 from server.collecting import environment
 from server.postgresql import server
 
@@ -100,7 +99,7 @@ def _segments(place: Folder) -> tuple[int, int]:
     size, count = 0, 0
     for name in place.names(SEGMENTS):
         with closing(place.open(SEGMENTS, name)) as file:
-            count += Segment(file, name).count
+            count += sum(Segment(file, name).counts)
         size += (place.path / SEGMENTS / name).stat().st_size
     return size, count
 
@@ -122,7 +121,7 @@ def write(what: tuple[Folder, Metric, int, int]) -> float:
     place, metric, number, count = what
     columns = batches(metric, number, count)
     start = time.process_time()
-    content = write_segment(Records.arranged(*columns))
+    content = write_segment(Records.by_id(*columns))
     used = time.process_time() - start
     place.put(SEGMENTS, f"{number:032x}.segment", content)
     return used
@@ -164,7 +163,7 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
             ordering = sum(pool.map(write, [(place, metric, number, part) for number, part in enumerate(parts)]))
         size, _ = _segments(place)
         took = fold(place.path, folder)
-        ids = sum(one.stat().st_size for one in (place.path / "ids").rglob("*.ids"))
+        remembered = sum(one.stat().st_size for one in (place.path / "ids").rglob("*.ids"))
     repeated = sum(part // REPEATED for part in parts[1:])
     counted = {"batches": count - repeated, "repeated": repeated, "conflicts": 0}
     assert took.told.items() >= counted.items(), took.told
@@ -172,8 +171,8 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
     print(f"  in a segment   {size / count:9.1f} bytes a report, {1e6 * ordering / count:.2f} µs to put in order")
     print(f"  folded         {count / took.cpu:9,.0f} a second of CPU: {took.cpu:.1f} s, {took.wall:.1f} s of wall")
     print(f"  most memory    {took.memory:9,.0f} MB")
-    print(f"  remembered     {ids / took.told['batches']:9.1f} bytes an id", flush=True)
-    told = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{ids / took.told['batches']:.1f}"]
+    print(f"  remembered     {remembered / took.told['batches']:9.1f} bytes an id", flush=True)
+    told = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{remembered / took.told['batches']:.1f}"]
     width = f"{metric.mechanism.row_bytes}"
     return count / took.cpu, [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *told]
 
@@ -185,11 +184,11 @@ def remembering(of_day: int, batches_each: int) -> None:
         place = Folder(Path(name))
         for day in range(DAYS):
             keys = np.sort(np.frombuffer(random.bytes(16 * of_day), "S16"))
-            seen.write(place, 0, "0" * 32, {day: np.frombuffer(keys.tobytes(), np.uint8).reshape(-1, 16)})
-        records = Records.arranged(*batches(THEME, 0, batches_each))
+            ids.add(place, 0, "0" * 32, np.frombuffer(keys.tobytes(), np.uint8).reshape(-1, 16), day)
+        records = Records.by_id(*batches(THEME, 0, batches_each))
         mechanisms = {bytes.fromhex(THEME.version): THEME.mechanism}
         times = []
-        for known in (iter(()), seen.read(place, 0)):  # nothing is read before it is asked for
+        for known in (iter(()), ids.read(place, 0)):  # nothing is read before it is asked for
             start = time.process_time()
             fold_bucket([records], known, mechanisms)
             times.append(time.process_time() - start)

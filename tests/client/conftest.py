@@ -1,8 +1,7 @@
 """Clients that are closed after the test, and a collector on loopback that answers from a script."""
 
-import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,9 +13,8 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
 from client.peers import PATIENCE, Clock
-from client.state.format1_devices import HERE
 from dither.consent.rules import Mode
-from dither.upload.exchange import Deadline, Stream, connect
+from dither_shared.bounded_http import Deadline, Stream, connect
 
 
 @pytest.fixture
@@ -28,7 +26,7 @@ def calendar() -> Calendar:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all uploads' deadlines."""
     clock = Clock()
-    monkeypatch.setattr("dither.upload.exchange.Deadline", partial(Deadline, clock=clock))
+    monkeypatch.setattr("dither_shared.bounded_http.Deadline", partial(Deadline, clock=clock))
     return clock
 
 
@@ -41,23 +39,12 @@ def nearly_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
         clock.now += PATIENCE - 0.1
         return stream
 
-    monkeypatch.setattr("dither.upload.exchange.connect", late)
+    monkeypatch.setattr("dither_shared.bounded_http.connect", late)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-@pytest.fixture
-def device(folder: Path) -> Callable[[str], Path]:
-    """Return a function that puts a device of format 1 into the folder."""
-
-    def put(name: str) -> Path:
-        shutil.copytree(HERE / name, folder)
-        return folder
-
-    return put
 
 
 @pytest.fixture

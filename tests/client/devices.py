@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import dither
-from dither.parts import Parts, Setup
+from dither.core import ClientCore, Setup
 from dither.state.folder import FolderState
-from dither.upload.retry import Backoff
 from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender
 from dither.upload.transport import Transport
@@ -86,20 +85,18 @@ State = Path | dither.MemoryState
 Make = Callable[..., dither.Client]
 
 
-def parts_on(state: State | FolderState, **other: Any) -> Parts:
-    """Return the parts of one more client on a device's state, as another process has them."""
+def parts_on(state: State | FolderState, **other: Any) -> ClientCore:
+    """Return the core of one more client on a device's state, as another process has them."""
     usual: dict[str, Any] = {"app": "tests", "metrics": METRICS, "endpoint": ENDPOINT, "spread": 0.0}
     usual |= {"state": FolderState(state) if isinstance(state, Path) else state, "today": Calendar()}
-    return Parts(Setup(**(usual | other)))
+    return ClientCore(Setup(**(usual | other)))
 
 
-def sender_of(
-    parts: Parts, transport: Transport, schedule: UploadSchedule | None = None, backoff: Backoff | None = None
-) -> Sender:
+def sender_of(parts: ClientCore, transport: Transport, schedule: UploadSchedule | None = None) -> Sender:
     """Return a sender of the reports that wait, for a test to take its steps one by one."""
     parts.journal.refresh()
     schedule = schedule or UploadSchedule(0.0)
-    return Sender(parts.journal, transport, lambda: True, parts.attempts, schedule=schedule, backoff=backoff)
+    return Sender(parts.journal, transport, lambda: True, parts.attempts, schedule=schedule)
 
 
 def compact(state: State, today: Calendar, **other: Any) -> None:

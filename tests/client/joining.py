@@ -15,7 +15,7 @@ from typing import NamedTuple
 import dither
 from client.devices import parts_on, sender_of
 from dither.state.journal_records import Queued
-from dither.upload.retry import Patience
+from dither.upload.retry import RetryWindow
 from dither.upload.schedule import UploadSchedule
 from dither_shared import Batch
 
@@ -73,7 +73,7 @@ class Device:
         seeded.shuffle(names)
         for name in names:
             parts.record(name, True)
-        batches = map(Batch.decode, parts.controls.preview())
+        batches = map(Batch.decode, parts.preview())
         self.batches = {batch.metric: batch.batch for batch in batches}
         self.sender = sender_of(parts, self, kind(uniform=seeded.random, clock=lambda: self.now))
 
@@ -86,9 +86,10 @@ class Device:
 class Together(UploadSchedule):
     """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
 
-    def hold(self, entry: Queued, retry_after: float | None, patience: Patience) -> bool:
-        again = super().hold(entry, retry_after, patience)
-        self.rest(self.held[entry.batch].moment - self._clock())
+    def put_off(self, entry: Queued, retry_after: float | None, window: RetryWindow) -> bool:
+        again = super().put_off(entry, retry_after, window)
+        end = self._paused_until = self.held[entry.batch].moment
+        self._due = {batch: moment for batch, moment in self._due.items() if moment > end}
         self._spread = 0.0
         return again
 

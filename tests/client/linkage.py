@@ -25,7 +25,7 @@ import numpy as np
 
 from client.seals import KEY, opened, sealing
 from dither.reporting.bodies.report import build
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_shared import (
     Batch,

@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Make, Script, Stuck, join_uploads
+from client.devices import Make, Script, Stuck, join_uploads
 
 
 def test_wrong_values_are_reported_as_the_catch_all_and_counted(make: Make) -> None:
@@ -135,75 +135,6 @@ def test_strict_names_an_object_that_is_no_answer_by_its_type_alone(make: Make) 
         client.record("theme", ["Very-Secret"])
     assert "Very-Secret" not in str(caught.value)
     assert client.preview() == []
-
-
-@pytest.mark.parametrize("mistake", [{"metrics": 7}, {"state": 3}, {"endpoint": None}])
-def test_arguments_that_cannot_be_disable_the_client(make: Make, mistake: dict[str, object]) -> None:
-    client = make(mode=None, strict=False, transport=None, **mistake)
-    client.record("mobile", True)
-    assert (client.preview(), client.sent(), client.pending(), client.flush(1)) == ([], [], [], False)
-    assert client.status().trouble
-    assert client.status().mode == "off"
-
-
-@pytest.mark.parametrize(
-    "app",
-    [
-        None,
-        "",
-        ".",
-        "..",
-        "../../etc",
-        "a/b",
-        "a\\b",
-        "a\nb",
-        "C:",
-        7,
-        "notes.",
-        "notes ",
-        "con",
-        "Aux.notes",
-        "com1 .a",
-    ],
-)
-def test_an_app_whose_name_is_none_disables_the_client(app: str, tmp_path: Path) -> None:
-    client = dither.Client({}, "https://example.org", app, tmp_path, environ={"DITHER": "on"})
-    (trouble,) = client.status().trouble
-    assert trouble.startswith("telemetry is disabled: app: ")
-    with pytest.raises(dither.ParameterError, match=r"^app: "):
-        dither.Client({}, "https://example.org", app, strict=True, environ={})
-
-
-def test_strict_names_a_metric_that_is_not_defined(make: Make) -> None:
-    with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
-        make(mode=None).record("colour", "red")
-
-
-def test_an_unreachable_server_keeps_reports(make: Make, folder: Path) -> None:
-    client = make(folder, transport=Script(down=True))
-    client.record("mobile", True)
-    assert not client.flush(0)
-    client.close()
-    assert make(folder).status().queued == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("endpoint", value) for value in (5, None, b"https://example.org")),
-        *(("token", value) for value in (5, b"Very-Secret", ["Very-Secret"])),
-        *(("metrics", value) for value in (None, 5, b"metrics.toml")),
-        *(("state", value) for value in (5, b"folder")),
-    ],
-)
-def test_an_argument_of_a_wrong_type_is_named(make: Make, name: str, value: object) -> None:
-    wrong = {"transport": None, name: value}
-    with pytest.raises(dither.ParameterError, match=rf"^{name}: a value of type {type(value).__name__}, where"):
-        make(mode=None, **wrong) if name != "state" else dither.Client(METRICS, ENDPOINT, "a", value, strict=True)  # type: ignore[arg-type]  # which is the mistake
-    if name != "state":
-        (trouble,) = make(mode=None, strict=False, **wrong).status().trouble
-        assert trouble.startswith(f"telemetry is disabled: {name}: a value of type ")
-        assert "Very-Secret" not in trouble
 
 
 def test_an_answer_in_the_place_of_the_name_is_not_quoted(make: Make, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,5 @@
 """Forks, threads, processes that die, and what an import costs."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 
 import dither
 import dither_shared
-from client.devices import METRICS, Calendar, Make, Script, Stuck, record_once
+from client.devices import METRICS, Calendar, Make, Script, Stuck
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -121,11 +120,6 @@ def test_what_record_returned_from_outlives_kill_9(
     assert client.status().metrics[0].reports == 25
 
 
-def test_an_exit_changes_nothing(definitions: str, folder: Path) -> None:
-    done = run(_RECORDS_AND_DIES, definitions, str(folder), "3", "next", "live")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "recorded\n", "")
-
-
 def test_processes_that_share_a_state_report_once(definitions: str, folder: Path, make: Make) -> None:
     threads = [
         threading.Thread(target=run, args=(_RECORDS_AND_DIES, definitions, str(folder), "30", "same", "live"))
@@ -210,17 +204,6 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_children_of_one_parent_report_once_in_all(make: Make, folder: Path) -> None:
-    client = make(folder)
-    for _ in range(20):
-        assert in_child(lambda: client.record("mobile", True)) == 0
-    client.record("mobile", True)
-    assert client.status().queued == 1
-    assert client.status().ignored == 1
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_child_leaves_to_its_parent_what_is_only_in_memory(make: Make) -> None:
     sent = Script()
     client = make(transport=sent)
@@ -235,16 +218,6 @@ def test_a_child_leaves_to_its_parent_what_is_only_in_memory(make: Make) -> None
 
     assert in_child(child) == 0
     assert client.status().queued == 1
-
-
-def test_a_spawned_process_shares_the_state(make: Make, folder: Path) -> None:
-    client = make(folder)
-    process = multiprocessing.get_context("spawn").Process(target=record_once, args=(str(folder),))
-    process.start()
-    process.join(60)
-    assert process.exitcode == 0
-    client.record("mobile", True)
-    assert (client.status().queued, client.status().ignored) == (1, 1)
 
 
 def test_a_signal_handler_that_records_does_not_hang(make: Make, folder: Path) -> None:

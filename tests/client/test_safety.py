@@ -177,11 +177,11 @@ def test_nothing_grows_with_the_calls(make: Make, folder: Path, calendar: Calend
     assert len(client.status().trouble) < 20
 
 
-def test_a_thousand_days_without_a_server_are_bounded(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_a_year_without_a_server_is_bounded(make: Make, folder: Path, calendar: Calendar) -> None:
     client, before = make(folder, transport=Script(down=True)), set(threading.enumerate())
     tracemalloc.start()
     try:
-        for _ in range(1000):
+        for _ in range(366):
             for name in METRICS:
                 client.record(name, "true")
             calendar.pass_days(1)
@@ -190,7 +190,7 @@ def test_a_thousand_days_without_a_server_are_bounded(make: Make, folder: Path, 
         tracemalloc.stop()
     status = client.status()
     assert status.queued <= 31 * len(METRICS)
-    assert status.dropped > 3000
+    assert status.dropped > 1000
     assert peak < 3_000_000
     assert (folder / "journal").stat().st_size < 5_000_000
     assert set(threading.enumerate()) <= before

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -134,31 +133,20 @@ def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) 
     assert opened(script.bodies[0], "xwing")
 
 
-@pytest.mark.parametrize("answer", [200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")])
-def test_a_relays_answers_mean_what_a_collectors_do(make: Make, answer: int | OSError) -> None:
-    found = []
-    for seal in (None, KEY):
-        script = Script([answer])
-        client = make(transport=script, seal=seal)
-        client.record("mobile", True)
-        client.record("theme", "dark")
-        client.flush(60)
-        status = client.status()
-        states = [metric.state for metric in status.metrics]
-        found.append((status.sent, status.dropped, status.queued, status.failed_attempts, states, len(script.bodies)))
-    assert found[0] == found[1]
-
-
-def test_a_version_that_is_disabled_falls_silent(make: Make, calendar: Calendar) -> None:
-    client = make(transport=Script([410]), seal=KEY)
-    for _ in range(3):
-        client.record("mobile", True)
-        calendar.pass_days(1)
-    client.record("theme", "dark")
-    client.flush(60)
-    status = client.status()
-    assert (status.sent, status.dropped, status.queued) == (1, 3, 0)
-    assert [metric.name for metric in status.metrics if metric.state == "disabled"] == ["mobile"]
+def test_a_relays_answers_mean_what_a_collectors_do(make: Make) -> None:
+    for answer in (200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")):
+        found = []
+        for seal in (None, KEY):
+            script = Script([answer])
+            client = make(transport=script, seal=seal)
+            client.record("mobile", True)
+            client.record("theme", "dark")
+            client.flush(60)
+            status = client.status()
+            states = [metric.state for metric in status.metrics]
+            counts = status.sent, status.dropped, status.queued, status.failed_attempts
+            found.append((counts, states, len(script.bodies)))
+        assert found[0] == found[1], answer
 
 
 def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
@@ -204,24 +192,6 @@ def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> No
     client.consent("on")
     assert client.preview() == []
     assert client.status().dropped == 1
-
-
-BAD: list[tuple[Any, str]] = [
-    ("", "seal: does not begin with x25519: or xwing:"),
-    ("x25519:AA", "seal: not 32 bytes"),
-    (5, "seal: a value of type int, where a key is wanted"),
-    (b"x25519:", "seal: a value of type bytes"),
-]
-
-
-@pytest.mark.parametrize(("seal", "said"), BAD)
-def test_a_wrong_key_is_a_mistake(make: Make, folder: Path, seal: Any, said: str) -> None:
-    with pytest.raises(dither.ParameterError, match=f"^{said}"):
-        make(folder, seal=seal)
-    client = make(folder, seal=seal, strict=False)
-    client.record("mobile", True)
-    assert said in client.status().decided_by
-    assert (client.status().mode, client.preview(), client.flush()) == ("off", [], False)
 
 
 def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""Numbers that an app gives: one clear mistake if they cannot be, and never a TypeError later."""
+"""Arguments that cannot be: one clear mistake in ``strict``, else one log line and a client that does nothing."""
 
 import math
 from decimal import Decimal
@@ -7,31 +7,97 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Make, Script
+from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script
+from dither.state.places import folder_of
 
-NONE_AT_ALL: list[object] = ["x", "5", b"1", None, True, False, [1.0], object(), Decimal(1), 1j, math.nan, -math.nan]
-OUT_OF_RANGE: list[object] = [-1, -1e-9, -math.inf, -(10**5000)]
+NO_NUMBERS: list[object] = ["x", "5", b"1", None, True, False, [1.0], object(), Decimal(1), 1j, math.nan, -math.nan]
+NEGATIVE: list[object] = [-1, -1e-9, -math.inf, -(10**5000)]
 HUGE: list[object] = [1e300, math.inf, 10**400, 10**5000, 31_622_401]
 TIMES = ("spread", "exit_wait", "exit_every")
+NO_NAMES = [None, "", ".", "..", "../../etc", "a/b", "a\\b", "a\nb", "C:", 7, "notes.", "notes ", "con", "com1 .a"]
+
+MISTAKES: dict[str, list[object]] = {
+    **{name: [*NO_NUMBERS, *NEGATIVE, *HUGE] for name in TIMES},
+    "lifetime_cap": [*NO_NUMBERS, *NEGATIVE],
+    "metrics": [None, 5, b"metrics.toml", {"mobile": 5}, {"mobile": None}, {5: MOBILE}, {None: None}, {"mobile": {}}],
+    "endpoint": [5, None, b"https://example.org", "", "ftp://example.org"],
+    "token": [5, b"Very-Secret", ["Very-Secret"]],
+    "state": [5, b"folder", "a\0b", "a\ud800b", Path("a\0b")],
+    "app": [*NO_NAMES, "Aux.notes"],
+    "strata": ["linux", None, 3, ["platform"], {1: "linux"}],
+    "seal": ["", "x25519:AA", 5, b"x25519:", "Very-Secret"],
+}
 
 
-@pytest.mark.parametrize("name", [*TIMES, "lifetime_cap"])
-def test_an_impossible_number_disables_the_client_with_one_clear_mistake(
-    make: Make, folder: Path, name: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("name", MISTAKES)
+def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
+    folder: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for value in [*NONE_AT_ALL, *OUT_OF_RANGE, *(HUGE if name in TIMES else [])]:
-        case = f"{name} of {type(value)}"
+    usual: dict[str, object] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": folder}
+    usual["environ"] = {"DITHER": "on"}
+    for value in MISTAKES[name]:
+        given, case = usual | {name: value}, f"{name} of {type(value)}"
         caplog.clear()
         with pytest.raises(dither.ParameterError, match=f"^{name}: ") as caught:
-            dither.Client(METRICS, ENDPOINT, "tests", folder, strict=True, environ={"DITHER": "on"}, **{name: value})  # type: ignore[arg-type]  # which is the mistake
+            dither.Client(**given, strict=True)  # type: ignore[arg-type]  # which is the mistake
         assert len(str(caught.value)) < 120, case
-        client = make(folder, mode=None, strict=False, background=True, environ={"DITHER": "on"}, **{name: value})
+        client = dither.Client(**given)  # type: ignore[arg-type]  # likewise
         client.record("mobile", True)
         status = client.status()
-        assert (status.mode, status.unrecorded) == ("off", 1), case
+        assert (status.mode, status.unrecorded, status.queued) == ("off", 1, 0), case
         assert status.trouble == {f"telemetry is disabled: {caught.value}": 1}, case
         assert [one.getMessage() for one in caplog.records] == list(status.trouble), f"{case}: it is logged once"
+        assert status.decided_by == f"a mistake: telemetry is disabled in this program: {caught.value}"
+        assert (client.preview(), client.sent(), client.flush(1)) == ([], [], False), case
+        assert "Very-Secret" not in f"{status}{caplog.text}", case
         assert not folder.exists(), case
+
+
+def test_a_mistaken_type_is_named_and_its_value_is_not() -> None:
+    for name, value in (("endpoint", b""), ("token", 5), ("metrics", None), ("state", b""), ("seal", 5)):
+        given = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "a", "state": None} | {name: value}
+        with pytest.raises(dither.ParameterError, match=f"^{name}: a value of type {type(value).__name__}, where"):
+            dither.Client(**given, strict=True, environ={})  # type: ignore[arg-type]  # which is the mistake
+    for path in ("a\0b", "a\ud800b"):
+        with pytest.raises(dither.ParameterError, match=r"^state: "):
+            folder_of(path)
+
+
+def test_without_metrics_the_client_is_empty(make: Make) -> None:
+    client = make(metrics={"mobile": 5}, mode=None, strict=False)
+    assert (repr(client), client.pending()) == ("Client()", [])
+
+
+@pytest.mark.parametrize("mistake", [{"spread": "soon"}, {"exit_wait": -1.0}], ids=str)
+def test_a_user_decides_on_a_client_whose_timing_is_a_mistake(
+    make: Make, folder: Path, mistake: dict[str, object]
+) -> None:
+    make(folder).record("mobile", True)
+    sent = Script()
+    client = make(folder, mode=None, strict=False, transport=sent, **mistake)
+    assert client.status().queued == 1
+    assert [metric.name for metric in client.status().metrics] == list(METRICS)
+    assert not client.flush(1)
+    assert sent.bodies == []
+    client.consent("off")
+    assert make(folder, mode=None).status().decided_by == "the user's choice"
+
+
+def test_consent_on_a_client_that_could_not_be_made_keeps_nothing(make: Make, folder: Path) -> None:
+    for mistake in ({"metrics": 5}, {"app": "a/b"}, {"endpoint": "", "transport": None}):
+        client = make(folder, mode=None, strict=False, **mistake)
+        assert not client.consent("on")
+        client.record("mobile", True)
+        assert (client.status().mode, client.status().unrecorded) == ("off", 1)
+        assert not folder.exists()
+
+
+def test_an_environ_of_a_wrong_type_disables_the_client(make: Make, folder: Path) -> None:
+    client = make(folder, mode=None, strict=False, environ=5)
+    client.record("mobile", True)
+    assert (client.status().mode, client.status().unrecorded) == ("off", 1)
+    assert "start failed: AttributeError" in client.status().decided_by
+    assert not client.flush(1)
 
 
 def test_a_lifetime_cap_may_be_as_large_as_the_app_likes(make: Make) -> None:
@@ -41,16 +107,16 @@ def test_a_lifetime_cap_may_be_as_large_as_the_app_likes(make: Make) -> None:
         assert client.flush(60), type(value)
 
 
-@pytest.mark.parametrize("name", TIMES)
-def test_a_time_from_none_to_a_year_is_taken(make: Make, name: str) -> None:
-    for value in (0, 0.0, 1e-300, 5, 31_622_400):
-        client = make(background=True, **{name: value})
-        client.record("mobile", True)
-        assert client.flush(60), value
+def test_a_time_from_none_to_a_year_is_taken(make: Make) -> None:
+    for name in TIMES:
+        for value in (0, 0.0, 1e-300, 5, 31_622_400):
+            client = make(background=True, **{name: value})
+            client.record("mobile", True)
+            assert client.flush(60), (name, value)
 
 
 def test_a_timeout_that_is_no_number_waits_for_nothing(make: Make) -> None:
-    for timeout in NONE_AT_ALL:
+    for timeout in NO_NUMBERS:
         client = make(strict=False)
         client.record("mobile", True)
         assert client.flush(timeout) is False, type(timeout)  # type: ignore[arg-type]  # which is the mistake
@@ -60,14 +126,11 @@ def test_a_timeout_that_is_no_number_waits_for_nothing(make: Make) -> None:
         assert client.status().queued == 1, type(timeout)
 
 
-def test_a_flush_may_wait_for_as_long_as_it_takes(make: Make) -> None:
+def test_a_flush_may_wait_for_any_time_or_none(make: Make) -> None:
     for timeout in (math.inf, 1e300, 10**400):
         client = make()
         client.record("mobile", True)
         assert client.flush(timeout), type(timeout)
-
-
-def test_a_flush_whose_time_is_over_does_not_wait(make: Make) -> None:
     client = make(transport=Script(down=True))
     client.record("mobile", True)
     assert not client.flush(-5)
@@ -75,6 +138,6 @@ def test_a_flush_whose_time_is_over_does_not_wait(make: Make) -> None:
 
 
 def test_an_upload_without_a_finite_deadline_is_refused() -> None:
-    for timeout in [*NONE_AT_ALL, *OUT_OF_RANGE, *HUGE, 0]:
+    for timeout in [*NO_NUMBERS, *NEGATIVE, *HUGE, 0]:
         with pytest.raises(dither.ParameterError, match=r"^timeout: "):
             dither.HttpTransport(ENDPOINT, timeout)  # type: ignore[arg-type]  # which is the mistake

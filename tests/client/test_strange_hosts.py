@@ -4,19 +4,17 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script, join_uploads
+from client.devices import ENDPOINT, METRICS, Make, Script, join_uploads
 from client.test_lives import python_of
 from client.test_processes import FLOORS
-from dither.diagnostics import described
 from dither.state.files import replace
-from dither.state.places import apps_folder, folder_of
+from dither.state.places import apps_folder
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
@@ -77,33 +75,12 @@ def test_a_host_whose_folder_is_gone_is_told(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("state", ["a\0b", "a\ud800b", Path("a\0b")])
-def test_a_folder_that_cannot_be_is_one_mistake(make: Make, state: str) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^state: "):
-        folder_of(state)
-    client = make(state, mode=None, strict=False)
-    client.record("mobile", True)
-    (trouble,) = client.status().trouble
-    assert trouble.startswith("telemetry is disabled: state: ")
-
-
 def test_a_home_that_depends_on_where_one_is_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "somewhere")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     with pytest.raises(dither.StateError, match="absolute"):
         apps_folder()
-
-
-@pytest.mark.parametrize("metrics", [{"mobile": 5}, {"mobile": None}, {5: MOBILE}, {None: None}, {"mobile": {}}])
-def test_metrics_that_are_none_are_one_mistake(make: Make, metrics: Mapping[str, object]) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^metrics: an object of type .* where metrics by name"):
-        make(metrics=metrics, mode=None)
-    client = make(metrics=metrics, mode=None, strict=False)
-    client.record("mobile", True)
-    (trouble,) = client.status().trouble
-    assert trouble.startswith("telemetry is disabled: metrics: ")
-    assert repr(client) == "Client()"
 
 
 def full(path: str, *_: object) -> NoReturn:
@@ -158,11 +135,6 @@ def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
     join_uploads()
     assert any(kind == f"upload failed: {error.__name__}" for kind in client.status().trouble)
     assert "Traceback" not in capfd.readouterr().err
-
-
-def test_a_path_that_is_very_long_is_told_in_part(tmp_path: Path) -> None:
-    long = tmp_path / ("x" * 5000)
-    assert len(described(OSError(errno.ENAMETOOLONG, "too long", str(long / "consent")), long)) < 600
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are not bounded there")

@@ -11,7 +11,7 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, Make
 from client.seals import KEY, sealing, take_package
-from dither.parts import Parts, Setup
+from dither.core import ClientCore, Setup
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse, Strata
 from dither_shared.metrics.survey import Survey
@@ -234,11 +234,11 @@ def test_standing_in_again_and_again_takes_no_longer(monkeypatch: pytest.MonkeyP
     client = dither.Client(METRICS, ENDPOINT, "notes", dither.MemoryState(), environ={})
     made, replaced = [0], []
 
-    def counted(setup: Setup) -> Parts:
+    def counted(setup: Setup) -> ClientCore:
         made[0] += 1
-        return Parts(setup)
+        return ClientCore(setup)
 
-    monkeypatch.setattr("dither.testing.Parts", counted)
+    monkeypatch.setattr("dither.testing.ClientCore", counted)
     for _ in range(20):
         telemetry, before = Telemetry(METRICS), made[0]
         with telemetry.standing_in():

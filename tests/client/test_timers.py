@@ -198,11 +198,6 @@ def test_nothing_is_raised_into_the_host(clock: Clock, caplog: pytest.LogCapture
     assert "1.25" not in caplog.text
 
 
-def test_a_timer_before_there_is_a_client_answers_nothing() -> None:
-    with dither.timer("startup"):
-        pass
-
-
 def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
     numbers = count()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ from jinja2 import ChoiceLoader, DictLoader
 
 import dither
 from contract.test_extension import Carrier
-from dither_server.analysis.columns import Table
+from dither_server.analysis.columns import Column, Table
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.estimation.estimate import debiased
 from dither_server.protocol.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.query import EstimateQuery, Query
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.summary import Estimator, Exhibit, Span, Steps, Summary, Survey, TextTable
+from dither_server.reading.summaries.summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from dither_server.reading.summaries.window import Look
 from dither_server.store.tables.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
@@ -115,12 +115,6 @@ class _Read(Answers):
         return Encoded(inside - 1, outside=inside != stars)
 
 
-class AverageRow(TypedDict):
-    """The average."""
-
-    average: float
-
-
 @dataclass(frozen=True)
 class Average:
     """An average over so many reports."""
@@ -131,13 +125,18 @@ class Average:
 
 
 @dataclass(frozen=True)
-class Shown(Exhibit):
+class Shown(EstimateView):
     """The average as a sentence."""
 
     template: ClassVar[str] = "kinds/stars.html"
 
     table: Table
     needs: str = "a few"
+
+    @classmethod
+    def of(cls, metric: Metric, table: Table, look: Look) -> Self:  # noqa: ARG003 - it shows all
+        """Return the average."""
+        return cls(table)
 
     @property
     def average(self) -> float:
@@ -148,7 +147,8 @@ class Shown(Exhibit):
 class Averages(Summary[Average]):
     """The average number of stars."""
 
-    row: ClassVar[type] = AverageRow
+    shown_by: ClassVar[type[EstimateView]] = Shown
+    columns: ClassVar[tuple[Column, ...]] = (Column("average", float),)
     schema: ClassVar[Schema] = Schema(
         "Average", closed({"metric": TEXT, "reports": REPORTS, "average": NUMBER, "values": {}})
     )
@@ -174,26 +174,22 @@ class Averages(Summary[Average]):
         about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
         return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
 
-    def exhibit(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> Shown:
-        """Return the average."""
-        return Shown(self.table(survey, query, estimator))
-
-    def courses(
-        self, metric: Metric, exhibit: Exhibit, over: Steps, estimate: Callable[[Span], Average], query: Query
+    def time_series(
+        self, metric: Metric, view: EstimateView, over: Steps, estimate: Callable[[Span], Average], query: Query
     ) -> Generator[None, None, object | None]:
         """Return none."""
         yield
         return None
 
-    def text(self, told: Mapping[str, Any]) -> TextTable:
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line."""
-        return TextTable(["on average"], [("stars",), (f"{told['values'][0]['average']:.2f}",)])
+        return TextTable(["on average"], [("stars",), (f"{answer['values'][0]['average']:.2f}",)])
 
 
-TEMPLATE = """{% macro heading() %}Stars{% endmacro %}{% macro find(exhibit, view) %}{% endmacro %}
-{% macro answers(card, exhibit, view, formats) %}<p>{{ exhibit.average }} stars</p>{% endmacro %}
-{% macro brief(card, exhibit) %}<p>{{ exhibit.average }} stars</p>{% endmacro %}
-{% macro doubts(card, exhibit, percent) %}{% endmacro %}{% macro over_time() %}{% endmacro %}"""
+TEMPLATE = """{% macro heading() %}Stars{% endmacro %}{% macro find(estimates, view) %}{% endmacro %}
+{% macro answers(card, estimates, view, formats) %}<p>{{ estimates.average }} stars</p>{% endmacro %}
+{% macro brief(card, estimates) %}<p>{{ estimates.average }} stars</p>{% endmacro %}
+{% macro doubts(card, estimates, percent) %}{% endmacro %}{% macro over_time() %}{% endmacro %}"""
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from forkserver import stubs
+
 from .blocks import Block, PageError, blocks_of
 from .checks import mistake_in
 from .outputs import missing_line
@@ -18,7 +20,6 @@ from .pages import ROOT
 from .ports import free_ports, ports_of
 from .script import script_of
 from .servers import DEFAULT_PORTS
-from .warm import stubs
 
 __all__ = ["LIMIT", "Run", "run_page"]
 

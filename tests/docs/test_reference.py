@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import dither
-from dither.upload.retry import verdict_on
+from dither.upload.retry import rule_for
 from dither_reference import GENERATORS, generated
 from dither_reference.docstrings import as_markup
 from dither_reference.http_api import document
 from dither_relay.config import RELAY
 from dither_server.config.sources import COLLECTOR
-from dither_server.protocol.problems import Kind
+from dither_serving.problems import Kind
 from dither_shared import MECHANISMS, QUESTIONS, ParameterError, parse_metrics
 from docs.blocks import blocks_of
 from docs.pages import ROOT
@@ -84,7 +84,7 @@ def test_routes() -> None:
 def test_every_problem_is_told(kind: Kind) -> None:
     section = page("problems.md").partition(f"### {kind.slug}\n")[2].partition("\n###")[0]
     assert section.strip().startswith(f"{kind.status}, *{kind.title}*"), section
-    fate = verdict_on(kind.status).fate
+    fate = rule_for(kind.status).fate
     assert ("client drops" in section) <= (fate == "dropped")
 
 
@@ -94,10 +94,10 @@ def test_what_a_client_does_is_as_its_verdicts_are() -> None:
     told = {status: what for what, statuses in rows.items() for status in statuses}
     assert len(told) == 17
     for status, what in told.items():
-        verdict = verdict_on(status)
-        assert (verdict.fate == "sent") == what.startswith("forgets")
-        assert (verdict.fate == "dropped") == ("drops" in what)
-        assert verdict.fate is not None or verdict.patience.base == (900.0 if "soon" in what else 4 * 3600.0)
+        rule = rule_for(status)
+        assert (rule.fate == "sent") == what.startswith("forgets")
+        assert (rule.fate == "dropped") == ("drops" in what)
+        assert rule.fate is not None or rule.window.base == (900.0 if "soon" in what else 4 * 3600.0)
 
 
 def keys_in(text: str) -> set[str]:

@@ -123,7 +123,7 @@ def test_nothing_outlives_a_page(end: str, tmp_path: Path) -> None:
 
 
 def test_python_program_ends_with_its_page(tmp_path: Path) -> None:
-    """It is a child of the warm process, and not of the page's shell."""
+    """It is a child of the fork server, and not of the page's shell."""
     pids = tmp_path / "pids"
     code = f"import os, pathlib, time; pathlib.Path({str(pids)!r}).write_text(str(os.getpid())); time.sleep(600)"
     (problem,) = ran(

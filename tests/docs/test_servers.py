@@ -29,7 +29,7 @@ def test_a_server_without_a_port_is_awaited_by_what_it_prints() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["dither-server check", "dither-server run --help", "echo dither-server run", "flask routes"]
+    "line", ["dither-server doctor", "dither-server run --help", "echo dither-server run", "flask routes"]
 )
 def test_what_ends_by_itself_stays_as_it_is(line: str) -> None:
     assert with_servers(f"{line} \\\n  --more\n", {}) == f"{line} \\\n  --more\n"

@@ -12,11 +12,12 @@ import numpy as np
 
 __all__ = ["PIECE", "Needles", "disk", "memory"]
 
-PIECE = 1 << 22
+PIECE = 1 << 20
 """Bytes that are searched at a time."""
 
 _WORD = 8
-_BITS = 24
+_BITS = 20
+"""Of the table, which fits a cache."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio (Knuth, volume 3, 6.4): its product spreads words over a table."""
 

@@ -119,6 +119,7 @@ def test_nothing_tells_where_it_was_built(sdist: Mapping[str, bytes], wheel: Map
     assert [name for name, content in (*sdist.items(), *wheel.items()) if here in content] == []
 
 
+@pytest.mark.slow  # it makes an environment; what the commands say without extras is tested above, too
 def test_the_wheel_by_itself(made: Path, tmp_path: Path) -> None:
     """Installed where nothing else is, the client's command works, and the others say what they want."""
     pytest.importorskip("pip", reason="this environment has no pip")

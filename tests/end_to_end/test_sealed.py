@@ -29,6 +29,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Batch, load_metrics
 from dither_shared.sealed import SealedReport, SealKey
 from end_to_end.searching import PIECE, Needles, disk, memory
+from forkserver import run
 from relay.relaying import running as relaying
 from relay.relaying import until_ready, url_of
 from server.cli.invoking import invoke
@@ -37,7 +38,7 @@ from server.test_process import PATIENCE, tally
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-FEW, BATCH = 100, 500
+FEW, BATCH = 20, 100
 TOML = """
 [metrics.fonts]
 type = "choice"
@@ -111,12 +112,12 @@ def answer_all(metrics: dict[str, dither.Metric], relay: str, clients: int) -> N
 
 def command(folder: Path, name: str, *options: str) -> str:
     """Let the relay's command do something beside it; return what it prints."""
-    run = [sys.executable, "-m", "dither_relay", name, "--db", url_of(folder), "--batch", str(BATCH), *options]
-    return subprocess.run(run, capture_output=True, text=True, check=True, timeout=600).stdout
+    words = ["-m", "dither_relay", name, "--db", url_of(folder), "--batch", str(BATCH), *options]
+    return run(*words, check=True, timeout=600).stdout
 
 
 @on_linux
-@pytest.mark.parametrize("clients", [BATCH, pytest.param(10 * BATCH, marks=pytest.mark.slow)])  # 20 core-seconds
+@pytest.mark.parametrize("clients", [BATCH, pytest.param(50 * BATCH, marks=pytest.mark.slow)])  # 20 core-seconds
 def test_the_relay_sees_no_report_and_the_collector_no_address(
     clients: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,8 +155,9 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         assert tally(collecting, fonts).total == 0  # at which moment a device reports the collector does not see
         assert command(relayed, "forward", "--collector", collector).startswith(f"{clients:,} reports forwarded")
         assert tally(collecting, fonts).total == clients
-        assert Needles([fonts.version.encode()]).found(memory(counting))
-        assert addresses([*memory(counting), *disk(collecting)]) == set()
+        counted = memory(counting)
+        assert any(fonts.version.encode() in content for content in counted), "what is there is found"
+        assert addresses([*counted, *disk(collecting)]) == set()
         assert closed.found(disk(relayed)) == held  # too few to leave
         status = json.loads(command(relayed, "status", "--json"))
         assert {one["pool"]: one["waiting"] for one in status["pools"] if one["waiting"]} == {
@@ -176,7 +178,7 @@ HOLD = "import sys; held = sys.stdin.buffer.read(); print('held', flush=True); i
 
 @on_linux
 def test_what_a_process_or_a_folder_holds_is_found(tmp_path: Path) -> None:
-    needles = Needles(form for _ in range(10 * BATCH) for form in forms(secrets.token_bytes(16)))
+    needles = Needles(form for _ in range(50 * BATCH) for form in forms(secrets.token_bytes(16)))
     planted = [secrets.token_bytes(size) for size in (8, 9, 16, 50, 100)]
     places = [5, PIECE - 3, 2 * PIECE - 7, 2 * PIECE + 33, 3 * PIECE - 100]
     content = bytearray(secrets.token_bytes(3 * PIECE))

@@ -23,14 +23,10 @@ high = 60
 epsilon = 2.0
 `;
 
-/** @type {Promise<any> | undefined} */
-let made;
-const questions = () => (made ??= compiled(TOML));
-
 test("reports of Node's client are counted, and its state outlives it", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
   t.after(() => rm(folder, { recursive: true }));
-  const [server, metrics] = await Promise.all([collector(t, TOML, []), questions()]);
+  const [server, metrics] = await Promise.all([collector(t, TOML, []), compiled(TOML)]);
   const make = () => {
     const options = { app: "notes", endpoint: server.url, state: new FileState(folder, "notes") };
     return new Client(metrics, { ...options, background: false, surroundings: {}, strict: true });
@@ -49,7 +45,7 @@ test("reports of Node's client are counted, and its state outlives it", async (t
 });
 
 slow("a collector of this computer takes reports of Node's client without a token, as it does of Python's", async (t) => {
-  const [server, metrics] = await Promise.all([collector(t, TOML, [], "read"), questions()]);
+  const [server, metrics] = await Promise.all([collector(t, TOML, [], "read"), compiled(TOML)]);
   const state = new MemoryState();
   const client = new Client(metrics, { app: "notes", endpoint: server.url, state, background: false, surroundings: {} });
   await client.consent("on");
@@ -69,19 +65,24 @@ test("a program whose collector never answers ends when its flush does", async (
   let signal;
   const fetch = (/** @type {any} */ url, /** @type {any} */ init) => globalThis.fetch(url, { ...init, ...({ signal } = init) });
   const logged = new Promise((log) => Object.assign(options, { log }));
-  const client = new Client(await questions(), { ...options, fetch, strict: true });
+  const client = new Client(await compiled(TOML), { ...options, fetch, strict: true });
   await client.consent("on");
   await client.record("theme", "dark");
-  // Seconds, for if they were over before there is a connection, none would come.
-  const [[socket], arrived] = await Promise.all([once(silent, "connection"), client.flush(5_000)]);
+  // The flush ends once there is a connection, however long that takes.
+  let end = () => {};
+  t.mock.method(globalThis, "setTimeout", (/** @type {any} */ call) => (end = call));
+  const connected = once(silent, "connection").finally(() => end());
+  const [[socket], arrived] = await Promise.all([connected, client.flush(5_000)]);
+  t.mock.restoreAll();
   assert.deepEqual([arrived, signal.aborted], [false, true]);
   await Promise.all([once(socket, "close"), logged]);
   assert.equal((await client.preview()).length, 1);
   assert.equal((await client.status()).lastAttempt?.result, "no answer");
 });
 
-test("in a test, Node's client is off by itself", async () => {
-  const client = new Client(await questions(), { app: "notes", endpoint: "https://example.org", background: false });
+test("Node's client is off by default in a test", async () => {
+  process.env.NODE_TEST_CONTEXT ??= "child"; // which Node sets for a suite that it runs by itself
+  const client = new Client(await compiled(TOML), { app: "notes", endpoint: "https://example.org", background: false });
   const { mode, decidedBy } = await client.status();
   assert.equal(mode, "off");
   assert.match(decidedBy, /in the environment/);

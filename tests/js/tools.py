@@ -84,8 +84,13 @@ def run(*command: str | Path, folder: Path = CLIENT, chromium: str | None = None
         check=False,
         timeout=_PATIENCE,
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"{_failures(done.stdout)}\n{done.stderr}"
     return done.stdout
+
+
+def _failures(output: str) -> str:
+    """Return the parts of a protocol (TAP) about tests that failed, or all of any other output."""
+    return "\n".join(re.findall(r"^ *not ok.*?^ *\.\.\.$", output, re.DOTALL | re.MULTILINE)) or output
 
 
 def _lacking() -> list[str]:

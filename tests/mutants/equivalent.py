@@ -9,15 +9,8 @@ AMOUNTS: dict[tuple[str, str], str] = {
         f"{_SERVER}/store/tables/tallies.py",
         "_AT_ONCE, _CHUNKS_AT_ONCE = 4096, 16",
     ): "sums of whole numbers are the same in whatever parts",
-    (
-        f"{_SERVER}/store/store.py",
-        "def forget(self, before: date, limit: int = 1_000) -> bool:",
-    ): "ids are dropped in however many steps until none is left",
     (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
-    (f"{_SERVER}/store/batch_ids/day_partitions.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
-    (f"{_SERVER}/store/batch_ids/ids.py", "_PAGE = 4_096"): "a filter is of all pages together",
-    (f"{_SERVER}/store/batch_ids/recent.py", "_SETTLE = 65_536"): "ids are known in the journal and behind it",
-    (f"{_SERVER}/store/batch_ids/recent.py", "_STEP = 1_024"): "all ids move in the end, in one order",
+    (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
 }
 """Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
 
@@ -39,10 +32,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "(len(set(mechanism.marked(one, cohort)) | set(mechanism.marked(two, cohort))), cohort, (one, two))",
     ): "inputs mark equally many cells, or none in common: the largest union is the largest difference, too",
     (
-        f"{_CLIENT}/reporting/draws/keys.py",
+        f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ -1] != tag:",
     ): "a draw is drawn anew each time, and is the same",
-    (f"{_CLIENT}/reporting/draws/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
+    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
     (
@@ -69,11 +62,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/analysis/health.py",
         "return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 2.0)",
     ): "a tail of all is never the smaller of two, and a p-value is cut to 1",
-    (
-        f"{_SERVER}/store/batch_ids/filters.py",
-        "self._words: _Words = np.concatenate(parts).astype(np.uint64, copy=False) "
-        "if parts else np.zeros( 1, np.uint64)",
-    ): "where there is no filter, no word is looked at",
     (
         f"{_SERVER}/store/tables/tokens.py",
         "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",

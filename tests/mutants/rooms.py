@@ -51,46 +51,40 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "keys": Room(
-        _named(f"{_CLIENT}/reporting", "draws/keys", "permanent"),
+        _named(f"{_CLIENT}/reporting", "keys"),
         (
             _VECTORS,
-            *_tests("client/reporting", "permanent", "draws/test_keys", "ledger"),
-            *_tests("client/state", "lost_secret", "format1"),
+            *_tests("client/reporting", "permanent", "keys", "ledger"),
+            *_tests("client/state", "lost_secret"),
         ),
     ),
     "ledger": Room(
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "draws/test_keys", "recorder", "periods", "namesakes"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
+            *_tests("client/state", "lost_secret", "clock", "foul_state"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "counting/uploads", "hot", "url"),
+            *_named(f"{_SERVER}/store", "store", "counting/uploads", "url"),
             *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
         ),
         (
-            *_tests("server/store", "store", "hot", "removal"),
+            *_tests("server/store", "store", "removal"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),
     ),
     "ids": Room(
-        (
-            *_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids", "recent"),
-            f"{_SERVER}/store/purge.py",
-        ),
-        _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
+        (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
+        _tests("server/store", "store", "removal", "batch_ids"),
     ),
-    "folding": Room(
-        _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),
-        (
-            *_tests("server/ingest/folding", "table", "manifest", "seen", "bucket"),
-            *_tests("server/ingest/folding", "giving_up", "run", "workers", "killed"),
-        ),
+    "spool": Room(
+        _named("server/dither_spool", "records", "manifest", "ids", "bucket", "fold", "workers"),
+        _tests("spool", "records", "manifest", "ids", "bucket", "fold", "workers", "killed"),
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),

@@ -1,4 +1,3 @@
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +6,7 @@ import pytest
 from dither_relay.collector import Collector, RejectedError, TroubleError
 from dither_relay.pools import Pools
 from dither_relay.store import RelayStore
-from dither_server.protocol.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem
 from dither_shared.sealed import Pool
 from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import LAYOUT, POOLS, THEME, url_of
@@ -96,30 +95,28 @@ def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: F
     assert len(store.held()) == 1
 
 
-@pytest.mark.parametrize(
-    "listing",
-    [
-        [],
-        {"pools": []},
-        {"pools": [], "batch_limit": 0, "body_limit": 1},
-        {"pools": [], "batch_limit": True, "body_limit": 1},
-        {"pools": [], "batch_limit": "1", "body_limit": 1},
-        {"pools": [{"pool": "theme", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": THEME.digest, "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
-        {"pools": [{"pool": THEME.digest.upper(), "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
-        {"pools": ["theme"], "batch_limit": 1, "body_limit": 1},
-        "<html>",
-    ],
-    ids=json.dumps,
-)
-def test_what_is_no_list_of_pools(store: RelayStore, collector: FakeCollector, listing: object) -> None:
-    collector.listing = listing or [0]
-    pools = Pools(store, Collector(collector.url, "", 5))
-    with pytest.raises(RejectedError, match="cannot be read"):
-        pools.refresh()
-    assert store.held() == []
+NO_LISTINGS = [
+    [],
+    {"pools": []},
+    {"pools": [], "batch_limit": 0, "body_limit": 1},
+    {"pools": [], "batch_limit": True, "body_limit": 1},
+    {"pools": [], "batch_limit": "1", "body_limit": 1},
+    {"pools": [{"pool": "theme", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
+    {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
+    {"pools": [{"pool": THEME.digest, "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
+    {"pools": [{"pool": THEME.digest, "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
+    {"pools": [{"pool": THEME.digest.upper(), "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
+    {"pools": ["theme"], "batch_limit": 1, "body_limit": 1},
+    "<html>",
+]
+
+
+def test_answer_that_is_no_list_of_pools_is_rejected(store: RelayStore, collector: FakeCollector) -> None:
+    for listing in NO_LISTINGS:
+        collector.listing = listing or [0]
+        with pytest.raises(RejectedError, match="cannot be read"):
+            Pools(store, Collector(collector.url, "", 5)).refresh()
+        assert store.held() == [], listing
 
 
 def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCollector) -> None:

@@ -8,10 +8,9 @@ import socket
 import sys
 import threading
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -159,19 +158,6 @@ def test_a_disk_that_is_nearly_full_is_not_ready(tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 22, total=1 << 30))
         with pytest.raises(StoreError, match="4,194,304 bytes are left on its disk, 67,108,864 are needed"):
             relay.ready()
-
-
-def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
-    with collecting(POOLS) as collector, running(tmp_path, collector.url, "--connections", "50") as (url, _):
-        until_ready(url)
-        address = urlsplit(url)
-        slow = [socket.create_connection((address.hostname, address.port)) for _ in range(120)]
-        for one in slow:
-            with suppress(OSError):  # it may have given way already
-                one.sendall(b"POST /v1/sealed HTTP/1.1\r\nHost: x\r\nContent-")
-        assert [send(url, row) for row in rows(20)] == [202] * 20
-        for one in slow:
-            one.close()
 
 
 def test_a_second_relay_on_the_database_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import subprocess
 
 TODAY = date(2026, 11, 20)
-COUNTED, CONFLICT, DISABLED, EMPTY = Outcome
+COUNTED, DISABLED, EMPTY = Outcome
 
 METRICS_TOML = """
 [metrics.theme]

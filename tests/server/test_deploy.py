@@ -20,7 +20,6 @@ from dither_relay.cli import cli as relay_cli
 from dither_server.access.gatekeeper import Role
 from dither_server.cli.main import cli as collector_cli
 from dither_server.config.sources import SETTINGS, configured, resolve, variable_of
-from forkserver import run
 from ports import kept_port
 from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment, running
 from server.test_near import await_port
@@ -165,8 +164,7 @@ print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
         'dither_reports_acknowledged_total{metric="theme"} 180',
     ]
     assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
-    estimate = run("-m", "dither_server", "estimate", "theme", check=True, env=settings)
-    assert "60 reports" in estimate.stdout
+    assert tally(tmp_path, METRICS["theme"]).total == 60
 
 
 def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> None:

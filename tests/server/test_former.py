@@ -106,11 +106,11 @@ def test_settings_come_from_the_folder_that_one_is_in(folder: Path, monkeypatch:
     assert "no longer asked" in run("metric", "list")
     assert run("trend", "theme").startswith("theme: ")
     assert run("token", "list") == ""
-    shown = json.loads(run("config", "--json", "--db", "sqlite:///other.db"))
+    shown = json.loads(run("doctor", "--settings", "--json", "--db", "sqlite:///other.db"))
     assert (shown["db"]["value"], shown["db"]["source"]) == ("sqlite:///other.db", "--db")
     assert (shown["metrics"]["value"], shown["metrics"]["source"]) == ("metrics.toml", "collector.toml: metrics")
-    shown = json.loads(run("config", "--json", DITHER_METRICS="m.toml"))
+    shown = json.loads(run("doctor", "--settings", "--json", DITHER_METRICS="m.toml"))
     assert (shown["metrics"]["value"], shown["metrics"]["source"]) == ("m.toml", "DITHER_METRICS")
     (folder / "empty.toml").touch()
-    named = json.loads(run("config", "--json", "--config", "empty.toml"))
+    named = json.loads(run("doctor", "--settings", "--json", "--config", "empty.toml"))
     assert (named["db"]["value"], named["db"]["source"]) == (None, "not set")  # a file that is named is the only one

@@ -42,7 +42,7 @@ def raw(url: str, request: bytes) -> int:
         return int(connection.makefile("rb").readline().split()[1])
 
 
-def test_the_printed_address_reads_and_nothing_is_logged(tmp_path: Path) -> None:
+def test_printed_address_reads_and_its_token_is_not_logged(tmp_path: Path) -> None:
     with running(tmp_path, *CLOSED, "--log-level", "debug") as (url, process):
         assert process.stdout is not None
         page = re.fullmatch(
@@ -76,7 +76,9 @@ def test_the_printed_address_reads_and_nothing_is_logged(tmp_path: Path) -> None
         (("--host", "::1"), (401, 401, 202)),
     ],
 )
-def test_what_this_machine_may_do(options: tuple[str, ...], expected: tuple[int, ...], tmp_path: Path) -> None:
+def test_options_decide_what_this_machine_may_do(
+    options: tuple[str, ...], expected: tuple[int, ...], tmp_path: Path
+) -> None:
     with running(tmp_path, *CLOSED, *options) as (url, process):
         near = url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         assert statuses(near) == expected
@@ -90,7 +92,7 @@ def test_what_this_machine_may_do(options: tuple[str, ...], expected: tuple[int,
     assert ("nobody may read yet" in errors) is ("--no-local-token" in options)
 
 
-def test_requests_that_are_not_what_they_seem(tmp_path: Path) -> None:
+def test_ambiguous_or_forwarded_requests_are_not_local(tmp_path: Path) -> None:
     body = batch().encode()
     rest = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     with running(tmp_path, *CLOSED) as (url, _):
@@ -140,7 +142,7 @@ def forwarded(url: str) -> Iterator[str]:
             thread.join()
 
 
-def test_through_a_forwarder_that_names_the_collector_nobody_reads(tmp_path: Path) -> None:
+def test_nobody_reads_through_a_tcp_forwarder(tmp_path: Path) -> None:
     """Nothing tells its reports from this machine's own; ``trust_loopback`` is there to take none of either."""
     for options, report in (((), 202), (("--no-trust-loopback",), 401)):
         with running(tmp_path, *CLOSED, *options) as (url, _), forwarded(url) as far:
@@ -197,7 +199,7 @@ def await_port(port: int) -> None:
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx here: apt-get install nginx")
 @pytest.mark.parametrize("trusting", [True, False])
-def test_through_nginx_nobody_reads(trusting: bool, tmp_path: Path) -> None:
+def test_nobody_reads_through_nginx(trusting: bool, tmp_path: Path) -> None:
     options = () if trusting else ("--no-trust-loopback",)
     with running(tmp_path, *CLOSED, *options) as (url, _), nginx(tmp_path, url) as sites:
         for far, report in sites.items():
@@ -205,7 +207,7 @@ def test_through_nginx_nobody_reads(trusting: bool, tmp_path: Path) -> None:
                 assert statuses(far, headers) == (401, 401, report if trusting else 401)
 
 
-def test_the_start_says_that_pages_cannot_report_without_a_token(tmp_path: Path) -> None:
+def test_start_warns_that_pages_cannot_report_without_a_token(tmp_path: Path) -> None:
     """A page's report is not local, though its browser is, and being listed stands for no token."""
     page = {"Origin": "http://localhost:3000"}
     for opened, report in (("", 401), ("report", 202)):

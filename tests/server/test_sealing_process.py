@@ -24,7 +24,7 @@ def posted(url: str, body: bytes, path: str = "/v1/sealed") -> tuple[int, dict[s
 
 
 @pytest.mark.parametrize("spool", [False, True])
-def test_what_was_acknowledged_is_counted_once_through_kill_and_restart(tmp_path: Path, spool: bool) -> None:
+def test_acknowledged_sealed_batch_is_counted_once_after_kill_and_restart(tmp_path: Path, spool: bool) -> None:
     key, options = drawn(), ["--spool", f"{tmp_path}/spool"] if spool else []
     keep(tmp_path / "seal-keys.json", key)
     body = batch_of(THEME, sealed_rows(THEME, key.public, 40)).encode()
@@ -42,7 +42,7 @@ def test_what_was_acknowledged_is_counted_once_through_kill_and_restart(tmp_path
         assert store.refusals("theme") == {"sealed": 40}
 
 
-def test_a_body_that_ends_early_counts_nothing_and_comes_again(tmp_path: Path) -> None:
+def test_sealed_body_that_ends_early_counts_nothing_and_may_come_again(tmp_path: Path) -> None:
     key = drawn()
     keep(tmp_path / "seal-keys.json", key)
     body = batch_of(THEME, sealed_rows(THEME, key.public, 300)).encode()

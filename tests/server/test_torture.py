@@ -81,10 +81,10 @@ def test_acknowledged_commits_survive_power_cuts(
     tmp_path: Path, cuts: Callable[..., list[str]], points: int, commits: int
 ) -> None:
     """And the test can fail: without fsync the same cuts lose what was acknowledged. More cuts see more orders."""
-    for synchronous in ("FULL", "OFF"):
-        (tmp_path / synchronous).mkdir()
-        wrong = cuts(tmp_path / synchronous, points, commits=commits, synchronous=synchronous)
-        assert bool(wrong) is (synchronous == "OFF"), wrong
+    for durable in (True, False):
+        (tmp_path / str(durable)).mkdir()
+        wrong = cuts(tmp_path / str(durable), points if durable else 6, commits=commits, durable=durable)
+        assert bool(wrong) is not durable, wrong
 
 
 @pytest.mark.parametrize("count", [600, pytest.param(3_000, marks=pytest.mark.slow)])

@@ -85,7 +85,7 @@ def test_only_listed_pages_report(tmp_path: Path) -> None:
     assert counts == {"origin": 48, "malformed": 1, "media-type": 1}
 
 
-def test_a_page_may_read_what_it_is_told_before_its_report_is_read(tmp_path: Path) -> None:
+def test_listed_page_may_read_errors_that_come_before_its_report_is_read(tmp_path: Path) -> None:
     options = (
         "--proxies",
         "127.0.0.1",
@@ -146,7 +146,7 @@ def before(status: HTTPStatus, problem: str = "", title: str = "", detail: str =
     return text.encode("ascii")
 
 
-def test_without_pages_all_is_byte_for_byte_as_it_was(tmp_path: Path) -> None:
+def test_answers_without_origins_have_no_header_for_pages(tmp_path: Path) -> None:
     with running(tmp_path) as (url, _):
         accepted, large = HTTPStatus.ACCEPTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         right = "Content-Type: application/json is right"
@@ -165,7 +165,7 @@ def test_without_pages_all_is_byte_for_byte_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [CLOSED, ("--open", "report")])
-def test_a_page_of_the_web_cannot_report_at_a_collector_on_loopback(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_web_page_cannot_report_to_a_collector_on_loopback(options: tuple[str, ...], tmp_path: Path) -> None:
     """Not even one that has rebound its own name to this machine: it is still its own origin."""
     with running(tmp_path, *options) as (url, process):
         port = urlsplit(url).port

@@ -40,7 +40,7 @@ def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> N
     mechanism = MECHANISMS[name].configure(size, {"epsilon": 1.0, **shape})
     population, absent = absent_of(size, users)
     oks = values = 0
-    for _ in range(max(1, 200 // size)):
+    for _ in range(max(1, 100 // size)):
         found = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
         ok = (np.array(found.verdicts) == "ok") & absent
         assert (found.frequency[ok] > 0).all()

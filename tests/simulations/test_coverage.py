@@ -14,7 +14,7 @@ from benchmarks.coverage import EPSILON, KINDS, mechanism_named, surveyed
 from dither_shared import MECHANISMS
 from dither_simulations.trials.mechanism_by_name import NAMES
 
-SURVEYS, REPORTS = 120, 2_000
+SURVEYS, REPORTS = 60, 2_000
 LEAST, MOST = 0.94, 0.965
 
 
@@ -44,7 +44,7 @@ def test_no_mechanism_is_far_off(name: str) -> None:
 
 
 def test_all_mechanisms_together_are_near() -> None:
-    """Over 1,320 surveys: of the sample by noise, of the population by all; about rare, common and absent values."""
+    """Over 660 surveys: of the sample by noise, of the population by all; about rare, common and absent values."""
     together = sum((held(name) for name in NAMES[1:]), np.zeros((2, len(KINDS))))
     surveys = SURVEYS * (len(NAMES) - 1)
     assert (together >= stats.binom.ppf(1e-7, surveys, LEAST)).all()

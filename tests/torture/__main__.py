@@ -43,17 +43,31 @@ def kill(folder: Path, share: float) -> str:
 
 
 def power(folder: Path, share: float) -> str:
+    return _cut_power(folder, share, power_cuts, "power cuts")
+
+
+def relay(folder: Path, share: float) -> str:
+    return _cut_power(folder, share, relay_power_cuts, "power cuts on a relay")
+
+
+def spool(folder: Path, share: float) -> str:
+    return _cut_power(folder, share, spool_power_cuts, "power cuts on a spool")
+
+
+def _cut_power(folder: Path, share: float, cuts: Callable[..., list[str]], what: str) -> str:
     if why_not := can_record():
-        return f"power cuts: not tried, {why_not}"
+        return f"{what}: not tried, {why_not}"
     points = max(20, int(2000 * share))
     wrong = {}
-    for synchronous in ("FULL", "OFF"):
-        (folder / synchronous).mkdir()
-        wrong[synchronous] = len(power_cuts(folder / synchronous, points, synchronous=synchronous))
-    assert wrong["FULL"] == 0
-    assert wrong["OFF"] > 0
-    told = f"power cuts, {points:,} points: nothing acknowledged lost, nothing corrupt"
-    return f"{told}; with synchronous=OFF wrong at {wrong['OFF']:,}"
+    logging.disable(logging.ERROR)  # without fsync most cuts leave damage, and each would be logged
+    for durable in (True, False):
+        (folder / str(durable)).mkdir()
+        wrong[durable] = len(cuts(folder / str(durable), points, durable=durable))
+    logging.disable(logging.NOTSET)
+    assert wrong[True] == 0
+    assert wrong[False] > 0
+    message = f"{what}, {points:,} points: nothing acknowledged lost, nothing corrupt"
+    return f"{message}; without fsync wrong at {wrong[False]:,}"
 
 
 def deliver(folder: Path, share: float) -> str:
@@ -113,22 +127,6 @@ def garble(folder: Path, share: float) -> str:
     return f"fuzz: {seen.total():,} bodies, {dict(sorted(seen.items()))}, {grown:,} KiB more memory"
 
 
-def spool(folder: Path, share: float) -> str:
-    if why_not := can_record():
-        return f"power cuts on a spool: not tried, {why_not}"
-    points = max(20, int(2000 * share))
-    wrong = {}
-    logging.disable(logging.ERROR)  # without fsync most cuts leave damage, and each would be told
-    for durable in (True, False):
-        (folder / str(durable)).mkdir()
-        wrong[durable] = len(spool_power_cuts(folder / str(durable), points, durable=durable))
-    logging.disable(logging.NOTSET)
-    assert wrong[True] == 0
-    assert wrong[False] > 0
-    told = f"power cuts on a spool, {points:,} points: nothing acknowledged lost, nothing corrupt"
-    return f"{told}; without fsync wrong at {wrong[False]:,}"
-
-
 def fold(folder: Path, share: float) -> str:
     rounds = max(3, int(100 * share))
     seen = fold_rounds(folder, rounds)
@@ -177,20 +175,6 @@ def opening(folder: Path, share: float) -> str:
         assert last < 5, waits
         told.append(f"{attack}: {last:.1f} s")
     return f"12,000 rows of a relay beside six connections with as many ({'; '.join(told)} at most)"
-
-
-def relay(folder: Path, share: float) -> str:
-    if why_not := can_record():
-        return f"power cuts on a relay: not tried, {why_not}"
-    points = max(20, int(2000 * share))
-    wrong = {}
-    for synchronous in ("FULL", "OFF"):
-        (folder / synchronous).mkdir()
-        wrong[synchronous] = len(relay_power_cuts(folder / synchronous, points, synchronous=synchronous))
-    assert wrong["FULL"] == 0
-    assert wrong["OFF"] > 0
-    told = f"power cuts on a relay, {points:,} points: nothing acknowledged lost, nothing corrupt"
-    return f"{told}; with synchronous=OFF wrong at {wrong['OFF']:,}"
 
 
 def reads(folder: Path, share: float) -> str:

@@ -14,10 +14,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dither_server.ingest.folding.run import Step
 from dither_server.store import Store
-from dither_server.store.spool.rooms import rooms_at
 from dither_shared import Batch, Metric
+from dither_spool.fold import Step
+from dither_spool.layout import SpoolLayout
 from forkserver import start
 from server.collecting import (
     COUNTED,
@@ -35,8 +35,8 @@ from server.collecting import (
     upload,
 )
 from server.database import url_of
-from server.ingest.folding.spooling import FILLED
 from server.test_process import PATIENCE
+from spool.spooling import FILLED
 from torture.devices import post
 from torture.folding import WRITE, Cluster, Command
 
@@ -256,7 +256,7 @@ class _Torture:
 
     def _compare(self) -> None:
         """Assert that nothing is left to fold, and that each tally is that of the database that got all once."""
-        backlog = rooms_at(str(self.folder / "spool")).backlog()
+        backlog = SpoolLayout.at(str(self.folder / "spool")).backlog()
         assert backlog[:3] == (0, 0, 0), backlog
         with closing(Store(url_of(self.folder), create=False)) as store:
             for metric in _ANSWERS:

@@ -32,7 +32,7 @@ _COMMAND = f"""
 import os, sys
 from dataclasses import replace
 from dither_server.cli.main import cli
-from dither_server.ingest.folding.run import Folding
+from dither_spool.fold import Folding
 
 where, left = sys.argv[1], int(sys.argv[2])
 fold = Folding.fold

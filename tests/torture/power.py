@@ -28,10 +28,7 @@ from pathlib import Path
 import sqlalchemy
 from datetime import timedelta
 from dither_server.store import Store, Upload
-from dither_server.store.batch_ids import ids, recent
 from server.collecting import COUNTED, THEME, TODAY, rows_of
-
-recent._SETTLE, recent._STEP, ids._PAGE = 12, 5, 7  # what happens at thousands of ids, at a few
 
 folder, commits, synchronous = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 store = Store(f"sqlite:///{folder}/dither.db")
@@ -49,7 +46,6 @@ with open(folder / "acknowledged", "wb", buffering=0) as acknowledged:
         day = TODAY + timedelta(days=number // 40)
         assert store.commit([Upload(name, THEME, rows_of(THEME, 1, name))], day, b"s" * 16) == [COUNTED]
         acknowledged.write(name)
-        store.tend()
 store._engine.dispose(close=False)
 import os
 os._exit(0)  # as a power cut would have it, without a last checkpoint
@@ -152,9 +148,9 @@ def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[b
         return None if same(store.tally(THEME), Tally.fold(THEME.mechanism, rows)) else "the counts are others"
 
 
-def power_cuts(folder: Path, points: int, commits: int = 150, synchronous: str = "FULL", seed: int = 1) -> list[str]:
+def power_cuts(folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1) -> list[str]:
     """Cut the power at so many points of one run; return what went wrong, each time it did."""
-    steps = record(folder, commits, synchronous)
+    steps = record(folder, commits, "FULL" if durable else "OFF")
     assert sum(step.file == "acknowledged" for step in steps) == commits
     chance = random.Random(seed)
     replay = folder / "replay"

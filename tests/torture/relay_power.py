@@ -51,10 +51,10 @@ os._exit(0)  # as a power cut would have it, without a last checkpoint
 
 
 def relay_power_cuts(
-    folder: Path, points: int, commits: int = 150, synchronous: str = "FULL", seed: int = 1
+    folder: Path, points: int, commits: int = 150, *, durable: bool = True, seed: int = 1
 ) -> list[str]:
     """Cut the power at so many points of one run; return what went wrong, each time it did."""
-    steps = record(folder, commits, synchronous, _WORK, _NAME)
+    steps = record(folder, commits, "FULL" if durable else "OFF", _WORK, _NAME)
     assert sum(step.file == "acknowledged" for step in steps) == commits
     chance = random.Random(seed)
     replay = folder / "replay"

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dither_server.store.errors import SpoolError
-from dither_server.store.spool.rooms import rooms_at
+from dither_spool.errors import SpoolError
+from dither_spool.layout import SpoolLayout
 from server.collecting import THEME, rows_of
-from server.store.spool.spooling import in_place
+from spool.spooling import in_place
 
 _SECTOR = 512
 _CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (\d+)(?:<([^>]*)>)?")
@@ -28,25 +28,25 @@ _WORK = """
 import os, sys
 from pathlib import Path
 from dither_server.store import Upload
-from dither_server.store.spool import journal as journals
-from dither_server.store.errors import SpoolError
-from dither_server.store.spool.rooms import rooms_at
+from dither_spool import journal as journals
+from dither_spool.errors import SpoolError
+from dither_spool.layout import SpoolLayout
 from server.collecting import THEME, TODAY, rows_of
 
 folder, commits = Path(sys.argv[1]), int(sys.argv[2])
 if sys.argv[3] == "False":
     journals._make_durable = os.fsync = lambda _: None
-rooms = rooms_at(str(folder / "spool"))
-rooms.make()
+layout = SpoolLayout.at(str(folder / "spool"))
+layout.make()
 with open(folder / "acknowledged", "wb", buffering=0) as acknowledged:
-    journal = journals.Journal.create(rooms.journals)
+    journal = journals.Journal.create(layout.journals)
     for number in range(commits):
         names = [(10 * number + one).to_bytes(16, "big") for one in range(1 + number % 3)]
         journal.append([Upload(name, THEME, rows_of(THEME, 300, name)) for name in names], TODAY)
         acknowledged.write(b"".join(names))
         if number % 7 == 6:
-            journal.seal(rooms.place)
-            journal = journals.Journal.create(rooms.journals)
+            journal.seal(layout.blobs)
+            journal = journals.Journal.create(layout.journals)
 """
 
 
@@ -162,17 +162,17 @@ def _survives(spool: Path, files: dict[str, bytes], acknowledged: set[bytes]) ->
         kept = spool / Path(path).parent.name / Path(path).name
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(content)
-    rooms = rooms_at(str(spool))
-    rooms.close_abandoned()
+    layout = SpoolLayout.at(str(spool))
+    layout.close_abandoned()
     try:
-        found = in_place(rooms.place)
+        found = in_place(layout.blobs)
     except SpoolError as error:
         return str(error)
     if lost := acknowledged - {one[0] for one in found}:
         return f"{len(lost)} acknowledged batches are lost"
     if any(one[4] != rows_of(THEME, 300, one[0]) for one in found):
         return "a batch has other rows"
-    return "a file is said to be damaged" if rooms.backlog().damaged else None
+    return "a file is said to be damaged" if layout.backlog().damaged else None
 
 
 def spool_power_cuts(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from dither.upload.retry import BUSY, NETWORK, REFUSED, hold_of, verdict_on
-from dither.upload.transport import _seconds
+from dither.upload.retry import BUSY, NETWORK, REFUSED, hold_of, rule_for
+from dither.upload.transport import seconds_of
 
 from .rendering import Case, File
 
@@ -16,27 +16,27 @@ _NONSENSE = ("", "-1", "-0", "+60", "1e99", "1.5", "0x10", "60 s", "NaN", "Infin
 
 def _verdicts() -> Iterator[Case]:
     for status in _STATUSES:
-        verdict = verdict_on(status)
+        rule = rule_for(status)
         yield {
             "status": status,
-            "fate": verdict.fate,
-            "base": round(verdict.patience.base),
-            "cap": round(verdict.patience.cap),
-            "only_its_own": verdict.only_its_own,
+            "fate": rule.fate,
+            "base": round(rule.window.base),
+            "cap": round(rule.window.cap),
+            "only_its_own": rule.metric_only,
         }
 
 
 def _holds() -> Iterator[Case]:
     for wish in (None, *_WISHES, *_NONSENSE):
-        asked = _seconds(None if wish is None else wish.encode("ascii"))
+        asked = seconds_of(wish)
         yield {"retry_after": wish, "hold": round(hold_of(asked))}
 
 
 def _windows() -> Iterator[Case]:
-    for patience in (BUSY, REFUSED, NETWORK):
+    for window in (BUSY, REFUSED, NETWORK):
         for failures in (*range(8), 20, 21, 1000, 10**9):
-            base, cap = round(patience.base), round(patience.cap)
-            yield {"base": base, "cap": cap, "failures": failures, "window": round(patience.window(failures))}
+            base, cap = round(window.base), round(window.cap)
+            yield {"base": base, "cap": cap, "failures": failures, "window": round(window.after(failures))}
 
 
 def _cases() -> Iterator[Case]:

@@ -1,12 +1,17 @@
-"""Compile definitions for a client that reads no TOML and calibrates nothing, such as that for browsers: to JSON.
+"""Compile definitions to JSON, for clients that cannot read TOML and calibrate mechanisms, such as that for browsers.
 
-Each metric is one line: its question and its law in integers, and the words by which people are asked for consent. What
-needs a secret that is kept for ever is refused, for a browser's storage can be cleared.
+Each metric is one line: its question and its law in integers, and the words that ask people for consent. Metrics that
+need a permanent secret are refused, because a browser's storage can be cleared.
 """
 
 import json
 import math
+import os
+import secrets
+import stat
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from dither_shared.errors import ParameterError
 from dither_shared.metrics.metric import Metric
@@ -14,8 +19,6 @@ from dither_shared.metrics.metric import Metric
 from ..consent.rules import terms
 from ..reporting.account import Price
 from ..transparency.explain import facts
-
-__all__ = ["FORMAT", "compiled", "compiled_file", "refusals", "size_advice"]
 
 FORMAT = "dither-compiled-1"
 
@@ -34,11 +37,11 @@ _SEAL = (
 )
 
 _LARGE = 64
-"""KiB from which a file is large: every page loads it."""
+"""KiB from which a file is called large: every page loads it."""
 
 
 def refusals(metric: Metric) -> list[ParameterError]:
-    """Return why a metric cannot be compiled: a mistake for each key in the way, none if it can."""
+    """Return why a metric cannot be compiled, one error per key; none if it can."""
     found = []
     if metric.period == "once":
         found.append(ParameterError("period", _ONCE))
@@ -65,7 +68,7 @@ def compiled(metric: Metric) -> str:
     for refusal in refusals(metric):
         raise refusal
     most = Price.of(metric).most
-    told = {
+    fields = {
         "name": metric.name,
         "version": metric.version,
         "terms": terms(metric),
@@ -80,17 +83,17 @@ def compiled(metric: Metric) -> str:
         "description": metric.description,
         "words": facts(metric),
     }
-    return json.dumps(told, allow_nan=False, separators=(",", ":"))
+    return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
 def compiled_file(metrics: Iterable[Metric]) -> str:
-    """Return the file of some metrics, one a line: the same text for the same definitions."""
+    """Return the file of these metrics, one per line: the same text for the same definitions."""
     lines = ",\n".join(map(compiled, metrics))
     return f'{{"format":"{FORMAT}","metrics":[\n{lines}\n]}}\n'
 
 
 def size_advice(metrics: Sequence[Metric], text: str) -> str:
-    """Return what would make their file smaller, if it is large; "" if it is not."""
+    """Return advice on how to make the file ``text`` smaller if it is large; otherwise ""."""
     size = len(text) / 1024
     if size <= _LARGE:
         return ""
@@ -102,3 +105,51 @@ def size_advice(metrics: Sequence[Metric], text: str) -> str:
         f"the file has {size:.0f} KiB, and every page loads it; the largest metric is {largest.name}, with"
         f" {len(line) / 1024:.0f} KiB: {fewer} it smaller"
     )
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same file, as far as is known."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one is missing, or in a circle of links
+        return False
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace the content of a file in one step, so that a reader sees the old content or the new.
+
+    The file keeps its permissions; those of a new one follow from the umask. A symbolic link stays one; a pipe or a
+    device is written to. Raises ParameterError if the file cannot be written.
+    """
+    try:
+        if _is_special(path):
+            path.write_bytes(content)
+        else:
+            _replace(path.resolve(), content)
+    except OSError as error:
+        raise ParameterError(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether a path exists and is not a plain file; raise OSError for a circle of links."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    draft = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with draft.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            draft.chmod(stat.S_IMODE(path.stat().st_mode))
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise

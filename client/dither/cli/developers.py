@@ -3,9 +3,11 @@
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
 
 from dither_shared.counted import counted
 from dither_shared.errors import ParameterError
@@ -17,23 +19,69 @@ from dither_shared.primitives.entropy import SystemEntropy
 from dither_shared.privacy.audit import Finding, audit
 
 from ..transparency.explain import catalogue
+from ..upload.transport import Endpoint, checked_token
 from . import probe
-from .compile import compiled_file, refusals, size_advice
-from .http_get import Target
+from .compile import compiled_file, refusals, same_file, size_advice, write_whole
 from .lint import hints, lint
-from .output import same_file, write_whole
-from .plain import paragraph
-from .progress import Progress
-from .tables import table
+from .text import paragraph, table
 
 if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
-__all__ = ["DEVELOPERS"]
+
+_TERMINAL_PAUSE = 0.1
+_OTHER_PAUSE = 5.0
+
+
+class Progress:
+    """Shows on standard error how far a slow command has come: ``total`` steps of ``what``.
+
+    On a terminal that is one line, which changes and is gone at the end; elsewhere it is a line every few seconds.
+    """
+
+    def __init__(
+        self, what: str, total: int, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._what = what
+        self._total = max(1, total)
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._terminal = self._stream.isatty()
+        self._pause = _TERMINAL_PAUSE if self._terminal else _OTHER_PAUSE
+        self._done = 0
+        self._told = clock() - (self._pause if self._terminal else 0)
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._width:
+            self._write(f"\r{' ' * self._width}\r")
+
+    def advance(self, steps: int) -> None:
+        """Count this many more steps as done."""
+        self._done += steps
+        now = self._clock()
+        if now - self._told < self._pause:
+            return
+        self._told = now
+        text = f"{self._what}: {min(100, 100 * self._done // self._total)}%"
+        self._width = len(text) if self._terminal else 0  # before writing, which an interrupt may end
+        self._write(f"\r{text}" if self._terminal else f"dither: {text}\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:  # nobody reads any more, but the work goes on
+            self._pause = float("inf")
 
 
 def _lint(options: argparse.Namespace) -> int:
-    """Print what is to be mended, and the exit status is 1 if anything is; print hints, which need not be followed."""
+    """Print findings and hints; the exit status is 1 if there are findings."""
     metrics = load_metrics(options.metrics).values()
     findings = lint(metrics, utc_today(), options.app)
     for finding in (*findings, *hints(metrics)):
@@ -53,7 +101,7 @@ _ITS_OWN = (
 
 
 def _compile(options: argparse.Namespace) -> int:
-    """Write the compiled definitions; the exit status is 2 if one cannot be compiled, and all of these are named."""
+    """Write the compiled definitions; if some cannot be compiled, name all of them and return 2."""
     output = None if options.output is None else Path(options.output)
     metrics = list(load_metrics(options.metrics).values())
     if output is not None and same_file(output, Path(options.metrics)):
@@ -75,7 +123,7 @@ def _compile(options: argparse.Namespace) -> int:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    """Print a table of findings; the exit status is 1 if any mechanism tells more than it declares."""
+    """Print a table of findings; the exit status is 1 if any mechanism leaks more than it declares."""
     rows: list[tuple[str, ...]] = [
         ("metric", "mechanism", "reports", "declared", "at least", "confidence", "event", "")
     ]
@@ -111,18 +159,19 @@ def _finding(name: str, found: Finding) -> tuple[str, ...]:
 
 
 def _test(options: argparse.Namespace) -> int:
-    """Try a collector; the exit status is 1 if not all that an app sends would be counted."""
-    target = Target.of(options.endpoint, options.token)
+    """Try a collector; the exit status is 1 if some of an app's reports would not be counted."""
+    endpoint = Endpoint.parse(options.endpoint)
+    token = None if options.token is None else checked_token(options.token)
     metrics: list[Metric] = [] if options.metrics is None else list(load_metrics(options.metrics).values())
     findings = []
-    for finding in probe.probe(target, options.token, metrics):
+    for finding in probe.probe(endpoint, token, metrics):
         findings.append(finding)
         if not options.json:
             print(paragraph(finding.says, f"{_MARKS[finding.result]:8}{finding.step:12}"), flush=True)
     delivers = not any(finding.result == "failed" for finding in findings)
     if options.json:
         steps = [finding._asdict() for finding in findings]
-        print(json.dumps({"endpoint": target.url, "delivers": delivers, "steps": steps}, indent=2))
+        print(json.dumps({"endpoint": endpoint.url, "delivers": delivers, "steps": steps}, indent=2))
     else:
         print("", paragraph(_verdict(findings, bool(metrics))), sep="\n")
     return 0 if delivers else 1

@@ -1,15 +1,14 @@
-"""Lint: name what a definition lacks before one can ask people with it in good conscience."""
+"""Lint: name what a definition lacks before it should be put to people."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
+from dither_shared.errors import did_you_mean
 from dither_shared.metrics.metric import Metric
 
 from ..reporting.namesakes import ADVICE
 from ..transparency.explain import after
-from .strata import strata_advice
-
-__all__ = ["hints", "lint"]
 
 _LONGEST = timedelta(days=2 * 366)
 _MOST_EPSILON = 4.0
@@ -26,18 +25,20 @@ _WORDS = {
 def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list[str]:
     """Return one sentence for each thing to mend, which names the metric and the key; empty if all is well.
 
-    ``app`` is the app's name, if it is to be looked at, too.
+    ``app`` is the app's name, if that is to be checked, too.
     """
     listed = list(metrics)
     found = [f"metrics.{one.name}.{finding}" for one in listed for finding in _findings(one, today)]
-    found += [f"metrics.{one.name}.{finding}" for one in listed if one.strata for finding in strata_advice(one, listed)]
+    found += [
+        f"metrics.{one.name}.{finding}" for one in listed if one.strata for finding in _strata_advice(one, listed)
+    ]
     if app is not None and "." not in app.strip("."):
         found.append(f"app: {app!r} may be another app's name, too, and both would share consent and reports; {ADVICE}")
     return found
 
 
 def hints(metrics: Iterable[Metric]) -> list[str]:
-    """Return one sentence for each thing that is in order, and weaker than it may seem; empty if there is none."""
+    """Return one sentence for each thing that is valid but weaker than it may seem; empty if there is none."""
     return [
         f"metrics.{one.name}: a hint: its reports are sealed, and a relay hides whose they are; yet a device repeats"
         " one permanent draw, so that the collector may tell that reports of many days are one device's, and shuffling"
@@ -68,3 +69,33 @@ def _findings(metric: Metric, today: date) -> list[str]:
             "set a cap or, where the mechanism has it, a permanent_epsilon"
         )
     return [*found, *metric.question.advice(metric.mechanism)]
+
+
+_MOST_CELLS = 8
+_SECRET = re.compile(
+    "account|address|age|birth|birthday|city|country|device|email|gender|health|host|hostname|id|income|ip|language|locale|"
+    "location|login|mail|person|phone|race|region|religion|serial|sex|user|username|uuid|zip"
+)
+"""Words in names of attributes that describe a person or identify a device."""
+
+
+def _strata_advice(metric: Metric, metrics: Iterable[Metric]) -> Iterator[str]:
+    """Yield one sentence for each thing to mend in the strata of a metric; ``metrics`` are all metrics of its file."""
+    strata = metric.strata
+    if strata is None:
+        return
+    if len(strata) > _MOST_CELLS:
+        yield (
+            f"strata: {len(strata)} cells, and each needs as many reports as the metric would; a report hides "
+            f"among those of its own cell only, so list fewer values: at most {_MOST_CELLS} cells"
+        )
+    others = [(one.name, dict(one.strata.attributes)) for one in metrics if one.strata and one.name != metric.name]
+    known = {name for _, attributes in others for name in attributes}
+    for name, values in strata.attributes:
+        if any(map(_SECRET.fullmatch, name.split("_"))):
+            yield f"strata.{name}: sent in the clear, not changed at random; what is a secret is a question of its own"
+        if name not in known and (meant := did_you_mean(name, known)):
+            yield f"strata.{name}: another metric has one of nearly this name{meant}"
+        for other, attributes in others:
+            if set(attributes.get(name, values)) != set(values):
+                yield f'strata.{name}: metrics.{other} lists other values; what either does not list goes to "other"'

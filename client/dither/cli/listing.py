@@ -1,4 +1,4 @@
-"""Listing: print the apps of this user that keep state, or what can be known of one without its questions."""
+"""Listing: print the apps of this user that keep state, or what is known of one without its definitions."""
 
 import argparse
 import sys
@@ -12,14 +12,11 @@ from dither_shared.errors import did_you_mean
 from ..state.places import apps_folder, check_app_name, default_folder
 from ..state.state import StateError
 from ..transparency.apps import AppStatus, Listing, apps_in, status_of
-from .plain import plain
-from .tables import as_json, attempt_text, table
-
-__all__ = ["ask_whether_meant", "show"]
+from .text import as_json, attempt_text, plain, table
 
 
 def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
-    """Print all apps or, if ``options`` name an app or a folder, one; return 1 if anything could not be read."""
+    """Print all apps, or the one that ``options`` name; return 1 if anything could not be read."""
     if options.app is None and options.state is None:
         return _show_all(apps_in(apps_folder(), environ), for_programs=options.json)
     if options.app is not None:
@@ -31,9 +28,9 @@ def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
 
 
 def ask_whether_meant(options: argparse.Namespace) -> None:
-    """Print a question if nothing is kept of the app that ``options`` name, but something of one of a similar name.
+    """If there is no state of the app that ``options`` name, but of one with a similar name, ask whether it is meant.
 
-    Who misspells a name would else be told that telemetry is off, or that nothing was sent, and believe it.
+    Otherwise a user who misspells a name would read that telemetry is off, or that nothing was sent, and believe it.
     """
     if options.app is None or options.state is not None:
         return

@@ -1,38 +1,43 @@
-"""Probe: try a collector as an app would use it, and say in words what was found; no report of anyone is sent.
+"""Probe: try a collector as an app would use it, and say in words what was found; no report is sent.
 
-Each step rests on the one before: the name, the connection, its encryption, the collector, the token, and then each
-metric's version. Where reports are sealed a relay stands in the collector's place, and asks for no token. Of a
-collector's answers only a few known words count.
+Each step depends on the one before: the name, the connection, its encryption, the collector, the token, and then the
+version of each metric. If reports are sealed, a relay takes the collector's place and needs no token. Only a few known
+words of a collector's answers are used.
 """
 
 import ipaddress
+import json
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Literal, NamedTuple
 
+from dither_shared.bounded_http import Address, Deadline, Stream, dial, exchange, request, resolve, secured
 from dither_shared.metrics.metric import Metric
 
 from ..reporting.bodies.kinds import SEALED, kind_for
-from ..upload.exchange import Deadline
-from .http_get import Address, Reply, Target, connect, get, resolve
-from .plain import plain
-from .relay import PATH, is_relay, pool_words, relay_words, sealing_words
-
-__all__ = ["Finding", "probe"]
+from ..reporting.bodies.sealing import SealError, sealer
+from ..upload.transport import Endpoint
+from .text import plain
 
 _SECONDS = 20.0
-"""For everything but the metrics; each of them adds one."""
+"""For everything except the metrics; each of them adds one second."""
 
 _PAUSE = 1.0
-"""Seconds until the next try, where a collector or the proxy before it wants to be asked less often."""
+"""Seconds until the next try if a collector, or the proxy in front of it, limits the rate of requests."""
 
+_PATH = "/v1/sealed"
+"""The path of a relay. A collector has it, too, but an app must not report there: the collector would see addresses."""
+
+_URN = "urn:dither:problem:"
+_MOST_OF_A_BODY = 1 << 14
 _PROXY = frozenset({502, 503, 504})
 _AGAIN = 429
 _NOT_FOUND = 404
 
 _LONGEST = 120
-"""Characters of what a collector says that are printed, where any are."""
+"""The most characters of a collector's words that are printed."""
 
 _ADVICE = {
     10: "; renew it, or set the clock of this machine right",
@@ -43,11 +48,11 @@ _ADVICE = {
     62: "; it is another server's, or lacks this name",
     64: "; it is another server's, or lacks this address",
 }
-"""By OpenSSL's number of what is wrong with a certificate."""
+"""By OpenSSL's number for what is wrong with a certificate."""
 
 
 class Finding(NamedTuple):
-    """The finding of one step; after a warning reports would still arrive."""
+    """What one step found; despite a warning, reports would arrive."""
 
     step: Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
     result: Literal["ok", "warning", "failed"]
@@ -56,11 +61,34 @@ class Finding(NamedTuple):
     version: str = ""
 
 
-def probe(target: Target, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
-    """Try a collector step by step; stop at the first failure on which later steps depend."""
+class Reply(NamedTuple):
+    """An answer: its status, its body (cut if it is too long), and the target of a redirection."""
+
+    status: int
+    body: bytes = b""
+    location: str = ""
+
+    @property
+    def document(self) -> Mapping[str, object]:
+        """The JSON object that it holds; an empty one if it holds none."""
+        try:
+            document = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    @property
+    def problem(self) -> str:
+        """The last part of a problem's type, or "" if the answer is not one of dither's problems."""
+        kind = self.document.get("type")
+        return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
+
+
+def probe(endpoint: Endpoint, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
+    """Try a collector step by step; stop at the first failure that makes later steps impossible."""
     listed = list(metrics)
     sealed = kind_for(listed) is SEALED
-    attempt = _Attempt(target, token, Deadline(_SECONDS + len(listed)))
+    attempt = _Attempt(endpoint, token, Deadline(_SECONDS + len(listed)))
     try:
         for step in (
             attempt.name,
@@ -72,42 +100,42 @@ def probe(target: Target, token: str | None, metrics: Iterable[Metric]) -> Itera
             yield found
             if found.result == "failed":
                 return
-        yield Finding("sealing", *sealing_words(listed)) if sealed else attempt.token()
+        yield Finding("sealing", *_sealing_words(listed)) if sealed else attempt.token()
         yield from map(attempt.pool if sealed else attempt.metric, listed)
     finally:
         attempt.close()
 
 
 class _Attempt:
-    """One try of one collector, and how far it has come."""
+    """One trial of a collector, with what its steps have found so far."""
 
-    def __init__(self, target: Target, token: str | None, deadline: Deadline) -> None:
-        self._target = target
+    def __init__(self, endpoint: Endpoint, token: str | None, deadline: Deadline) -> None:
+        self._endpoint = endpoint
         self._token = token
         self._deadline = deadline
         self._addresses: list[Address] = []
-        self._open: socket.socket | None = None  # a connection on which nothing was asked yet
-        self._reply = Reply(0, b"", "")
+        self._open: Stream | None = None  # a connection on which nothing was asked yet
+        self._reply = Reply(0)
 
     def name(self) -> Finding:
         """Look up the host's addresses."""
-        host = self._target.host
+        host = self._endpoint.host
         try:
-            self._addresses = resolve(host, self._target.port, self._deadline)
+            self._addresses = resolve(host, self._endpoint.port)
         except socket.gaierror as error:
             why = "no such name is known; is it spelt right?" if error.errno == socket.EAI_NONAME else _words(error)
             return Finding("name", "failed", f"{host}: {why}")
         except OSError as error:
             return Finding("name", "failed", f"{host}: {_words(error)}")
-        first = self._addresses[0][1][0]
+        first = self._addresses[0].host
         alone = "; that is this machine, and no other device can reach it" if self._is_local() else ""
         return Finding("name", "ok", (f"{host} is an address" if host == first else f"{host} is {first}") + alone)
 
     def connection(self) -> Finding:
         """Connect, and remember which address answered."""
-        port = self._target.port
+        port = self._endpoint.port
         try:
-            self._open, found = connect(self._addresses, self._deadline)
+            self._open, found = dial(self._addresses, self._deadline)
         except ConnectionRefusedError:
             return Finding("connection", "failed", f"nobody listens at port {port}; is the collector running there?")
         except TimeoutError:
@@ -115,19 +143,19 @@ class _Attempt:
         except OSError as error:
             return Finding("connection", "failed", f"port {port} cannot be reached: {_words(error)}")
         self._addresses = [found]
-        return Finding("connection", "ok", f"{found[1][0]} answers at port {port}")
+        return Finding("connection", "ok", f"{found.host} answers at port {port}")
 
     def encryption(self) -> Finding:
         """Agree on encryption, and verify the certificate."""
-        if not self._target.secure:
+        if not self._endpoint.secure:
             if self._is_local():
                 return Finding("encryption", "ok", "none, and none is needed on one machine")
             return Finding("encryption", "warning", "none; any network in between can read the reports and the token")
-        import ssl  # noqa: PLC0415 - a third of this program's start, and not needed for http
+        import ssl  # noqa: PLC0415 - a third of this program's start-up time, and not needed for http
 
-        connection, self._open = self._open, None
+        stream, self._open = self._open, None
         try:
-            self._open = None if connection is None else self._secured(connection)
+            self._open = None if stream is None else secured(stream, self._endpoint.host)
         except ssl.SSLCertVerificationError as error:
             message = f"the certificate is not accepted: {plain(error.verify_message)}"
             return Finding("encryption", "failed", message + _ADVICE.get(error.verify_code, ""))
@@ -137,38 +165,38 @@ class _Attempt:
         except OSError as error:
             why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
             return Finding("encryption", "failed", why)
-        return Finding("encryption", "ok", f"the certificate is one of {self._target.host}, and in order")
+        return Finding("encryption", "ok", f"the certificate is one of {self._endpoint.host}, and in order")
 
     def collector(self) -> Finding:
-        """Ask whether a report would be let in; any answer shows whether a collector gave it."""
+        """Ask whether a report would be accepted; the answer also shows whether this is a collector."""
         try:
             self._reply = self._get("/v1/reports", self._token)
         except OSError as error:
             return Finding("collector", "failed", f"no HTTP answer came: {_words(error)}")
         if not _is_collectors(self._reply):
-            return Finding("collector", "failed", self._relay_here() or _why_none(self._reply, self._target))
-        return Finding("collector", "ok", f"a dither collector answers at {self._target.url}")
+            return Finding("collector", "failed", self._relay_here() or _why_none(self._reply, self._endpoint))
+        return Finding("collector", "ok", f"a dither collector answers at {self._endpoint.url}")
 
     def _relay_here(self) -> str:
-        """Return that a relay stands where reports that are not sealed want a collector; "" if none does."""
+        """Return a sentence if this is a relay, although the reports are not sealed; otherwise ""."""
         try:
-            there = self._reply.status == _NOT_FOUND and is_relay(self._get(PATH, None))
+            there = self._reply.status == _NOT_FOUND and _is_relay(self._get(_PATH, None))
         except OSError:
             return ""
         seal = "it takes sealed reports alone, and this metrics file has no seal key ([seal])"
         return f"a dither relay answers, and no collector: {seal}; who runs its collector has the key" if there else ""
 
     def relay(self) -> Finding:
-        """Ask for what is sealed; a relay's answer differs from a collector's."""
+        """Ask at the path for sealed reports; a relay's answer differs from a collector's."""
         try:
-            self._reply = self._get(PATH, None)
+            self._reply = self._get(_PATH, None)
         except OSError as error:
             return Finding("relay", "failed", f"no HTTP answer came: {_words(error)}")
-        return Finding("relay", *relay_words(self._reply, self._target.url))
+        return Finding("relay", *_relay_words(self._reply, self._endpoint.url))
 
     def pool(self, metric: Metric) -> Finding:
-        """Say that a relay does not know whether the reports of a metric version would be counted."""
-        return Finding("metric", "warning", f"{metric.name}: {pool_words(metric)}", metric.name, metric.version)
+        """Say that a relay cannot know whether the reports of a metric version would be counted."""
+        return Finding("metric", "warning", f"{metric.name}: {_pool_words(metric)}", metric.name, metric.version)
 
     def token(self) -> Finding:
         """Say whether the collector accepts the token, or asks for one."""
@@ -212,45 +240,37 @@ class _Attempt:
             self._open.close()
 
     def _get(self, path: str, token: str | None) -> Reply:
-        """Return the answer to one question, over the connection that is there or a fresh one."""
+        """Return the answer to a GET, over the open connection or a new one."""
+        fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Accept": "application/json"}
+        fields |= {"Connection": "close"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+        question = request("GET", self._endpoint.path + path, fields)
         while True:
-            connection, self._open = self._open or self._connected(), None
-            with connection:
-                reply = get(connection, self._target, path, token, self._deadline)
-            if reply.status != _AGAIN or self._deadline.left() <= _PAUSE:
-                return reply
+            stream, self._open = self._open or self._connected(), None
+            with closing(stream):
+                status, found, body = exchange(stream, question, _MOST_OF_A_BODY)
+            if status != _AGAIN or self._deadline.left() <= _PAUSE:
+                return Reply(status, body, found.get("location", ""))
             time.sleep(_PAUSE)
 
-    def _connected(self) -> socket.socket:
-        connection, _ = connect(self._addresses, self._deadline)
-        return self._secured(connection) if self._target.secure else connection
-
-    def _secured(self, connection: socket.socket) -> socket.socket:
-        """Return a connection as TLS, or close it."""
-        import ssl  # noqa: PLC0415 - see above
-
-        try:
-            connection.settimeout(self._deadline.left())
-            return ssl.create_default_context().wrap_socket(connection, server_hostname=self._target.host)
-        except BaseException:
-            connection.close()
-            raise
+    def _connected(self) -> Stream:
+        stream, _ = dial(self._addresses, self._deadline)
+        return secured(stream, self._endpoint.host) if self._endpoint.secure else stream
 
     def _is_local(self) -> bool:
-        return all(ipaddress.ip_address(address[0].partition("%")[0]).is_loopback for _, address in self._addresses)
+        return all(ipaddress.ip_address(address.host.partition("%")[0]).is_loopback for address in self._addresses)
 
 
 def _is_collectors(reply: Reply) -> bool:
-    """Return whether an answer to the question for reports is that of a collector that works."""
+    """Return whether a working collector gave this answer to ``GET /v1/reports``."""
     if reply.status == 200:
         return reply.document.get("collector") == "dither"
     return (reply.status, reply.problem) in {(401, "unauthorized"), (403, "forbidden")}
 
 
-def _why_none(reply: Reply, target: Target) -> str:
-    """Return in words what gave an answer that is not a collector's."""
+def _why_none(reply: Reply, endpoint: Endpoint) -> str:
+    """Return in words what answered if it is not a collector."""
     problem, status = reply.problem, f"HTTP {reply.status}"
-    path = f"is the path {target.path} right?" if target.path else "does the endpoint lack a path?"
+    path = f"is the path {endpoint.path} right?" if endpoint.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
         return "an older dither collector answers, which cannot be tried; upgrade it"
     if reply.status in _PROXY:
@@ -262,6 +282,40 @@ def _why_none(reply: Reply, target: Target) -> str:
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"
     return f"something answers ({status}), but no dither collector; {path}"
+
+
+def _is_relay(reply: Reply) -> bool:
+    """Return whether an answer to ``GET /v1/sealed`` is a relay's."""
+    return bool(reply.document.get("relay") == "dither")
+
+
+def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
+    """Return whether a relay at ``url`` gave this answer and, if not, what did, in words."""
+    if _is_relay(reply) or reply.problem == "method-not-allowed":
+        return "ok", f"a dither relay answers at {url}; it asks no app for a token"
+    if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
+        return "failed", (
+            "a collector answers, and no relay: it would see addresses, and takes no sealed report from a device; the"
+            " endpoint of an app that seals its reports is a relay's"
+        )
+    return "failed", f"something answers (HTTP {reply.status}), but no dither relay; is the endpoint right?"
+
+
+def _sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], str]:
+    """Return whether this Python can seal reports of the metrics, and if not, why; without it an app is off."""
+    keys = {metric.seal for metric in metrics if metric.seal is not None}
+    try:
+        for key in keys:
+            sealer(key)
+    except SealError as error:
+        return "failed", error.problem
+    return "ok", f"reports are sealed here for {', '.join(sorted(key.fingerprint for key in keys))}"
+
+
+def _pool_words(metric: Metric) -> str:
+    """Return where to find out whether sealed reports of a metric are counted: no relay knows."""
+    asked = f"its collector does, at /v1/metrics/{metric.name}/versions/{metric.version}"
+    return f"a relay does not say whether version {metric.version} is counted; {asked}"
 
 
 def _words(error: OSError) -> str:

@@ -1,11 +1,11 @@
-"""Commands for users, to see telemetry and decide on it; for ``python -m dither``, and for an app that offers them.
+"""Commands by which users see telemetry and decide about it, in ``python -m dither`` and in apps that offer them.
 
     from dither.cli.users import run
 
     if sys.argv[1:2] == ["telemetry"]:  # notes telemetry status, preview, sent, ledger, on, local, off, forget
         sys.exit(run(telemetry, sys.argv[2:], program="notes telemetry"))
 
-``telemetry`` is the app's own ``Client``, so its user need not know where the questions or the state are kept.
+``telemetry`` is the app's own ``Client``, so its user need not know where its definitions and state are stored.
 """
 
 import argparse
@@ -20,12 +20,8 @@ from dither_shared.standard_output import written_whole
 from ..client import Client
 from ..reporting.namesakes import is_about_namesakes
 from ..transparency.explain import PERIODS
-from ..transparency.metric_status import MetricStatus
-from ..transparency.status_fields import Status
-from .plain import plain
-from .tables import as_json, attempt_text, table
-
-__all__ = ["USERS", "Command", "add_command", "run"]
+from ..transparency.status_fields import MetricStatus, Status
+from .text import as_json, attempt_text, plain, table
 
 
 class Command(NamedTuple):
@@ -37,10 +33,10 @@ class Command(NamedTuple):
 
 
 def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry") -> int:
-    """Run one of the commands on an app's client and return the exit status: 0, 1 if it failed, 2 for a mistake.
+    """Run a user's command on an app's client; return the exit status: 0, 1 if it failed, 2 for a usage error.
 
-    ``arguments`` are what the user wrote behind ``program``: a command of ``python -m dither --help`` that is for
-    users, such as ``["on"]`` or ``["status", "--json"]``; with none the status is shown. Prints, and exits nowhere.
+    ``arguments`` are what the user typed after ``program``, such as ``["on"]`` or ``["status", "--json"]``; without any
+    the status is shown. ``python -m dither --help`` lists the commands. Prints, and never exits the program.
     """
     parser = argparse.ArgumentParser(prog=program, description="What is collected, and whether it may be.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -48,12 +44,12 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
         add_command(subparsers, name, command)
     try:
         options = parser.parse_args(arguments or ["status"])
-    except SystemExit as end:  # a mistake, or --help: either has been printed
+    except SystemExit as end:  # argparse has printed a usage error, or the help
         return end.code if isinstance(end.code, int) else 2
     try:
         with written_whole(program):
             return USERS[options.command].run(client, options)
-    except SystemExit:  # whoever read has closed the pipe, or the disk is full, which has been told
+    except SystemExit:  # the reader has closed the pipe, or the disk is full, which has been printed
         return 1
 
 
@@ -113,7 +109,7 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
 
 
 def _print_problems(client: Client) -> bool:
-    """Print what went wrong, if anything did; return whether that may have kept the command from its work."""
+    """Print what went wrong, if anything did; return whether the command may have failed for it."""
     problems = client.status().trouble
     for problem in problems:
         print(f"dither: {problem}", file=sys.stderr)
@@ -143,7 +139,7 @@ def _status_text(status: Status) -> str:
 
 
 _STATES = {"spent": "spent: its cap is reached, and nothing more is collected"}
-"""What explains a state to whoever has not read its definition."""
+"""Explanations of states that do not explain themselves."""
 
 
 def _metric_text(metric: MetricStatus) -> str:

@@ -1,4 +1,19 @@
-"""Permission: decide for each metric of this app whether the consent that holds now covers it."""
+r"""Permission: decide for each metric of this app whether the consent that holds now covers it.
+
+The administrator of a machine may decide for all its users, in a policy file:
+
+    Linux and others    /etc/dither/policy.toml
+    macOS               /Library/Application Support/dither/policy.toml
+    Windows             %ProgramData%\dither\policy.toml
+
+    mode = "off"              # for every app: off, local or on
+
+    [apps.notes]
+    mode = "local"            # for one app, instead
+
+A file that exists and cannot be read, or that says anything else, means off. The user of an app that it does not name
+decides.
+"""
 
 import os
 import sys
@@ -9,19 +24,17 @@ from pathlib import Path
 from dither_shared.metrics.metric import Metric
 
 from ..diagnostics import Diagnostics
+from ..state.files import read_foreign
 from ..state.journal_records import Accepted, ConsentChoice
 from ..state.state import State
-from .policy import Policy, policy_path
 from .rules import LOST, UNASKED, Consent, automation_sign, checked_mode, covering, decide
-
-__all__ = ["Permission"]
 
 
 class Permission:
-    """Who may be asked what, given a state, the surroundings and the day.
+    """Decides by the state, the environment and the day what may be collected.
 
-    ``environ`` replaces the surroundings: what it does not hold does not count, neither the machine's policy nor that
-    pytest is running. ``policy`` names another policy file.
+    ``environ`` replaces the whole environment: then neither the machine's policy nor a running pytest counts.
+    ``policy`` names another policy file.
     """
 
     def __init__(
@@ -45,7 +58,7 @@ class Permission:
         self._decided: tuple[tuple[object, ...], Consent] | None = None
 
     def consent(self) -> Consent:
-        """Return the consent that holds at this moment; what cannot be read is taken for off."""
+        """Return the consent that holds now; a choice that cannot be read means off."""
         try:
             choice, policy = self._state.choice(), self._policy.mode()
         except Exception as error:
@@ -54,19 +67,19 @@ class Permission:
         look = self._environ.get
         inputs = choice, policy, look("DO_NOT_TRACK"), look("DITHER"), self._tested()
         decided = self._decided
-        if decided is None or decided[0] != inputs:  # it seldom changes, and is asked for with each report
+        if decided is None or decided[0] != inputs:  # it seldom changes, and each report asks for it
             automatic = self._automatic or self._tested()
             consent = decide(self._environ, choice, policy=policy, automatic=automatic)
             decided = self._decided = inputs, consent
         return decided[1]
 
     def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
-        """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""
+        """Return whether ``consent`` covers this metric as it is defined now, and it has not expired."""
         accepted = consent.accepted is None or self._accepted(consent, metric) is not None
         return accepted and not metric.expired(today)
 
     def standing(self, consent: Consent, metric: Metric) -> str:
-        """Return in a word whether answers to ``metric`` are collected, and if not, why."""
+        """Return in a word whether answers to ``metric`` are collected and, if not, why."""
         today = self._today()
         if metric.expired(today):
             return "expired"
@@ -75,19 +88,19 @@ class Permission:
         return "collected" if self.covers(consent, metric, today) else "not accepted"
 
     def pending(self, metrics: Iterable[Metric]) -> list[str]:
-        """Return the names of those that the user is to be asked about; none if the user, or somebody else, said no."""
+        """Return the names of the metrics to ask the user about; none if the user, or somebody else, said no."""
         consent = self.consent()
         if consent.mode == "off" and consent.decided_by not in {UNASKED, LOST}:
             return []
         return [metric.name for metric in metrics if self.standing(consent, metric) in {"off", "not accepted"}]
 
     def since(self, consent: Consent, metric: Metric) -> date | None:
-        """Return on which day the user accepted ``metric``, as it is; None if somebody else decides."""
+        """Return the day on which the user accepted ``metric`` as it is defined now; None if somebody else decides."""
         accepted = self._accepted(consent, metric)
         return None if accepted is None else date.fromordinal(accepted.day)
 
     def choose(self, mode: str, metrics: Iterable[Metric]) -> None:
-        """Store the user's choice, for ``metrics`` and those that were accepted before; with off, for none.
+        """Store the user's choice for ``metrics`` and for those that were accepted before; "off" is for none.
 
         Raises ParameterError for another mode, OSError or StateError if it cannot be stored.
         """
@@ -103,15 +116,63 @@ class Permission:
         self._state.choose(ConsentChoice(mode, accepted))
 
     def _accepted(self, consent: Consent, metric: Metric) -> Accepted | None:
-        """Return what the user accepted that covers ``metric``, as it is."""
+        """Return the acceptance that covers ``metric`` as it is defined now, if there is one."""
         accepted = consent.accepted or {}
         return next((accepted[one] for one in self._terms_of(metric) if one in accepted), None)
 
     def _terms_of(self, metric: Metric) -> tuple[str, ...]:
         known = self._terms.get(id(metric))
         if known is None:
-            known = self._terms[id(metric)] = (metric, covering(metric))  # holding it, so that its id stays its own
+            known = self._terms[id(metric)] = (
+                metric,
+                covering(metric),
+            )  # which keeps the id
         return known[1]
 
     def _tested(self) -> str:
         return "" if self._sealed_off or "pytest" not in sys.modules else "pytest is running"
+
+
+def policy_path() -> Path:
+    """Return the path of the policy file on this system."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("PROGRAMDATA") or "C:/ProgramData") / "dither" / "policy.toml"
+    if sys.platform == "darwin":
+        return Path("/Library/Application Support/dither/policy.toml")
+    return Path("/etc/dither/policy.toml")
+
+
+class Policy:
+    """The policy at ``path`` (None: there is none) for ``app``; read again when the file changes."""
+
+    def __init__(self, path: Path | None, app: str) -> None:
+        self._path = None if path is None else str(path)
+        self._app = app
+        self._seen: tuple[int, int, int] | None = None
+        self._mode: str | None = None
+
+    def mode(self) -> str | None:
+        """Return the mode that it sets; "" if it cannot be read, None if it does not name this app."""
+        if self._path is None:
+            return None
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - called for each report; a Path takes twice as long
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            return ""
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if seen != self._seen:
+            self._mode, self._seen = _read(self._path, self._app), seen
+        return self._mode
+
+
+def _read(path: str, app: str) -> str | None:
+    import tomllib  # noqa: PLC0415 - most machines have no policy
+
+    try:
+        document = tomllib.loads(read_foreign(path).decode("utf-8"))
+        mode = document.get("apps", {}).get(app, {}).get("mode", document.get("mode"))
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return ""
+    return mode if mode is None or isinstance(mode, str) else ""

@@ -1,17 +1,17 @@
 """Consent: decide whether anything may be drawn and sent, and name who decided it.
 
-The order of authority, the first that speaks decides:
+The first of these that is set decides:
 
 1. ``DO_NOT_TRACK`` in the environment (any value but "" and "0"): off;
-2. ``DITHER`` in the environment: off, local or on, in small letters or large; anything else is taken for off;
-3. a continuous integration machine, or a test run by pytest: off, for there is nobody whose answers they would be;
-4. the administrator's policy file (policy.py); one that cannot be read is taken for off;
-5. the user's own choice, stored on the device; one that cannot be read is taken for off, and a yes that has outlived
-   the device's secret for none, for the permanent draws that it was given for cannot be repeated;
+2. ``DITHER`` in the environment: off, local or on, in any case; anything else means off;
+3. a continuous integration machine, or a test run by pytest: off, because nobody is there to answer;
+4. the administrator's policy file (permission.py); one that cannot be read means off;
+5. the user's own choice, stored on the device; one that cannot be read means off, and consent does not count if the
+   device's secret is lost, because the permanent draws that it covered cannot be repeated;
 6. otherwise: off.
 
-``DITHER`` and a policy speak of all metrics. The user's choice is pinned to what the user was shown: it covers a metric
-only with the very terms that were accepted, and whatever is new or changed stays off until it is shown and accepted.
+``DITHER`` and a policy cover all metrics. The user's choice covers a metric only with the very terms that were shown
+and accepted; a metric that is new or has changed stays off until it is shown and accepted.
 """
 
 import json
@@ -24,8 +24,6 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.digests import sha256
 
 from ..state.journal_records import Accepted, ConsentChoice
-
-__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automation_sign", "checked_mode", "covering", "decide", "terms"]
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
@@ -53,7 +51,7 @@ def decide(
     """Return the consent that holds.
 
     ``choice`` is the user's (None: never asked), ``policy`` the administrator's mode (None: there is no policy), and
-    ``automatic`` what tells that nobody sits in front of this program.
+    ``automatic`` a sign that nobody uses this program, in words ("": there is none).
     """
     if environ.get("DO_NOT_TRACK", "") not in {"", "0"}:
         return Consent("off", "DO_NOT_TRACK in the environment")
@@ -69,7 +67,7 @@ def decide(
 
 
 def automation_sign(environ: Mapping[str, str]) -> str:
-    """Return in words which sign of continuous integration or of a test the environment holds; "" if none."""
+    """Return in words the sign of continuous integration, or of a test, in the environment; "" if there is none."""
     found = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
     return next((f"{name} in the environment" for name in found), "")
 
@@ -84,8 +82,8 @@ def checked_mode(mode: str) -> Mode:
 def terms(metric: Metric) -> str:
     """Return 16 hex digits that change with anything about ``metric`` that ``consent_text`` shows.
 
-    That is more than its version: who reads the answers, how often it is asked, and until when; and whether reports are
-    sealed, but not for which key, for a collector has another one from time to time.
+    That is more than its version: who reads the answers, how often it is asked, until when, and whether reports are
+    sealed; not the key for which they are sealed, because a collector replaces it from time to time.
     """
     until = None if metric.expires is None else metric.expires.isoformat()
     shown = [
@@ -104,9 +102,9 @@ def terms(metric: Metric) -> str:
 
 
 def covering(metric: Metric) -> tuple[str, ...]:
-    """Return the terms that cover ``metric`` once they are accepted: its own first and, if it is sealed, those without.
+    """Return the terms whose acceptance covers ``metric``: its own and, if it is sealed, those without a seal.
 
-    Whoever agreed that the collector sees reports come from an address has agreed to more. The reverse asks anew.
+    A user who accepted that the collector sees addresses has accepted more. In the reverse case the user is asked.
     """
     return (terms(metric), *([] if metric.seal is None else [terms(replace(metric, seal=None))]))
 

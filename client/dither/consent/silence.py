@@ -1,40 +1,38 @@
-"""Silence: remember why a client does nothing, whether a new yes ends that, and how many answers were lost."""
-
-__all__ = ["Silence"]
+"""Silence: remember why a client does nothing, whether new consent ends that, and how many answers were lost."""
 
 _CLOSED = "the app, which has closed this client"
 _FORGOTTEN = "the user, who had everything deleted; a new yes in this program begins anew"
 
 
 class Silence:
-    """Truthy while a client is silent. A mistake in how it was made outlasts all, a close outlasts a forgetting."""
+    """True while a client is silent. Disabling it overrides closing it, which overrides forgetting."""
 
     def __init__(self) -> None:
         self.unrecorded = 0
-        """The number of answers that were given while the client was silent."""
+        """How many answers were given while the client was silent."""
         self._disabled = self._closed = self._forgotten = False
         self.reason = ""
-        """What decided it, in words; "" if the client is not silent."""
+        """Why, in words; "" if the client is not silent."""
 
     def __bool__(self) -> bool:
         return bool(self.reason)
 
     def disable(self, reason: str) -> None:
-        """Begin, for good: the client could not be made."""
+        """Silence the client for good, because it could not be created."""
         self._disabled, self.reason = True, f"a mistake: telemetry is disabled in this program: {reason}"
 
     def close(self) -> None:
-        """Begin, for good: the app has no more use for the client."""
+        """Silence the client for good, because the app has closed it."""
         if not self._disabled:
             self._closed, self.reason = True, _CLOSED
 
     def forget(self) -> None:
-        """Begin, until the user says yes again."""
+        """Silence the client until the user consents again."""
         if not self:
             self._forgotten, self.reason = True, _FORGOTTEN
 
     def end(self) -> bool:
-        """End, if a new yes can end it; return whether it did."""
+        """End the silence if new consent can end it; return whether it did."""
         ends = self._forgotten and not self._closed
         if ends:
             self._forgotten, self.reason = False, ""
@@ -42,10 +40,10 @@ class Silence:
 
     @property
     def disabled(self) -> bool:
-        """Whether the client could not be made."""
+        """Whether the client could not be created."""
         return self._disabled
 
     @property
     def lossy(self) -> bool:
-        """Whether answers went nowhere, or must, without anyone's wish."""
+        """Whether answers were lost, or will be, although nobody wanted that."""
         return self._disabled or (self._closed and self.unrecorded > 0)

@@ -10,7 +10,6 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.privacy.composition import group
 
 from ..state.journal_records import Charged, Debit, Permanent
-from .draws.format1 import FORMER
 
 __all__ = ["Account", "Price", "Spent", "cap_of"]
 
@@ -31,8 +30,6 @@ class Account:
     tags: set[str] = field(default_factory=set)
     """Of all that was charged."""
     last: Permanent | None = None
-    former: bool = False
-    """Whether some of the tags are of format 1."""
 
     def note(self, debit: Debit) -> None:
         """Take note of a debit; what was spent only grows."""
@@ -46,8 +43,6 @@ class Account:
         """Take note that ``tag`` was charged."""
         self.tags.add(tag)
         self.charges = max(self.charges, len(self.tags))
-        if tag.startswith(FORMER):
-            self.former = True
 
     @property
     def spent(self) -> float:

@@ -10,8 +10,7 @@ have been a debit. The rest goes on.
 
 **Compaction.** When most of a journal is of no use any more it is written anew. That takes as long as the disk wants.
 So the worker does it, and holds the locks for no longer than it takes to put the new one in the place of the old, with
-what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so, and one of
-format 1 (upgrade.py), by the first client that knows the app's metrics; whoever does not know them cannot write to it.
+what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so.
 
 One that holds the draws of an earlier day is compacted, too, so that no tag stands beside a day for long.
 """
@@ -26,15 +25,14 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
 
 from ..clock import is_ahead
-from ..state.contents import paced
+from ..state.journal import paced
 from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
 from .bodies.kinds import kind_for, read
-from .draws.keys import Keys
+from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .transactions import Transactions
-from .upgrade import upgraded
 
 __all__ = ["Journal"]
 
@@ -68,10 +66,8 @@ class Journal:
         self.outbox = Outbox() if outbox is None else outbox
         self._entropy = entropy
         self._today = today
-        self._metrics = metrics or {}
-        self._kind = kind_for(self._metrics.values())
+        self._kind = kind_for((metrics or {}).values())
         self._warn = warn
-        self._former = False  # whether it is of format 1, and stays so
         self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
         self._cursor = START
         self._compacted_to = 0  # the position behind it when it was last written anew
@@ -88,8 +84,6 @@ class Journal:
 
     def write(self, *records: Debit | Permanent | Corrected | Disabled | Queued | Done) -> None:
         """Append records, all or none, and let them count; for the holder of a transaction."""
-        if self._former:
-            raise StateError("the journal was written by an earlier version; the app itself has to be started once")
         position = self.state.append(records)
         for record in records:
             self._apply(record)
@@ -154,8 +148,6 @@ class Journal:
         if not self.state.exists():
             return []
         with self.transaction() as today:
-            if self._former:  # what became of them could not be noted
-                return []
             misplaced = self.outbox.misplaced(self._kind)
             if gone := [*misplaced, *self.outbox.expired(today)]:
                 self.write(*gone)
@@ -238,25 +230,21 @@ class Journal:
     def _catch_up(self, today: int) -> None:
         """Read what others wrote, piece by piece, so that a journal costs no more memory than what it tells."""
         cursor, records, damaged = self._cursor, 0, 0
-        anew = former = torn = False
+        anew = torn = False
         while (news := self.state.news(cursor)) is not None:
             if news.anew:
                 self._start_over()
-            for record in self._upgraded(news.records) if news.former else news.records:
+            for record in news.records:
                 self._apply(record)
             self.ledger.check_size()
             cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
-            anew, former, torn = anew or news.anew, former or news.former, news.torn
+            anew, torn = anew or news.anew, news.torn
         if cursor == self._cursor:
             return
         self._cursor = cursor  # at last: if a piece cannot be applied, all is read again
-        if anew:
-            self._former = former and not self._metrics
         if damaged:
             self.ledger.apply(self.ledger.hold(today, damaged))
-        if self._former:
-            return
-        if damaged or torn or former:
+        if damaged or torn:
             self._write_anew()
         elif anew:
             self._compacted_to = self._cursor.position
@@ -275,18 +263,13 @@ class Journal:
         self._cursor = self.state.rewrite(self._kept())
         self._compacted_to = self._cursor.position
         self._drawn = 0
-        self._former = self.needs_compaction = False
-
-    def _upgraded(self, records: list[Record]) -> list[Record]:
-        """Return the records of format 2 for those of format 1; of draws only those that a kept secret explains."""
-        keys = self.keys() if self._metrics and self.state.has_secret() else None
-        return upgraded(records, {metric.version: metric for metric in self._metrics.values()}, keys)
+        self.needs_compaction = False
 
     def _correct(self, today: int) -> None:
         """Undo what a clock that was ahead has left, now that it is right."""
         misdated = self.outbox.misdated(today)
         correction = self.ledger.correction(today)
-        if self._former or not (misdated or correction):
+        if not (misdated or correction):
             return
         self.write(*misdated, *([correction] if correction else []))
         for _ in misdated:

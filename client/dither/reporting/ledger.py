@@ -42,8 +42,6 @@ from ..state.journal_records import Charged, Corrected, Debit, Disabled, Hold, P
 from ..state.state import StateError
 from .account import Account, Price, Spent
 
-__all__ = ["Entry", "Ledger"]
-
 Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
 """A record of the journal that is the ledger's business."""
 
@@ -69,15 +67,12 @@ class Ledger:
         self._lifetime_cap = lifetime_cap
         self._accounts: dict[str, Account] = {}
         self._last: dict[str, int] = {}
-        self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
         self._corrected: set[int] = set()
         self.furthest = _NEVER
         """No mark is of a later day."""
         self._hold = Hold(_NEVER, 0)
         self._prices: dict[str, Price] = {}
-        self.returns: dict[str, int] = {}
-        """By metric, the last day on which it went back to a version that another had replaced (namesakes.py)."""
 
     @property
     def untouched(self) -> bool:
@@ -174,7 +169,6 @@ class Ledger:
             self._correct(record.day)
 
     def _apply_debit(self, record: Debit) -> None:
-        self._note_return(record)
         account = self._account(record.version)
         account.note(record)
         name, day = record.name, record.day
@@ -211,17 +205,7 @@ class Ledger:
         """Forget what is keyed by the secret."""
         for account in self._accounts.values():
             account.tags.clear()
-            account.last, account.former = None, False
-
-    def _note_return(self, record: Debit) -> None:
-        """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""
-        account = self._accounts.get(record.version)
-        latest = record.day >= self._last.get(record.name, _NEVER)
-        fresh = account is not None and 0 < account.reports < record.reports
-        if fresh and latest and self._latest.get(record.name) != record.version:
-            self.returns[record.name] = record.day
-        if latest:
-            self._latest[record.name] = record.version
+            account.last = None
 
     def reports(self, metric: Metric) -> int:
         """Return how many reports of this version of ``metric`` were ever paid for."""

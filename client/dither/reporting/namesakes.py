@@ -1,29 +1,25 @@
 """Namesakes: detect two apps of one name, which share a folder, and so consent, secret and outbox.
 
 What can be known is that a metric was asked in one version, then in another, and then in the first again, within a few
-days. An update of an app changes versions too, but does not go back. Reports show it (ledger.py), unless one of the
-two always comes first and the other's answers are ignored. So each program also notes which versions it asks when it
-starts, in the small file ``versions``: for each metric the last versions, and the days on which they came.
+days. An update of an app changes versions too, but does not go back. So each program notes in the small file
+``versions``, when it starts, which versions it asks: of each metric the last ones, and the days on which they came.
 """
 
 import json
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date
 
 from dither_shared.metrics.metric import Metric
 
 from ..diagnostics import Diagnostics
-from ..state.state import StateError
-from .journal import Journal
-
-__all__ = ["ADVICE", "OWN_NAME", "NameWatch", "is_about_namesakes", "namesakes", "noted", "returns_in"]
+from ..state.state import State, StateError
 
 OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app a name of its own, {OWN_NAME}"
 _HEAD = "two apps, or two versions of one, go by the name "
 _RECENT = 14
-"""Days after which a metric that went back to a former version may have been a user who did."""
+"""Days after which a metric that went back to an earlier version may have been a user who did."""
 
 _MOST_NOTED = 100
 """Metrics of a program, by name, of which a note is made."""
@@ -42,50 +38,45 @@ class NameWatch:
         self,
         app: str,
         metrics: Mapping[str, Metric],
-        journal: Journal,
+        state: State,
         today: Callable[[], date],
         diagnostics: Diagnostics,
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._journal = journal
+        self._state = state
         self._today = today
         self._diagnostics = diagnostics
-        self._warned = False
+        self._noted = self._warned = False
 
     def note_versions(self) -> None:
-        """Note which versions this program asks; best effort, for another start may note them."""
+        """Note, once, which versions this program asks, and look; best effort, because another start may do so."""
+        if self._noted:
+            return
+        self._noted = True
         notes = noted(self._notes(), self._metrics, self._today().toordinal())
         if notes is not None:
             with suppress(StateError, OSError):
-                self._journal.state.remember("versions", notes)
+                self._state.remember("versions", notes)
+        self.look()
 
-    def look(self, *, at_notes: bool = False) -> None:
-        """Warn, if not done before, by what the journal tells and, ``at_notes``, by what programs noted."""
-        notes = self._notes() if at_notes else b""
-        returns = self._journal.ledger.returns
-        if (returns or notes) and not self._warned:
-            returns = {**returns_in(notes), **returns}
-            found = namesakes(self._app, self._metrics, returns, self._today().toordinal())
-            if found is not None:
+    def look(self) -> None:
+        """Warn, if not done before, if programs asked two versions of a metric by turns."""
+        if self._warned:
+            return
+        today = self._today().toordinal()
+        for name, day in _returns_in(self._notes()).items():
+            if name in self._metrics and today - day <= _RECENT:
                 self._warned = True
-                self._diagnostics.note(found, ADVICE)
+                self._diagnostics.note(
+                    f"{_HEAD}{self._app!r}: metrics.{name} is asked in two versions by turns", ADVICE
+                )
+                return
 
     def _notes(self) -> bytes:
         with suppress(StateError, OSError):
-            return self._journal.state.recall("versions")
+            return self._state.recall("versions")
         return b""
-
-
-def namesakes(app: str, metrics: Container[str], returns: Mapping[str, int], today: int) -> str | None:
-    """Return in words that another app of this name is about, and by which metric it shows; None if none is known.
-
-    ``returns`` are the days on which metrics went back to a version that another had replaced.
-    """
-    for name, day in returns.items():
-        if name in metrics and today - day <= _RECENT:
-            return f"{_HEAD}{app!r}: metrics.{name} is asked in two versions by turns"
-    return None
 
 
 def is_about_namesakes(note: str) -> bool:
@@ -104,7 +95,7 @@ def noted(data: bytes, metrics: Mapping[str, Metric], today: int) -> bytes | Non
     return json.dumps(dict([*known.items()][-_MOST_KEPT:])).encode("ascii") if new else None
 
 
-def returns_in(data: bytes) -> dict[str, int]:
+def _returns_in(data: bytes) -> dict[str, int]:
     """Return, by metric, the day on which a program started that asks a version which another had replaced."""
     return {name: came[2][1] for name, came in _read(data).items() if len(came) == 3 and came[0][0] == came[2][0]}
 

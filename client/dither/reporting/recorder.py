@@ -18,14 +18,13 @@ from dither_shared.questions.question import Encoded
 from ..consent.permission import Permission
 from ..diagnostics import Diagnostics
 from ..state.journal_records import Permanent, Queued
+from ..state.state import StateError
 from .bodies.report import build
 from .bodies.sealing import sealer
-from .draws.keys import Keys
 from .journal import Journal
-from .permanent import recall
+from .keys import Keys
+from .ledger import Ledger
 from .strata import NONE_GIVEN, Stratifier
-
-__all__ = ["Recorder"]
 
 _BYTES = 64
 """Random bytes that are drawn for a report in one call to the system; most take no more."""
@@ -161,3 +160,24 @@ class Recorder:
         first, self._misnamed = not self._misnamed, True
         meant = did_you_mean(name, self._metrics) if first or self._strict else ""
         return ParameterError(f"metrics.{name[:64]}", f"not defined{meant}")
+
+
+def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int, Permanent | None]:
+    """Return the permanent draw that a report repeats, and the record of it unless it is the last one again.
+
+    A value that was charged repeats its own draw; a new one is charged, and draws. When the budget is used up, a new
+    value repeats the last draw instead, because silence would tell that it is new. Raises DitherError if the last draw
+    is not of this device, or is needed and lost.
+    """
+    account, own = ledger.account(metric), keys.of(metric)
+    last = None if account is None else account.last
+    replayed = None if last is None else own.replay(last)
+    tag = own.tag(item)
+    if last is not None and replayed is not None and last.tag == tag:
+        return replayed, None
+    if ledger.pays(metric, tag):
+        drawn = own.draw(item)
+        return drawn, own.kept(tag, drawn)
+    if replayed is None:
+        raise StateError("the last permanent draw is lost, and there is no budget for a new one")
+    return replayed, None

@@ -9,27 +9,9 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-
-from .journal_records import Record, from_lines
-from .waiting import TRIES, pauses
-
-__all__ = [
-    "delete",
-    "open_private",
-    "read",
-    "read_foreign",
-    "read_small",
-    "records_of",
-    "rename",
-    "replace",
-    "swap",
-    "sync",
-    "sync_folder",
-    "write",
-]
 
 if sys.platform != "win32":
     import fcntl
@@ -38,6 +20,21 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os
 _PLAIN |= getattr(os, "O_NONBLOCK", 0)  # for a file it means nothing; of a pipe in its place nobody waits for the end
 _SMALL, _FOREIGN = 1 << 18, 1 << 16
 """Bytes that small files may have, such as ``consent`` with some 2,300 accepted metrics, and those of others."""
+
+
+TRIES = 22
+"""Tries that take 0.08 s in all: the first report of a device, which others wait for, may have to be made durable."""
+
+_PAUSE = 0.0001  # seconds before the second try for a lock that is held for some ten microseconds; then twice as many
+_LONGEST_PAUSE = 0.005
+
+
+def pauses(tries: int) -> Iterator[float]:
+    """Yield the seconds to wait before each try but the first for what others hold for a moment, a lock or a file."""
+    pause = _PAUSE
+    for _ in range(1, tries):
+        yield pause
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def open_private(path: str, flags: int) -> int:
@@ -66,12 +63,6 @@ def replace(path: str, data: bytes) -> None:
             draft.unlink()
         raise
     sync_folder(str(draft.parent))
-
-
-def records_of(path: str) -> list[Record]:
-    """Return the records of a small file, or none at all if any is damaged."""
-    records, damaged, torn = from_lines(read_small(path))
-    return [] if damaged or torn else records
 
 
 def read_small(path: str, most: int = _SMALL) -> bytes:
@@ -178,3 +169,49 @@ def sync_folder(folder: str) -> None:
             sync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class OpenFile:
+    """A file that stays open until somebody closes it, not necessarily we.
+
+    A program that becomes a daemon closes all descriptors, and ours may be the number of a file of its own by now.
+    """
+
+    __slots__ = ("_identity", "number")
+
+    def __init__(self, path: str, flags: int) -> None:
+        self.number = open_private(path, flags)
+        try:
+            found = os.fstat(self.number)
+        except BaseException:
+            os.close(self.number)
+            raise
+        self._identity = found.st_dev, found.st_ino
+
+    def is_ours(self) -> bool:
+        """Return whether this number is still that of the file that was opened."""
+        try:
+            found = os.fstat(self.number)
+        except OSError:
+            return False
+        return self.is_that(found)
+
+    def is_at(self, path: str) -> bool:
+        """Return whether the file has this name still."""
+        try:
+            return self.is_that(os.lstat(path))
+        except FileNotFoundError:
+            return False
+
+    def is_that(self, found: os.stat_result) -> bool:
+        """Return whether what was found is this file."""
+        return (found.st_dev, found.st_ino) == self._identity
+
+    def close(self) -> None:
+        """Close it, or a child's copy of it, unless the number is another file's by now."""
+        number, self.number = self.number, -1
+        if number < 0:
+            return
+        with suppress(OSError):
+            if self.is_that(os.fstat(number)):
+                os.close(number)

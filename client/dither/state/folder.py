@@ -3,78 +3,47 @@
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never again
     journal     debits, reports (journal_records.py)      appended to; now and then replaced by a tidy one
-    lock        held by whoever has the journal open, against programs of earlier versions
+    lock        held by whoever reads or writes the journal
     sending     held by the process that uploads, which signs it
     extent      how far the journal went when last made   replaced atomically; its loss does no harm
                 durable
     delivery    the last attempts and what is put off     likewise
     versions    of each metric, as programs started       likewise
 
-The journal stays open between calls, as it says in journal_file.py; what is not used any more closes it.
-
-**Durability.** An append is one ``write``, not followed by ``fsync``: it survives a killed process, and what a power
-cut takes away was never sent, for ``sync`` comes before the first byte of an upload. A debit stands before its report
-in the same file, so that a report that is left has a debit that is left.
-
-**Shrinking.** How far the journal goes is noted in ``extent`` whenever it was made durable, as before each upload. So
-one that was cut short while no program ran, or replaced by an older copy, is noticed if what is missing paid for a
-report that has left. What was never sent it may forget.
+The journal and its lock stay open between calls (journal.py); what is not used any more closes them. A debit stands
+before its report in one write, so that a report that is left has a debit that is left.
 
 **Trust.** A journal without a secret, a secret without a journal, a header of an unknown format, a journal that
 shrinks, a symbolic link: StateError, and nothing is made anew, for that would redraw permanent answers. A secret that
 is lost is drawn anew only when the user, asked again, says yes again.
 """
 
-import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 
 from dither_shared.primitives.entropy import Entropy
 
-from .contents import (
-    HEADER_BYTES,
-    check_header,
-    choice_of,
-    extent,
-    is_cut_short,
-    is_former,
-    key_of,
-    new_header,
-    slices,
-)
-from .filelock import FileLock
-from .files import delete, open_private, read, read_small, records_of, replace, swap, sync, sync_folder, write
-from .holder import Holder, holder_of, sign
-from .journal_file import KEEPS_OPEN, JournalFile
-from .journal_records import SECRET_BYTES, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
+from .files import delete, read_small, replace, swap
+from .journal import KEEPS_OPEN, FolderJournal
+from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
+from .locks import FileLock, Holder, holder_of, sign
 from .state import Cursor, News, Notes, StateError
 
-__all__ = ["FolderState"]
+_FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
 
-_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "extent", "delivery", "versions")
-_LARGEST = 1 << 25
-"""Bytes of the largest journal. Outbox and reports that were sent last take 12 MB, and it is compacted at double."""
-
-_EXTENT, _NOTES = 64, 1 << 17
-"""Bytes that ``extent`` may have, and ``delivery`` and ``versions``, of which a client writes at most some 50,000."""
-
-_PIECE = 1 << 16
-_LONGEST_LINE = 1 << 20
-"""Bytes that are read of the journal at a time, and of a line that does not end within them: of 2^20 bits at most."""
+_MOST_NOTES = 1 << 17
+"""Bytes that ``delivery`` and ``versions`` may have, of which a client writes at most some 50,000."""
 
 
-class FolderState:
-    """A state in ``folder``, which is made when there is something to write.
-
-    ``keeps_open`` says whether the journal stays open between calls, as everywhere but on Windows (journal_file.py).
-    """
+class FolderState(FolderJournal):
+    """A state in ``folder``, which is made when there is something to write."""
 
     def __init__(self, folder: Path, *, keeps_open: bool = KEEPS_OPEN) -> None:
+        super().__init__(folder, keeps_open=keeps_open)
         self.folder = folder
         self._paths = {name: str(folder / name) for name in _FILES}
         self._made = False
@@ -82,7 +51,6 @@ class FolderState:
         self._choice: ConsentChoice | None = None
         self._secret_seen = False  # since the choice was made
         self._key: bytes | None = None
-        self._file = JournalFile(self._paths["journal"], self._paths["lock"], self._has_drawn, keeps=keeps_open)
         self._sendings: set[FileLock] = set()
 
     def __repr__(self) -> str:
@@ -96,7 +64,7 @@ class FolderState:
             return None
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:  # another process may have changed it: off must hold at once
-            self._choice = choice_of(records_of(self._paths["consent"]))
+            self._choice = _choice_of(_records_of(self._paths["consent"]))
             self._seen, self._secret_seen = seen, False
         if not self._secret_seen and self._choice is not None and self._choice.mode in {"local", "on"}:
             self._secret_seen = self.has_secret()  # it is drawn just after the choice is stored, maybe by another
@@ -128,82 +96,21 @@ class FolderState:
         """Return whether there is a journal, or was one."""
         return Path(self._paths["journal"]).exists() or Path(self._paths["secret"]).exists()
 
+    def was_begun(self) -> bool:
+        """Return whether there was a journal: the secret is drawn when there is one."""
+        return self._key is not None or self.has_secret()
+
     def acquire(self) -> None:
         """Hold the journal against all other processes."""
         self._make_folder()
-        self._file.acquire()
-
-    def release(self) -> None:
-        """Let go of the journal."""
-        self._file.release()
+        super().acquire()
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the next records beyond ``cursor``, at most a megabyte, or None if it stands at the end."""
-        file = self._file
-        size = file.size  # nobody else can move it while we hold the journal
-        if size == cursor.position and file.mark == cursor.mark:
-            return None
-        anew = file.mark != cursor.mark
-        position = 0 if anew else cursor.position
-        if size > _LARGEST:
-            raise StateError("the journal is too large to be one of ours")
-        data = self._piece(position, size)
-        if not data:
-            raise StateError("the journal has shrunk")
-        position += len(data)
-        records, damaged, torn = from_lines(data)
-        if torn and position < size:  # a line without an end
-            damaged, torn = damaged + 1, False
-        if anew:
-            check_header(records, damaged)
-            if is_cut_short(file.mark, size, self._extent()):
-                raise StateError("the journal has shrunk since its reports were sent")
+        """Return the next records beyond ``cursor``, or None if it stands at the end."""
+        news = super().news(cursor)
+        if news is not None and news.anew:
             self._key = None  # after a "forget" the secret, too, is another one
-        return News(records, Cursor(file.mark, position), anew, damaged, torn, any(map(is_former, records)))
-
-    def _piece(self, position: int, size: int) -> bytes:
-        """Return whole lines, or all that is left of ``size`` bytes, or as much as a line may have of a longer one."""
-        data = b""
-        for most in (_PIECE, _LONGEST_LINE):
-            data = self._file.read(position, max(0, min(most, size - position)))
-            whole = data.rfind(b"\n") + 1
-            if whole or position + len(data) == size:
-                break
-        return data if position + len(data) == size else data[:whole] or data
-
-    def append(self, records: Iterable[Record]) -> int:
-        """Write records to the end, in full or not at all."""
-        lines = b"".join([to_line(record) for record in records])
-        if self._file.size + len(lines) > _LARGEST:
-            raise StateError("the journal is full, and could not be compacted")
-        self._file.append(lines)
-        return self._file.size
-
-    def rewrite(self, records: Iterable[Record]) -> Cursor:
-        """Replace all records, at once and durably."""
-        draft = Path(f"{self._paths['journal']}.{os.getpid()}.new")
-        try:
-            write(str(draft), (b"".join((new_header(), *map(to_line, records))),))
-            self._file.replace(str(draft))
-        finally:
-            draft.unlink(missing_ok=True)
-        sync_folder(str(self.folder))
-        return Cursor(self._file.mark, self._file.size)
-
-    @contextmanager
-    def draft(self, records: Iterable[Record]) -> Iterator[None]:
-        """Write records to a journal that does not count yet, durably; at the end it is gone unless installed."""
-        try:
-            write(self._paths["journal.new"], chain((new_header(),), slices(records)))
-            yield
-        finally:
-            Path(self._paths["journal.new"]).unlink(missing_ok=True)
-
-    def install(self, since: Cursor) -> Cursor:
-        """Let the draft take the journal's place, with what was appended to the journal beyond ``since``."""
-        late = self._file.read(since.position, self._file.size - since.position)
-        self._file.replace(self._paths["journal.new"], late)
-        return Cursor(self._file.mark, self._file.size)
+        return news
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``."""
@@ -211,21 +118,8 @@ class FolderState:
             replace(self._paths["secret"], to_line(Secret(entropy.take(SECRET_BYTES).hex())))
             self._key = None
         if self._key is None:
-            self._key = key_of(records_of(self._paths["secret"]) if self.has_secret() else [])
+            self._key = _key_of(_records_of(self._paths["secret"]) if self.has_secret() else [])
         return self._key
-
-    def sync(self) -> None:
-        """Make what was appended durable, and that it is in the file of this name."""
-        descriptor = self._open("journal", os.O_RDWR)
-        try:
-            size = os.fstat(descriptor).st_size
-            mark = read(descriptor, 0, HEADER_BYTES)
-            sync(descriptor)
-        finally:
-            os.close(descriptor)
-        sync_folder(str(self.folder))
-        with suppress(OSError):  # then less is noticed
-            swap(self._paths["extent"], extent(mark, size))
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
@@ -257,7 +151,7 @@ class FolderState:
     def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing."""
         try:
-            return read_small(self._paths[notes], _NOTES)
+            return read_small(self._paths[notes], _MOST_NOTES)
         except FileNotFoundError:
             return b""
 
@@ -272,22 +166,19 @@ class FolderState:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
         if not self.folder.exists():
             return
-        self._file.acquire_to_delete()
         try:
-            named = [Path(self._paths[name]) for name in ("journal", "secret", "extent", "delivery", "versions")]
-            for path in (*named, *self.folder.glob("*.new")):
+            self.acquire_lock()
+            self._close_file()  # Windows deletes no file that is open
+            names = ("journal", "secret", "extent", "delivery", "versions")
+            for path in (*(self.folder / name for name in names), *self.folder.glob("*.new")):
                 delete(str(path))
             self._key = None
         finally:
-            self._file.close()
-
-    def close(self) -> None:
-        """Close what is kept open; it is opened again when it is wanted."""
-        self._file.close()
+            self.close()
 
     def after_fork(self) -> None:
         """Close the child's copies of what the parent has open."""
-        for close in (self._file.close, *(lock.after_fork for lock in self._sendings)):
+        for close in (self.close, *(lock.close for lock in self._sendings)):
             with suppress(OSError):
                 close()
         self._sendings.clear()
@@ -305,20 +196,24 @@ class FolderState:
             self.folder.chmod(0o700)
         self._made = True
 
-    def _open(self, name: str, flags: int) -> int:
-        return open_private(self._paths[name], flags)
 
-    def _extent(self) -> bytes:
-        """Return how far the journal went when it was last made durable, or nothing."""
-        try:
-            return read_small(self._paths["extent"], _EXTENT)
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            if error.errno == errno.EFBIG:  # it is none of ours, and says nothing
-                return b""
-            raise
+def _records_of(path: str) -> list[Record]:
+    """Return the records of a small file, or none at all if any is damaged."""
+    records, damaged, torn = from_lines(read_small(path))
+    return [] if damaged or torn else records
 
-    def _has_drawn(self) -> bool:
-        """Return whether there was a journal: the secret is drawn when there is one."""
-        return self._key is not None or self.has_secret()
+
+def _choice_of(records: list[Record]) -> ConsentChoice:
+    """Return the choice that the file ``consent`` holds, one of the mode "" if it cannot be read."""
+    chosen, others = next(iter(records), None), records[1:]
+    accepted = {record.terms: record for record in others if isinstance(record, Accepted)}
+    if not isinstance(chosen, Chosen) or len(accepted) != len(others):
+        return ConsentChoice("", {})
+    return ConsentChoice(chosen.mode, accepted)
+
+
+def _key_of(records: list[Record]) -> bytes:
+    """Return the key that the file ``secret`` holds; raise StateError if there is none."""
+    if len(records) == 1 and isinstance(records[0], Secret) and len(records[0].key) == 2 * SECRET_BYTES:
+        return bytes.fromhex(records[0].key)
+    raise StateError("the secret is lost or damaged; it is not drawn anew")

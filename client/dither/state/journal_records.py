@@ -16,22 +16,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-__all__ = [
-    "SECRET_BYTES",
-    "Accepted",
-    "Charged",
-    "Chosen",
-    "ConsentChoice",
-    "Corrected",
-    "Debit",
-    "Disabled",
-    "Done",
-    "Fate",
-    "FormerDebit",
-    "Header",
-]
-__all__ += ["Hold", "Permanent", "Queued", "Record", "Secret", "Totals", "from_line", "from_lines", "to_line"]
-
 Fate = Literal["sent", "dropped"]
 
 
@@ -57,19 +41,6 @@ class Debit(NamedTuple):
     charges: int
     epsilon: float
     claim: float
-
-
-class FormerDebit(NamedTuple):
-    """A debit of format 1, with the digest of an answer behind it (format1.py)."""
-
-    name: str
-    version: str
-    day: int
-    reports: int
-    charges: int
-    epsilon: float
-    claim: float
-    digest: str
 
 
 class Permanent(NamedTuple):
@@ -163,7 +134,6 @@ class Accepted(NamedTuple):
 Record = (
     Header
     | Debit
-    | FormerDebit
     | Permanent
     | Charged
     | Corrected
@@ -218,7 +188,6 @@ _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "consent": (Chosen, (_word,)),
     "accepted": (Accepted, (_word, _word, _whole)),
 }
-_FORMER_DEBIT = (FormerDebit, (_word, _word, _whole, _whole, _whole, _double, _double, str))
 _KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS.items()}
 
 
@@ -267,8 +236,7 @@ def from_line(line: bytes) -> Record | None:
         return None
     try:
         kind, _, rest = text.decode("ascii").partition(" ")
-        former = kind == "debit" and rest.count(" ") + 1 == len(FormerDebit._fields)
-        record, readers = _FORMER_DEBIT if former else _FIELDS[kind]
+        record, readers = _FIELDS[kind]
         fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may hold blanks
         values = [read(field) for read, field in zip(readers, fields, strict=True)]
     except (KeyError, ValueError):

@@ -14,10 +14,8 @@ from typing import Literal, NamedTuple, Protocol
 from dither_shared.errors import DitherError
 from dither_shared.primitives.entropy import Entropy
 
-from .holder import Holder
 from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
-
-__all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "Notes", "State", "StateError"]
+from .locks import Holder
 
 Notes = Literal["delivery", "versions"]
 """What is kept in small files, whose loss does no harm (attempts.py, namesakes.py)."""
@@ -52,8 +50,6 @@ class News(NamedTuple):
     anew: bool
     damaged: int = 0
     torn: bool = False
-    former: bool = False
-    """Whether some are of the former format."""
 
 
 class State(Protocol):

@@ -1,11 +1,14 @@
 """Apps: read the state of each app of this user, as far as possible without the app's questions.
 
-Reading changes nothing. A folder that is not ours, or that cannot be read, is named and left alone.
+Reading changes nothing, and no file is waited for. No lock is taken, except for a moment that of the sender, to see
+whether the process that took it long ago still has it. A folder that is not ours, or that cannot be read, is named and
+left alone.
 """
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -18,10 +21,10 @@ from ..consent.permission import Permission
 from ..consent.rules import Mode
 from ..diagnostics import Diagnostics, described
 from ..reporting.journal import Journal
+from ..state.folder import FolderState
+from ..state.journal_records import ConsentChoice, Record
+from ..state.state import Cursor, News, Notes, StateError
 from ..upload.attempts import Attempt, Attempts
-from .read_only_state import ReadOnlyState
-
-__all__ = ["AppStatus", "Listing", "ReportedMetric", "apps_in", "status_of"]
 
 _LONGEST_UPLOAD = 60.0
 """Seconds after which an upload that began is not under way any more."""
@@ -50,18 +53,18 @@ class AppStatus:
     decided_by: str
     waiting: int = 0
     sealed: int = 0
-    """How many of those that wait are sealed, so that a relay carries them, and only the collector reads them."""
+    """How many of the waiting reports are sealed: a relay carries them, and only the collector reads them."""
     shown: int = 0
     sent: int = 0
     dropped: int = 0
     last_day: date | None = None
-    """The day of the last report that is known of."""
+    """The day of the last known report."""
     last_attempt: Attempt | None = None
     """The last try to upload a report."""
     failed_attempts: int = 0
     """How many tries failed since the last that succeeded."""
     held_up: str = ""
-    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
+    """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     metrics: tuple[ReportedMetric, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
@@ -69,18 +72,18 @@ class AppStatus:
 
 @dataclass
 class Listing:
-    """What is in the folder of all apps."""
+    """The content of the folder of all apps."""
 
     folder: str
     apps: list[AppStatus] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
-    """What is there and no app's state, in words."""
+    """What is not the state of an app, in words."""
     trouble: list[str] = field(default_factory=list)
     """Why the folder itself could not be read."""
 
 
 def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
-    """Return every app of which something is kept in ``folder``, by name."""
+    """Return every app that has state in ``folder``, by name."""
     listing = Listing(str(folder))
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - names are wanted, and no paths
@@ -101,18 +104,18 @@ def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
 def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
     """Return the status of an app by its folder; an empty one if the folder is not there."""
     diagnostics = Diagnostics(folder)
-    state = ReadOnlyState(folder)
+    state = _ReadOnlyState(folder)
     consent = Permission(state, app, utc_today, diagnostics, environ=environ).consent()
     journal = Journal(state, SystemEntropy(), lambda: utc_today().toordinal())
     known, problems = _Known(), []
     try:
         journal.refresh()
         known = _known_of(journal)
-    except Exception as error:  # whatever a journal holds that is none of ours
+    except Exception as error:  # whatever a foreign journal may hold
         problems.append(described(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    attempts = Attempts(state, Diagnostics(), "")  # which cannot be remembered, and need not be
+    attempts = Attempts(state, Diagnostics(), "")  # what it concludes is not written
     attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,
@@ -169,7 +172,7 @@ def _strange(path: Path) -> str:
             except FileNotFoundError:
                 continue
             return ""
-    except OSError:  # whoever reads it will say why
+    except OSError:  # reading it will say why
         return ""
     return "holds nothing of dither's"
 
@@ -179,3 +182,74 @@ def _day(ordinal: int) -> date | None:
         return date.fromordinal(ordinal)
     except (ValueError, OverflowError):  # none, or of a clock that was far off
         return None
+
+
+class _ReadOnlyState(FolderState):
+    """Reads what a client wrote to ``folder``; opens only plain files, and changes nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.damaged = 0
+        """How many records of the journal could not be read."""
+
+    def choice(self) -> ConsentChoice | None:
+        """Return the user's choice, with the mode "" if it cannot be read; None if there is none."""
+        try:
+            found = os.lstat(self._paths["consent"])
+        except FileNotFoundError:
+            return None
+        _check("consent", found)
+        return super().choice()
+
+    def exists(self) -> bool:
+        """Return whether there is or was a journal, of whatever kind."""
+        for name in ("journal", "secret"):
+            with suppress(FileNotFoundError):
+                os.lstat(self._paths[name])
+                return True
+        return False
+
+    def acquire(self) -> None:
+        """Open the journal for reading; another process may go on writing, and at worst its last record is missed."""
+        path = self._paths["journal"]
+        _check("journal", os.lstat(path))
+        self.acquire_to_read()
+
+    def release(self) -> None:
+        """Close it."""
+        self._close_file()
+
+    def news(self, cursor: Cursor) -> News | None:
+        """Return the next records beyond ``cursor``."""
+        found = super().news(cursor)
+        if found is not None:
+            self.damaged = found.damaged + (0 if found.anew else self.damaged)
+        return found
+
+    def recall(self, notes: Notes) -> bytes:
+        """Return what was remembered last, or nothing."""
+        with suppress(FileNotFoundError):
+            _check(notes, os.lstat(self._paths[notes]))
+        return super().recall(notes)
+
+    @contextmanager
+    def sending(self) -> Iterator[bool]:
+        """Enter although others may be sending, because nothing is sent from here."""
+        yield True
+
+    def remember(self, notes: Notes, data: bytes) -> None:
+        """Refuse to write."""
+        raise StateError("the state is read-only here")
+
+    def append(self, records: Iterable[Record]) -> int:
+        """Write nothing, although a clock that was ahead may have left something to correct."""
+        return self.size
+
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
+        """Write nothing, although records may be damaged."""
+        return Cursor(b"", self.size)
+
+
+def _check(name: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise StateError(f"the {name} is not a plain file")

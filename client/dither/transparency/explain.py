@@ -1,4 +1,4 @@
-"""Explain each metric to its user in words: what it asks, tells and costs; before consent, and whenever they look."""
+"""Explain each metric to its user in words: what it asks, reveals and costs."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -13,23 +13,8 @@ from ..reporting.account import cap_of
 from ..reporting.bodies.kinds import SEALED, kind_for, kind_of, read
 from ..reporting.bodies.report import build
 from ..reporting.bodies.sealing import SealError, sealed
-from ..reporting.draws.keys import Keys
+from ..reporting.keys import Keys
 from ..state.journal_records import SECRET_BYTES
-
-__all__ = [
-    "CLEAR",
-    "HIDES",
-    "MANY",
-    "PERIODS",
-    "after",
-    "catalogue",
-    "consent_text",
-    "cost",
-    "facts",
-    "odds",
-    "reading",
-    "relayed",
-]
 
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
@@ -55,7 +40,7 @@ _losses: dict[tuple[str, int], float] = {}
 
 
 def after(metric: Metric, reports: int) -> float:
-    """Return the privacy loss of so many reports of one value; remembered, for its numbers are huge fractions."""
+    """Return the privacy loss of this many reports of one value; cached, because it is computed with huge fractions."""
     key = metric.version, reports
     if key not in _losses:
         _losses[key] = metric.mechanism.epsilon_after(reports)
@@ -63,12 +48,12 @@ def after(metric: Metric, reports: int) -> float:
 
 
 def odds(metric: Metric) -> str:
-    """Return in words what one report tells of its sender."""
+    """Return in words what one report reveals of its sender."""
     return metric.question.odds(metric.mechanism, _two_labels(metric))
 
 
 def cost(metric: Metric) -> str:
-    """Return in words the privacy loss of one report, of many, and of all that there will ever be."""
+    """Return in words the privacy loss of one report, of many reports, and of all reports ever."""
     mechanism, forever = metric.mechanism, metric.mechanism.permanent_epsilon
     one = f"epsilon {mechanism.epsilon:.3g}"
     cap = "" if cap_of(metric) == math.inf else f"; never more than {cap_of(metric):.3g} in all"
@@ -82,10 +67,10 @@ def cost(metric: Metric) -> str:
 
 
 def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
-    """Return in words what an upload says of its sender, and its stratum, if it has one; "" if its bytes say it better.
+    """Return in words what an upload says of its sender, and its stratum, if it has one; "" if its bytes say enough.
 
-    Of a metric that is none of ``metrics`` nothing but the stratum can be told; and of a sealed report nothing else,
-    for only the collector can open it.
+    Only the stratum is known of a report that is sealed, because only the collector can open it, or whose metric is not
+    one of ``metrics``.
     """
     try:
         found = read(body)
@@ -101,7 +86,7 @@ def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
 
 
 def relayed(metrics: Iterable[Metric], relay: str = "") -> str:
-    """Return in words through whom the reports of ``metrics`` go, and who sees what; "" if they are not sealed."""
+    """Return in words who carries the reports of ``metrics`` and who sees what; "" if they are not sealed."""
     if kind_for(metrics) is not SEALED:
         return ""
     return (
@@ -113,13 +98,13 @@ def relayed(metrics: Iterable[Metric], relay: str = "") -> str:
 def consent_text(
     app: str, metrics: Iterable[Metric], entropy: Entropy, today: int, strata: Mapping[str, object] | None = None
 ) -> str:
-    """Return the text to show to a user who is asked for consent; the upload in it is an example, made for nobody.
+    """Return the text to show to a user who is asked for consent; the upload in it is an example that is never sent.
 
-    ``strata`` are the attributes of this device, which the example shows as they are.
+    ``strata`` are the attributes of this device, which the example contains.
     """
     listed = list(metrics)
     questions = counted(len(listed), "question")
-    keys = Keys(entropy.take(SECRET_BYTES))  # never stored: no report of this device has anything to do with it
+    keys = Keys(entropy.take(SECRET_BYTES))  # never stored, so that no report of this device is related to it
     head = (
         f"{app} would like to collect answers to {questions}. Each answer is changed at random on this device before\n"
         "anything is kept or sent, so that nobody, the collector included, can tell what you really answered."
@@ -137,7 +122,7 @@ def catalogue(metrics: Iterable[Metric]) -> str:
 
 
 def facts(metric: Metric) -> list[tuple[str, str]]:
-    """Return what a person is told of a metric before they answer: names of facts, and the facts, in order."""
+    """Return what a person reads about a metric before they answer: names of facts, and the facts, in order."""
     return [
         ("Why", metric.why or "nobody has said"),
         ("Read by", metric.owner or "nobody has said"),
@@ -166,28 +151,28 @@ def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: 
     item = metric.item(metric.question.example)
     stratum = None if metric.strata is None else metric.strata.label_of({**metric.strata.example, **strata})
     body = build(metric, item, keys, entropy, today, local=True, stratum=stratum).body
-    told = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
+    shown = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body):
-        told.append(("It says", says))
+        shown.append(("It says", says))
     if shut := _example_sealed(metric, body):
-        told.append(("Sealed, as the relay gets it", shut))
+        shown.append(("Sealed, as the relay gets it", shut))
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
-    lines += [f"    {name}: {text}" for name, text in told]
+    lines += [f"    {name}: {text}" for name, text in shown]
     return "\n".join(lines)
 
 
 def _example_sealed(metric: Metric, body: bytes) -> str:
-    """Return the body of an example as it leaves the device; "" if it leaves as it is, or cannot be sealed here."""
+    """Return the sealed body of an example; "" if the metric is not sealed, or cannot be sealed here."""
     try:
         return "" if metric.seal is None else sealed(Batch.decode(body), metric.seal).decode("ascii")
-    except SealError:  # as where somebody else's questions are only looked at
+    except SealError:  # this program may only show the metrics of another one
         return ""
 
 
 def _chapter(metric: Metric) -> str:
     lines = [f"## {metric.name}", "", metric.description or "No description.", "", "| | |", "|---|---|"]
-    told = (*facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
-    lines += [f"| {name} | {_cell(text)} |" for name, text in told]
+    shown = (*facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
+    lines += [f"| {name} | {_cell(text)} |" for name, text in shown]
     return "\n".join([*lines, ""])
 
 
@@ -196,6 +181,6 @@ def _cell(text: str) -> str:
 
 
 def _two_labels(metric: Metric) -> tuple[str, str] | None:
-    """Return the answers by name, where "yes" and "no" would not be what the metric asks for."""
+    """Return the two answers by name if they are not "yes" and "no"."""
     names = metric.question.names
     return (names[0], names[1]) if len(names) == 2 else None

@@ -18,10 +18,7 @@ from ..reporting.recorder import Recorder
 from ..state.state import StateError
 from ..upload.attempts import Attempts
 from .explain import MANY, after, cost, odds, relayed
-from .metric_status import MetricStatus
-from .status_fields import Status
-
-__all__ = ["overview"]
+from .status_fields import MetricStatus, Status
 
 
 def overview(

@@ -1,59 +1,98 @@
-"""Status: what a user may want to know of the client on this device.
+"""Status: what a user may want to know about the client on this device.
 
-It is loaded with the client, for ``status`` is to return one even when nothing can be imported any more, at the
-interpreter's shutdown. What fills it (status.py) is loaded when it is asked for.
+It is loaded with the client, because ``status`` must return one even when nothing can be imported any more, at the
+interpreter's shutdown. What fills it (status.py) is loaded when needed.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import date
 
 from ..consent.rules import Mode
 from ..upload.attempts import Attempt
 
-if TYPE_CHECKING:
-    from .metric_status import MetricStatus
 
-__all__ = ["Status"]
+@dataclass(frozen=True, kw_only=True)
+class MetricStatus:
+    """One metric: what it costs, what was spent on it, and what a report reveals."""
+
+    name: str
+    version: str
+    description: str
+    why: str
+    owner: str
+    tier: str | None
+    expires: date | None
+    state: str
+    """"collected", "not asked this period" (its survey asks this device another question), "off", "expired", "disabled"
+    (by the collector, for a month), "spent" (its cap, or that of all metrics together, is reached, so that nothing more
+    is collected), or "not accepted": it is new or has changed since the user was asked."""
+    since: date | None
+    """The day on which the user accepted it; None if the user did not, or if somebody else decides."""
+    period: str
+    one_of: tuple[str, ...]
+    """The metrics of its survey, of which one is asked in each period; empty if it is asked in every period."""
+    in_the_clear: str
+    """Its strata in words, which are sent with a report as they are, not changed at random; "" if it has none."""
+    sealed_for: str
+    """The fingerprint of the collector's key for which reports are sealed; "" if they are not sealed."""
+    epsilon: float
+    """The privacy loss of one report."""
+    epsilon_after: dict[int, float]
+    """The privacy loss of 10 and of 100 reports of one value together."""
+    permanent_epsilon: float | None
+    """The privacy loss of all reports of one value together; None if it grows with each report."""
+    cap: float | None
+    """The largest privacy loss that it may ever cost this device."""
+    cost: str
+    """What it costs, in words."""
+    spent: float
+    """What this version has cost so far; an upper bound if part of the ledger could not be read."""
+    reports: int
+    """How many reports of this version were ever drawn on this device."""
+    reported: bool
+    """Whether the report of this period is already drawn (or must not be drawn)."""
+    odds: str
+    """What one report reveals of its sender, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """The client on this device. Reports that are sent or dropped are counted for ever, the rest by this process."""
+    """The client on this device. Sent and dropped reports are counted for ever, the rest by this process."""
 
     mode: Mode
     decided_by: str
-    metrics: "tuple[MetricStatus, ...]" = ()
+    metrics: tuple[MetricStatus, ...] = ()
     relayed: str = ""
-    """Through which relay sealed reports go, and who sees what, in words; "" if reports are not sealed."""
+    """In words, through which relay sealed reports go and who sees what; "" if reports are not sealed."""
     queued: int = 0
     """Reports that wait to be sent."""
     shown: int = 0
-    """Reports made in the mode local, for the user's eyes only."""
+    """Reports made in the mode local, which only the user sees."""
     sent: int = 0
     dropped: int = 0
-    """Reports that no collector can use (see retry.py), that were too old, gave way to newer ones, or whose day is
-    still to come, or that are from before the app began or ceased to seal (``trouble`` has these two)."""
+    """Reports that no collector can use (see retry.py), that were too old or gave way to newer ones, whose day is in
+    the future, or from before the app began or ceased to seal (``trouble`` names the last two kinds)."""
     last_attempt: Attempt | None = None
-    """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
+    """The last try to upload a report, by any program of this app on this device."""
     failed_attempts: int = 0
-    """How many tries failed since the last that succeeded."""
+    """How many tries failed since the last success."""
     held_up: str = ""
-    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
+    """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     ignored: int = 0
     """Answers that came after the first of their period."""
     unasked: int = 0
-    """Answers to questions that were not asked in their period: their survey asked this device another one."""
+    """Answers to metrics that were not asked in their period, because their survey asked this device another one."""
     withheld: int = 0
-    """Answers to metrics that the user has not accepted, or whose last day is over."""
+    """Answers to metrics that the user has not accepted, or that have expired."""
     outside: int = 0
-    """Answers outside their metric's domain, reported under its catch-all label, or as the end of its range."""
+    """Answers outside their metric's domain, reported under its catch-all label or as the end of its range."""
     mistakes: int = 0
-    """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
-    reported like any other answer: under the catch-all label or, where a number is asked for, as the least."""
+    """Calls with an object that cannot be an answer, such as None: a mistake of the app's developer. It is reported
+    like any other answer: under the catch-all label or, for a number, as the least."""
     unlisted: dict[str, int] = field(default_factory=dict)
-    """Reports that went to the stratum "other", for an attribute was not given, or not with a listed value: by its
-    place, such as "metrics.theme.strata.platform". Many say that the app gives it by another name than is listed."""
+    """Reports in the stratum "other", because an attribute was not given or its value is not listed: by the attribute,
+    such as "metrics.theme.strata.platform". A high count suggests that the app and the list use different names."""
     unrecorded: int = 0
-    """Answers that went nowhere, for this client was disabled, closed or made to forget when they were given."""
+    """Answers that were lost, because this client was disabled, closed or made to forget before."""
     trouble: dict[str, int] = field(default_factory=dict)
     """What went wrong, in words, and how often."""

@@ -1,8 +1,8 @@
 """Attempts: remember from run to run which uploads were tried, which failed, and which are put off.
 
-It stands in a small file of its own, ``delivery``, which is replaced when an attempt begins and when it ends: so an
-upload that a program did not live to see the end of is known to the next one. If it is lost or damaged, then
-some report is tried again too early, and a warning is logged twice; nothing that was spent or queued depends on it.
+They are kept in a small file, ``delivery``, which is replaced when an attempt begins and when it ends. So if a program
+ends during an upload, the next one knows. If the file is lost or damaged, some report is tried again too early and a
+warning is logged twice; nothing that was spent or queued depends on it.
 """
 
 import json
@@ -20,14 +20,12 @@ from ..state.state import State, StateError
 from .schedule import Hold
 from .transport import without_secrets
 
-__all__ = ["Attempt", "Attempts"]
-
 _DAY = 86400.0
 _PEACE = 3600.0
-"""Seconds after a failure in which no exit waits."""
+"""Seconds after a failure during which no exit waits."""
 
 _LONGEST_SENDING = 120.0
-"""Seconds after which a process that sends is taken to be stopped, or stuck."""
+"""Seconds after which a process that sends is considered stopped or stuck."""
 
 UNANSWERED = "no answer before the program ended"
 
@@ -41,11 +39,11 @@ class Attempt:
     """One try to upload a report."""
 
     when: datetime
-    """By the clock and in the time zone of this computer."""
+    """By the clock of this computer, in its time zone."""
     endpoint: str
     accepted: bool
     result: str
-    """What the collector answered, or why it did not, in words."""
+    """In words: what the collector answered, or why there was no answer."""
 
 
 @dataclass(kw_only=True)
@@ -54,17 +52,17 @@ class _Memory:
     endpoint: str = ""
     accepted: bool = False
     result: str = ""
-    begun: float = 0.0  # when the upload began whose end nobody has noted; 0.0 for none
+    begun: float = 0.0  # when an upload began whose end was not noted; 0.0 if there is none
     begun_to: str = ""
     failures: int = 0
     failed_at: float = 0.0
     exit_at: float = 0.0
-    told: dict[str, int] = field(default_factory=dict)  # by kind of failure, the day on which it was last logged
+    logged: dict[str, int] = field(default_factory=dict)  # the day on which each kind of failure was last logged
     held: dict[str, Hold] = field(default_factory=dict)
 
 
 class Attempts:
-    """The last attempt and those that failed since the last success; and which reports are put off until when."""
+    """The last attempt, how many failed since the last success, and until when each report is put off."""
 
     def __init__(
         self, state: State, diagnostics: Diagnostics, endpoint: object, clock: Callable[[], float] = time.time
@@ -79,12 +77,12 @@ class Attempts:
     @property
     def host(self) -> str:
         """The name of the computer at the endpoint."""
-        with suppress(ValueError):  # a transport of the app's own may take what is no URL
+        with suppress(ValueError):  # a transport of the app's own may take something that is not a URL
             return urlsplit(self.endpoint).hostname or "the collector"
         return "the collector"
 
     def last(self) -> Attempt | None:
-        """Return the last attempt, of any run."""
+        """Return the last attempt of any run."""
         memory = self._recall()
         if not memory.result:
             return None
@@ -96,11 +94,11 @@ class Attempts:
         return self._recall().failures
 
     def held(self) -> Mapping[str, Hold]:
-        """Return which reports failed, by batch."""
+        """Return the reports that failed, by batch."""
         return self._recall().held
 
     def held_up(self) -> str:
-        """Return in words which process has kept all others from sending for minutes; "" if none does."""
+        """Return in words which process has kept all others from sending for minutes; "" if none has."""
         try:
             holder = self._state.sender(_LONGEST_SENDING)
             if holder is None:
@@ -112,14 +110,14 @@ class Attempts:
         who = "this process" if holder.pid == os.getpid() else who
         return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and does not end, so that no other can send"
 
-    def refused(self) -> None:
+    def warn_if_held_up(self) -> None:
         """Warn, once a day, if another process does not let this one send."""
         memory, words = self._recall(), self.held_up()
         if words and self._log_daily(memory, "held up", words):
             self._remember(memory)
 
     def begin(self) -> None:
-        """Remember that an attempt begins, before the first byte; for the one who is ``sending``."""
+        """Remember that an attempt begins, before its first byte; the caller must hold ``sending``."""
         memory = self._recall()
         if memory.begun:
             self._conclude(memory)
@@ -128,25 +126,25 @@ class Attempts:
         self._remember(memory)
 
     def end(self) -> None:
-        """Take note that no attempt of this process is under way, whatever became of it."""
+        """Note that no attempt of this process is under way any more, whatever became of it."""
         self._under_way = False
 
     def conclude(self, older: float = 0.0) -> None:
-        """Count an attempt as failed whose program ended before the answer, if there is one.
+        """If a program ended before its upload was answered, count that attempt as failed.
 
-        One that began within the last ``older`` seconds is let be.
+        Ignore an attempt that began less than ``older`` seconds ago.
         """
         begun = self._recall().begun
         if self._under_way or not begun or 0 <= self._clock() - begun < older:
             return
         with suppress(OSError, StateError), self._state.sending() as ours:
             memory = self._recall()
-            if ours and memory.begun:  # else it is under way, in another program
+            if ours and memory.begun:  # otherwise another program is still at it
                 self._conclude(memory)
                 self._remember(memory)
 
     def _conclude(self, memory: _Memory) -> None:
-        """Take a begun attempt for one that failed; the collector is to blame only if an exit waited for it in vain."""
+        """Count a begun attempt as failed; the collector is to blame only if an exit waited for it in vain."""
         memory.at, memory.endpoint, memory.begun = memory.begun, memory.begun_to, 0.0
         memory.accepted, memory.result = False, UNANSWERED
         memory.failures += 1
@@ -167,9 +165,9 @@ class Attempts:
         self._remember(memory)
 
     def may_wait(self, every: float) -> bool:
-        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure.
+        """Return whether an exit may wait now, and remember that it does; not again within ``every`` seconds.
 
-        If it cannot be remembered no exit waits, for the next program would wait again, and the next.
+        No exit waits within an hour of a failure, nor if it cannot be remembered: the next programs would wait, too.
         """
         memory, now = self._recall(), self._clock()
         if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
@@ -179,12 +177,12 @@ class Attempts:
         return self._unwritten is None
 
     def _log_daily(self, memory: _Memory, kind: str, message: str) -> bool:
-        """Log a message of a kind once a day; return whether it is logged now."""
+        """Log a message of its kind once a day; return whether it was logged now."""
         today = int(self._clock() // _DAY)
-        memory.told = {kind: day for kind, day in memory.told.items() if day == today}
-        if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._diagnostics.warn(message):
+        memory.logged = {kind: day for kind, day in memory.logged.items() if day == today}
+        if kind in memory.logged or len(memory.logged) >= _MOST_KINDS or not self._diagnostics.warn(message):
             return False
-        memory.told[kind] = today
+        memory.logged[kind] = today
         return True
 
     def _message(self, memory: _Memory) -> str:
@@ -195,11 +193,11 @@ class Attempts:
             return self._unwritten
         try:
             return _read(json.loads(self._state.recall("delivery") or b"{}"))
-        except Exception:  # whatever is wrong with the file, it is as if there were none
+        except Exception:  # a damaged file counts as none
             return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
-        self._unwritten = memory  # as long as it cannot be written, it holds in this process
+        self._unwritten = memory  # while it cannot be written, this process keeps it
         try:
             self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
             self._unwritten = None
@@ -212,7 +210,7 @@ def _read(data: dict[str, Any]) -> _Memory:
     known = _Memory()
     memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
     memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)
-    memory.told = {str(kind): int(day) for kind, day in memory.told.items()}
+    memory.logged = {str(kind): int(day) for kind, day in memory.logged.items()}
     memory.held = {
         str(batch): Hold(float(moment), float(not_before), int(failures))
         for batch, (moment, not_before, failures) in memory.held.items()
@@ -224,5 +222,5 @@ def _read(data: dict[str, Any]) -> _Memory:
 
 def _like(example: object, value: object) -> Any:
     if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
-        raise TypeError(f"{value!r} is no {type(example).__name__}")
+        raise TypeError(f"{value!r} is not a {type(example).__name__}")
     return value

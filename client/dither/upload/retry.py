@@ -1,28 +1,24 @@
 """Retries: decide by the answer whether a report was sent, is dropped or is kept, and when it is tried again.
 
-Only an answer that blames the very bytes drops a report: the same bytes would be blamed again. Whatever else is no
-acceptance may be over tomorrow: a collector is upgraded, is given the app's questions or its token, or a hotel's login
-page stops answering in its place. So the report is kept, for as long as the outbox keeps any, and tried again: in
-minutes where the collector is busy, in hours where somebody must first mend something.
+Only an answer that blames the very bytes drops a report: the same bytes would be blamed again. Every other refusal may
+be over tomorrow: the collector is upgraded, or is given the app's questions or its token, or a hotel's login page no
+longer answers in its place. So the report is kept, as long as the outbox keeps any, and tried again: after minutes if
+the collector is busy, after hours if somebody must first mend something.
 
-Full jitter (Brooker 2015, "Exponential Backoff and Jitter"): the n-th delay is uniform in [0, min(cap, base · 2^n)], so
-that many clients that failed together do not come back together.
+Retries have full jitter (Brooker 2015, "Exponential Backoff and Jitter"): the n-th delay is uniform in
+[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together.
 """
 
 import os
-from collections.abc import Callable
 from typing import NamedTuple
 
 from ..state.journal_records import Fate
 
-__all__ = ["BUSY", "GONE", "LONGEST_HOLD", "REFUSED", "Backoff", "Patience", "Verdict"]
-__all__ += ["hold_of", "kind_of", "uniform", "verdict_on"]
-
 GONE = 410
 """The collector takes no more reports of this metric version (``urn:dither:problem:metric-disabled``).
 
-It is all that an answer can say besides accepted, refused and later. The status alone decides, the body is not read;
-and silence, for a month, is all that comes of it.
+An answer can say nothing else besides accepted, refused and later. The status alone decides, and the body is not read;
+all that follows is that the metric is silent for a month.
 """
 
 LONGEST_HOLD = 6 * 3600.0
@@ -32,78 +28,75 @@ _STEP = 900.0
 _DOUBLINGS = 20
 
 
-class Patience(NamedTuple):
-    """Over how many seconds the next try of a report is spread: ``base``, twice as many each time, at most ``cap``."""
+class RetryWindow(NamedTuple):
+    """The seconds over which the next try of a report is spread: ``base``, doubled by each failure, at most ``cap``."""
 
     base: float
     cap: float
 
-    def window(self, failures: int) -> float:
-        """Return the seconds after so many failures before this one."""
+    def after(self, failures: int) -> float:
+        """Return the window if there were this many failures before."""
         return min(self.cap, self.base * 2.0 ** min(failures, _DOUBLINGS))
 
 
-BUSY = Patience(900.0, LONGEST_HOLD)
-"""The collector is overloaded, down behind its proxy, or hung up."""
+BUSY = RetryWindow(900.0, LONGEST_HOLD)
+"""The collector is overloaded, is down behind its proxy, or hung up."""
 
-REFUSED = Patience(4 * 3600.0, 24 * 3600.0)
+REFUSED = RetryWindow(4 * 3600.0, 24 * 3600.0)
 """Somebody must mend something first: a token, a path, a definition."""
 
-NETWORK = Patience(120.0, 600.0)
-"""Nobody was reached. From a second, ten thousand clients would come back five times too fast."""
+NETWORK = RetryWindow(120.0, 600.0)
+"""Nobody was reached. With a base of one second, ten thousand clients would come back five times too fast."""
 
 
-class Verdict(NamedTuple):
-    """What an answer says of the report: ``words`` for the user; its ``fate``, or None to keep it and be patient.
+class AnswerRule(NamedTuple):
+    """What an answer means for its report: ``words`` for the user; its ``fate``, or None to try again in a window.
 
-    ``only_its_own``: it says nothing of reports of other metrics, so that these need not expect the same.
+    ``metric_only``: the answer says nothing of reports of other metrics, which need not expect the same.
     """
 
     words: str
     fate: Fate | None = None
-    patience: Patience = REFUSED
-    only_its_own: bool = False
+    window: RetryWindow = REFUSED
+    metric_only: bool = False
 
 
-_VERDICTS = {
-    200: Verdict("accepted", "sent"),
-    202: Verdict("accepted", "sent"),
-    400: Verdict("the collector cannot read the report", "dropped", only_its_own=True),
-    401: Verdict("the collector asks for another token, or for one at all"),
-    403: Verdict("the collector does not let this token report"),
-    404: Verdict("the collector does not know this metric, or there is none at this address", only_its_own=True),
-    408: Verdict("the collector waited too long", patience=BUSY),
-    409: Verdict("the collector does not know this version of the metric", only_its_own=True),
-    GONE: Verdict("the collector takes no more reports of this metric version", "dropped", only_its_own=True),
-    413: Verdict("the report is too large for the collector", "dropped", only_its_own=True),
-    415: Verdict("the collector does not take reports in this format", "dropped", only_its_own=True),
-    422: Verdict("the collector cannot use the report", "dropped", only_its_own=True),
-    425: Verdict("the collector is busy", patience=BUSY),
-    429: Verdict("the collector has too many reports just now", patience=BUSY),
-    502: Verdict("the collector is down", patience=BUSY),
-    503: Verdict("the collector is busy", patience=BUSY),
-    504: Verdict("the collector is slow", patience=BUSY),
+_RULES = {
+    200: AnswerRule("accepted", "sent"),
+    202: AnswerRule("accepted", "sent"),
+    400: AnswerRule("the collector cannot read the report", "dropped", metric_only=True),
+    401: AnswerRule("the collector asks for another token, or for one at all"),
+    403: AnswerRule("the collector does not let this token report"),
+    404: AnswerRule("the collector does not know this metric, or there is none at this address", metric_only=True),
+    408: AnswerRule("the collector waited too long", window=BUSY),
+    409: AnswerRule("the collector does not know this version of the metric", metric_only=True),
+    GONE: AnswerRule("the collector takes no more reports of this metric version", "dropped", metric_only=True),
+    413: AnswerRule("the report is too large for the collector", "dropped", metric_only=True),
+    415: AnswerRule("the collector does not take reports in this format", "dropped", metric_only=True),
+    422: AnswerRule("the collector cannot use the report", "dropped", metric_only=True),
+    425: AnswerRule("the collector is busy", window=BUSY),
+    429: AnswerRule("the collector has too many reports just now", window=BUSY),
+    502: AnswerRule("the collector is down", window=BUSY),
+    503: AnswerRule("the collector is busy", window=BUSY),
+    504: AnswerRule("the collector is slow", window=BUSY),
 }
-_OTHERS = {
-    3: Verdict("it points elsewhere, and is not followed"),
-    4: Verdict("not what a collector answers; is there one at this address?"),
-    5: Verdict("the collector failed"),
-}
-_STRANGE = Verdict("not what a collector answers; is there one at this address?")
+_UNEXPECTED = AnswerRule("not what a collector answers; is there one at this address?")
+_OTHER_RULES = {3: AnswerRule("it points elsewhere, and is not followed"), 5: AnswerRule("the collector failed")}
+"""By the hundred of the status."""
 
 
-def verdict_on(status: int) -> Verdict:
-    """Return the verdict of a status on the report that it answers."""
-    return _VERDICTS.get(status) or _OTHERS.get(status // 100, _STRANGE)
+def rule_for(status: int) -> AnswerRule:
+    """Return what an answer with this status means for its report."""
+    return _RULES.get(status) or _OTHER_RULES.get(status // 100, _UNEXPECTED)
 
 
 def kind_of(status: int) -> str:
-    """Return the kind of an answer; statuses that no collector gives share a kind by the hundred."""
-    return str(status) if status in _VERDICTS else f"{status // 100}xx"
+    """Return the kind of an answer; statuses that no collector gives share a kind per hundred."""
+    return str(status) if status in _RULES else f"{status // 100}xx"
 
 
 def hold_of(retry_after: float | None) -> float:
-    """Return the seconds to hold a report for a Retry-After: it is rounded up to 15 minutes, and 6 hours at most.
+    """Return for how many seconds a Retry-After holds a report: rounded up to 15 minutes, and 6 hours at most.
 
     A finer one could mark a report by the moment at which it comes again.
     """
@@ -113,20 +106,3 @@ def hold_of(retry_after: float | None) -> float:
 def uniform() -> float:
     """Return a random number in [0, 1)."""
     return int.from_bytes(os.urandom(4), "big") / 2**32
-
-
-class Backoff:
-    """The delays between tries while nobody is reached, in seconds. ``uniform`` returns a number in [0, 1)."""
-
-    def __init__(self, uniform: Callable[[], float] = uniform) -> None:
-        self._uniform = uniform
-        self._failures = 0
-
-    def reset(self) -> None:
-        """Start again from the shortest delay, after somebody was reached."""
-        self._failures = 0
-
-    def delay(self) -> float:
-        """Return how long to wait after one more failure."""
-        self._failures += 1
-        return self._uniform() * NETWORK.window(self._failures - 1)

@@ -1,16 +1,16 @@
-"""UploadSchedule: when each report leaves, so that uploads of one device cannot be joined by their moments.
+"""UploadSchedule: choose when each report leaves, so that uploads of one device cannot be joined by their moments.
 
-Whoever watches the network, or keeps the collector's log, would take reports that leave back to back for one device's.
-So each waits for a random time of its own: uniform in [0, ``spread``] from when the worker first sees it (full jitter).
+An observer of the network, or of the collector's log, would take reports that leave back to back for one device's. So
+each waits for a random time of its own: uniform in [0, ``spread``] from when the worker first sees it (full jitter).
 
 **Nothing that happens to one report moves another.** A collector chooses its answers, and how long it takes over them.
-If its Retry-After silenced a device, the reports that are missing meanwhile would be those of one device. So a report
-that failed is held by itself, and its next departure is drawn anew over at least as long as it was held. Reports that
-became due while another was on its way would leave when that one's answer comes: each of them is drawn anew, too.
-Only if nobody was reached at all, and so nobody saw a report, the whole device rests; then all are drawn anew.
+If its Retry-After silenced a whole device, the reports missing in that time would be those of one device. So a report
+that failed is put off by itself, and its next departure is drawn again over at least as long a window. Reports that
+became due during another upload would leave when its answer comes: each of them is drawn again, too. Only if nobody was
+reached at all, so that nobody saw a report, does the whole device pause; then all are drawn again.
 
-Of what an earlier run left, one may go at once, so that a program that never runs for long gets rid of its reports,
-too, one a run.
+One of the reports that an earlier run left may leave at once, so that a program that never runs for long still gets rid
+of its reports, one per run.
 """
 
 import math
@@ -20,16 +20,14 @@ from typing import NamedTuple
 
 from ..settings import seconds
 from ..state.journal_records import Queued
-from .retry import LONGEST_HOLD, REFUSED, Patience, hold_of, uniform
-
-__all__ = ["SPREAD", "Hold", "UploadSchedule"]
+from .retry import LONGEST_HOLD, NETWORK, REFUSED, RetryWindow, hold_of, uniform
 
 SPREAD = 300.0
 """Seconds over which departures are spread, unless the app says otherwise."""
 
 
 class Hold(NamedTuple):
-    """Of a report that failed: when it leaves next, before when not even in haste, and how often it has failed."""
+    """A report that failed: when it leaves next, before when not even a flush sends it, and how often it has failed."""
 
     moment: float
     not_before: float
@@ -40,8 +38,8 @@ class UploadSchedule:
     """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
 
     The clock is the system's: it goes on while a computer sleeps, and its moments mean the same to the next run. If it
-    is set back, what lies too far ahead is drawn anew. Raises ParameterError for a spread that is no number of seconds
-    from 0 to a year.
+    is set back, a moment that lies too far ahead is drawn again. Raises ParameterError for a spread that is not a
+    number of seconds from 0 to a year.
     """
 
     def __init__(
@@ -57,24 +55,21 @@ class UploadSchedule:
         self._uniform = uniform
         self._due: dict[str, float] = {}
         self.held: dict[str, Hold] = {}
-        """What is known of reports that failed, by batch."""
-        self._rests_until = -math.inf
+        """The reports that failed, by batch."""
+        self._paused_until = -math.inf
+        self._unreached = 0  # failures to reach anybody since somebody was reached
 
-    def at_once(self, entry: Queued) -> None:
-        """Let a report leave without waiting."""
-        self._due[entry.batch] = -math.inf
-
-    def first(self, waiting: Sequence[Queued]) -> tuple[Queued, float]:
+    def next_due(self, waiting: Sequence[Queued]) -> tuple[Queued, float]:
         """Return which of ``waiting``, oldest first, leaves next, and in how many seconds."""
         now = self._clock()
-        if self._rests_until - now > self._longest:
-            self._rests_until = now
-        # In one pass and without calls, for there may be 10,000, and the program's own threads wait meanwhile.
+        if self._paused_until - now > self._longest:
+            self._paused_until = now
+        # In one pass and without calls, because there may be 10,000 while the program's own threads wait.
         known, due, latest = self._due.get, {}, now + self._longest
         first, soonest = waiting[0], math.inf
         for entry in waiting:
             moment = known(entry.batch)
-            if moment is None or not moment <= latest:  # nor is NaN a moment
+            if moment is None or not moment <= latest:  # NaN is not a moment either
                 moment = self._drawn(now)
             due[entry.batch] = moment
             if moment < soonest:
@@ -83,47 +78,56 @@ class UploadSchedule:
         self.held = {batch: hold for batch, hold in self.held.items() if batch in due}
         return first, max(0.0, soonest - now)
 
-    def hastiest(self, waiting: Sequence[Queued], tried: Container[str]) -> Queued | None:
-        """Return which of ``waiting`` leaves first in haste: one that has not failed yet; none that was put off."""
+    def next_for_flush(self, waiting: Sequence[Queued], tried: Container[str]) -> Queued | None:
+        """Return which of ``waiting`` a flush sends next: preferably one that has not failed; none that is held."""
         untried = [entry for entry in waiting if entry.batch not in tried]
         fresh = (entry for entry in untried if entry.batch not in self.held)
         free = (entry for entry in untried if not self._ahead(self.held[entry.batch].not_before))
         return next(fresh, None) or next(free, None)
 
+    def send_now(self, entry: Queued) -> None:
+        """Let a report leave without waiting."""
+        self._due[entry.batch] = -math.inf
+
     def redraw_missed(self) -> None:
-        """Draw anew what became due while it could not leave."""
+        """Draw again the moments of reports that became due while they could not leave."""
         now = self._clock()
         self._due = {batch: self._drawn(now) if moment <= now else moment for batch, moment in self._due.items()}
 
-    def rest(self, seconds: float) -> None:
-        """Let nothing leave for so long; what would have left meanwhile is drawn anew from then on."""
-        end = self._rests_until = self._clock() + seconds
+    def pause(self) -> None:
+        """Let nothing leave for a random delay, because nobody was reached; draw again what was due in that time."""
+        end = self._paused_until = self._clock() + self._uniform() * NETWORK.after(self._unreached)
+        self._unreached += 1
         self._due = {batch: moment for batch, moment in self._due.items() if moment > end}
 
-    def hold(self, entry: Queued, retry_after: float | None, patience: Patience) -> bool:
+    def reached(self) -> None:
+        """Begin the delays of ``pause`` again with the shortest, because somebody was reached."""
+        self._unreached = 0
+
+    def put_off(self, entry: Queued, retry_after: float | None, window: RetryWindow) -> bool:
         """Put off a report that failed, and no other; return whether it had failed before.
 
-        ``retry_after`` is what the collector asked for, in seconds: then it leaves no earlier, not even in haste.
+        ``retry_after`` is what the collector asked for, in seconds: not even a flush sends the report earlier.
         """
         known, hold = self.held.get(entry.batch), hold_of(retry_after)
         failures = known.failures if known else 0
         not_before = self._clock() + hold
-        moment = not_before + self._uniform() * max(self._spread, hold, patience.window(failures))
+        moment = not_before + self._uniform() * max(self._spread, hold, window.after(failures))
         self.held[entry.batch] = Hold(moment, not_before if hold else 0.0, failures + 1)
         self._due[entry.batch] = moment
         return known is not None
+
+    def is_put_off(self, entry: Queued) -> bool:
+        """Return whether a report failed and is not due again yet."""
+        known = self.held.get(entry.batch)
+        return known is not None and self._ahead(known.moment)
 
     def forget(self, entry: Queued) -> None:
         """Forget a report that is gone."""
         self.held.pop(entry.batch, None)
         self._due.pop(entry.batch, None)
 
-    def holds(self, entry: Queued) -> bool:
-        """Return whether a report failed and is not due again yet."""
-        known = self.held.get(entry.batch)
-        return known is not None and self._ahead(known.moment)
-
-    def learn(self, held: Mapping[str, Hold]) -> None:
+    def merge(self, held: Mapping[str, Hold]) -> None:
         """Take over what another process, or an earlier run, knows of reports that failed."""
         for batch, hold in held.items():
             known = self.held.get(batch)
@@ -132,8 +136,8 @@ class UploadSchedule:
                 self._due[batch] = hold.moment
 
     def _ahead(self, moment: float) -> bool:
-        """Return whether a moment is in the future; one that is further away than any can be is of another clock."""
+        """Return whether a moment is in the future; one further away than any can be comes from another clock."""
         return 0 < moment - self._clock() <= self._longest
 
     def _drawn(self, now: float) -> float:
-        return max(now, self._rests_until) + self._uniform() * self._spread
+        return max(now, self._paused_until) + self._uniform() * self._spread

@@ -1,4 +1,4 @@
-"""The sender: make one step of uploading, without a thread of its own; the worker calls it again and again."""
+"""Sender: make one step of uploading, without a thread of its own; the worker calls it again and again."""
 
 from collections.abc import Callable
 
@@ -7,17 +7,15 @@ from ..reporting.journal import Journal
 from ..state.journal_records import Queued
 from ..state.state import BusyError
 from .attempts import Attempts
-from .retry import BUSY, GONE, Backoff, Verdict, kind_of, verdict_on
+from .retry import BUSY, GONE, AnswerRule, kind_of, rule_for
 from .schedule import UploadSchedule
-from .transport import Answer, Transport, UnreachableError
-
-__all__ = ["Sender"]
+from .transport import Answer, Transport, UnreachableError, failure_reason
 
 _PAUSE = 1.0
-"""Seconds to wait for another thread or process that is at the same outbox."""
+"""Seconds to wait for another thread or process that uses the same outbox."""
 
 _LOOK = 60.0
-"""Seconds after which to look for new reports, however long those that are known are put off."""
+"""Seconds after which to look for new reports, however long the known ones are put off."""
 
 
 class Sender:
@@ -31,58 +29,56 @@ class Sender:
         attempts: Attempts,
         *,
         schedule: UploadSchedule | None = None,
-        backoff: Backoff | None = None,
     ) -> None:
         self._journal = journal
         self._transport = transport
         self._permitted = permitted
         self._attempts = attempts
         self._schedule = schedule or UploadSchedule()
-        self._backoff = backoff or Backoff()
-        self._hurries = self._hurries_over = 0  # how often it was hurried, and how many of these are over
-        self._tried: set[str] = set()  # batches, in this haste
+        self._flushes = self._flushes_over = 0  # how many were begun, and how many of these are over
+        self._tried: set[str] = set()  # batches, in this flush
 
     @property
-    def hurried(self) -> bool:
-        """Whether it still hurries."""
-        return self._hurries != self._hurries_over
+    def flushing(self) -> bool:
+        """Whether a flush goes on."""
+        return self._flushes != self._flushes_over
 
-    def hurry(self) -> None:
+    def flush(self) -> None:
         """Let all that waits leave at once, one after the other, until none is left or all must expect to fail.
 
-        What the collector put off waits nevertheless. Of what failed before, one is tried again, and if that succeeds,
-        the others.
+        Reports that the collector put off wait nevertheless. Of those that failed before, one is tried again and, if
+        that succeeds, the others.
         """
-        self._hurries += 1
+        self._flushes += 1
 
     def resume(self) -> bool:
-        """Return whether an earlier run left a report that is due; the oldest such then leaves without waiting."""
+        """Return whether an earlier run left a report that is due; the oldest of them then leaves without waiting."""
         waiting = self._journal.outbox.waiting()
         self._attempts.conclude()
-        self._schedule.learn(self._attempts.held())
-        due = next((entry for entry in waiting if not self._schedule.holds(entry)), None)
+        self._schedule.merge(self._attempts.held())
+        due = next((entry for entry in waiting if not self._schedule.is_put_off(entry)), None)
         if due is not None:
-            self._schedule.at_once(due)
+            self._schedule.send_now(due)
         return due is not None
 
     def step(self) -> float | None:
         """Try to send one report; return how many seconds to wait for the next step, or None if none is left.
 
-        Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
+        Nothing is sent before its debit is safe on disk; if that fails, raise OSError.
         """
-        hurries = self._hurries
+        flushes = self._flushes
         self._journal.compact(courteous=True)
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:
                 with self._journal.state.sending() as ours:
-                    return self._send(hurries) if ours else self._refused()
+                    return self._send_next(flushes) if ours else self._wait_for_other()
         except BusyError:
             return _PAUSE
         except BaseException:
-            self._end_haste(hurries)
+            self._end_flush(flushes)
             raise
-        self._end_haste(hurries)
+        self._end_flush(flushes)
         return None if entry is None else min(wait, _LOOK)
 
     def _next(self) -> tuple[Queued | None, float]:
@@ -90,74 +86,66 @@ class Sender:
         waiting = self._journal.waiting() if self._permitted() else []
         if not waiting:
             return None, 0.0
-        if self.hurried and (entry := self._schedule.hastiest(waiting, self._tried)):
+        if self.flushing and (entry := self._schedule.next_for_flush(waiting, self._tried)):
             return entry, 0.0
-        return self._schedule.first(waiting)
+        return self._schedule.next_due(waiting)
 
-    def _end_haste(self, hurries: int) -> None:
-        """End the haste of the first so many calls of ``hurry``; one that came meanwhile goes on."""
-        self._hurries_over = hurries
+    def _end_flush(self, flushes: int) -> None:
+        """End the first ``flushes`` flushes; one that began since then goes on."""
+        self._flushes_over = flushes
         self._tried.clear()
 
-    def _send(self, hurries: int) -> float:
-        """Send what is still due, now that nobody else does; return how many seconds to wait for the next step."""
-        self._schedule.learn(self._attempts.held())
-        entry, wait = self._next()  # looked at again: another process may have sent it just before
-        if entry is None or wait > 0:
-            return 0.0
-        self._tried.add(entry.batch)
-        if not self._upload(entry):
-            self._end_haste(hurries)
-        return self._missed(0.0)
+    def _send_next(self, flushes: int) -> float:
+        """Send what is still due, now that no other process sends; return the seconds to wait for the next step."""
+        self._schedule.merge(self._attempts.held())
+        entry, wait = self._next()  # again, because another process may have sent it just before
+        if entry is not None and wait <= 0:
+            self._tried.add(entry.batch)
+            if not self._upload(entry):
+                self._end_flush(flushes)
+            self._schedule.redraw_missed()
+        return 0.0
 
-    def _refused(self) -> float:
-        self._attempts.refused()
-        return self._missed(_PAUSE)
-
-    def _missed(self, pause: float) -> float:
+    def _wait_for_other(self) -> float:
+        self._attempts.warn_if_held_up()
         self._schedule.redraw_missed()
-        return pause
+        return _PAUSE
 
     def _upload(self, entry: Queued) -> bool:
-        """Upload a report, and remember that it began; return whether others may follow in haste."""
+        """Upload a report, and remember that it began; return whether a flush may go on with others."""
         self._journal.state.sync()
         if not self._permitted():  # the user may have said no while the disk was slow, or this process stopped
             return False
         self._attempts.begin()
         try:
-            return self._send_body(entry)
+            return self._send(entry)
         finally:
             self._attempts.end()
 
-    def _send_body(self, entry: Queued) -> bool:
+    def _send(self, entry: Queued) -> bool:
         try:
             answer = self._transport.send(entry.body)
         except UnreachableError as error:
-            self._schedule.rest(self._backoff.delay())
-            words = self._why(error)
+            self._schedule.pause()
+            words = failure_reason(error, self._attempts.host)
             self._attempts.note(words, words, self._schedule.held, accepted=False)
             return False
-        except OSError as error:  # the collector may have seen the report, so this is an answer
-            words = self._why(error)
-            return self._settle(entry, Verdict(words, patience=BUSY), words, None)
-        self._backoff.reset()
-        return self._settle(entry, verdict_on(answer.status), kind_of(answer.status), answer)
+        except OSError as error:  # the collector may have seen the report, so this counts as an answer
+            words = failure_reason(error, self._attempts.host)
+            return self._apply(entry, AnswerRule(words, window=BUSY), words, None)
+        self._schedule.reached()
+        return self._apply(entry, rule_for(answer.status), kind_of(answer.status), answer)
 
-    def _why(self, error: OSError) -> str:
-        from .reasons import reason  # noqa: PLC0415 - sockets are a third of what an import costs
-
-        return reason(error, self._attempts.host)
-
-    def _settle(self, entry: Queued, verdict: Verdict, kind: str, answer: Answer | None) -> bool:
-        """Do with a report what the verdict says; return whether others may follow in haste."""
-        words = f"{answer.status}: {verdict.words}" if answer else verdict.words
-        if verdict.fate is None:
-            again = self._schedule.hold(entry, answer.retry_after if answer else None, verdict.patience)
+    def _apply(self, entry: Queued, rule: AnswerRule, kind: str, answer: Answer | None) -> bool:
+        """Do with a report what the rule says; return whether a flush may go on with others."""
+        words = f"{answer.status}: {rule.words}" if answer else rule.words
+        if rule.fate is None:
+            again = self._schedule.put_off(entry, answer.retry_after if answer else None, rule.window)
             self._attempts.note(words, kind, self._schedule.held, accepted=False)
-            return verdict.only_its_own and not again
+            return rule.metric_only and not again
         self._schedule.forget(entry)
-        self._attempts.note(words, kind, self._schedule.held, accepted=verdict.fate == "sent")
-        self._journal.finish(entry, verdict.fate)
+        self._attempts.note(words, kind, self._schedule.held, accepted=rule.fate == "sent")
+        self._journal.finish(entry, rule.fate)
         if answer is not None and answer.status == GONE:
             self._journal.disable(read(entry.body).version)
         return True

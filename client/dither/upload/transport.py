@@ -1,15 +1,17 @@
-"""Transport: how a body reaches the collector. One method, so that tests and simulations can bring their own.
+"""Transport: carry a body to the collector, by one method, so that tests and simulations can bring their own.
 
-Each upload has a connection of its own and the same fixed headers, so that nothing but the network address joins two
+Each upload has a connection of its own and the same fixed headers, so that only the network address joins two
 uploads of a device. Redirects are answers like any other and are never followed; the system's proxies are not used.
-Of the answer only the status and Retry-After are looked at: nothing in it can change what the device draws.
+Only the status and Retry-After of an answer are read: nothing in it can change what the device draws.
 """
 
+import os
+import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, Self
 from urllib.parse import SplitResult, urlsplit
 
 from dither_shared.errors import ParameterError
@@ -19,42 +21,41 @@ from ..reporting.bodies.kinds import CLEAR, kind_of
 from ..settings import seconds
 
 if TYPE_CHECKING:
-    from .exchange import Stream
-
-__all__ = ["Answer", "HttpTransport", "Nowhere", "Transport", "UnreachableError", "without_secrets"]
+    from dither_shared.bounded_http import Stream
 
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
+_LONGEST_LABEL = 63
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the collector said: an HTTP status, and in how many seconds to come back, if it said so."""
+    """The answer of a collector: its HTTP status, and in how many seconds to come back, if it says so."""
 
     status: int
     retry_after: float | None = None
 
 
 class UnreachableError(OSError):
-    """Nobody was reached: not a byte of the report has left the device. The cause says why."""
+    """Nobody was reached, and not a byte of the report has left the device. The cause says why."""
 
 
 class Transport(Protocol):
-    """Carries one body to the collector; may be shared by many clients and threads at once."""
+    """Carries one body to the collector; many clients and threads may share it."""
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` and return the answer.
 
         One that begins with ``{"pool"`` is sealed: it belongs to a relay's ``/v1/sealed``, every other one to a
-        collector's ``/v1/reports``. A client sends but one of the two kinds.
-        Raises OSError if there is none; UnreachableError if not a byte of the body was sent, so that nobody can know
-        whose it is.
+        collector's ``/v1/reports``. A client sends only one of the two kinds.
+        Raises OSError if there is none, and UnreachableError if not a byte of the body was sent, so that nobody can
+        know whose it is.
         """
 
 
 class Nowhere:
-    """A transport that sends nothing, for clients that only show and decide."""
+    """A transport that sends nothing, for clients that only show reports and store choices."""
 
     def send(self, body: bytes) -> NoReturn:
         """Refuse to send."""
@@ -66,49 +67,67 @@ class HttpTransport:
 
     ``endpoint`` is the URL of a collector or, for sealed reports, of a relay, and may have a path. Holds no connection.
 
-    ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
-    with each upload to a collector, which may ask for one; a relay gets none. It must be the app's, the same for all
-    its users: one of a device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
-    that cannot be.
+    ``timeout`` bounds the whole upload, from the look-up of the name to the head of the answer. ``token`` is sent with
+    each upload to a collector, which may ask for one; a relay gets none. It must be the app's, the same for all its
+    users: a token for each device would identify it. Raises ParameterError for an invalid endpoint, timeout or token.
     """
 
     def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
-        parts = _parts(endpoint)
-        self._secure = parts.scheme == "https"
-        self._host = _ascii(parts.hostname or "")
-        self._port = _PORTS[parts.scheme] if parts.port is None else parts.port
+        self._endpoint = Endpoint.parse(endpoint)
+        self._token = None if token is None else checked_token(token)
         self._timeout = seconds("timeout", timeout)
         if not self._timeout:
-            raise ParameterError("timeout", "0 seconds are too few for any upload")
-        head = {
-            "Host": _authority(self._host, parts),
-            "User-Agent": "dither",
-            "Content-Type": "application/json",
-            "Connection": "close",
-        }
-        self._token = "" if token is None else f"\r\nAuthorization: Bearer {_checked(token)}"
-        self._path = _path(parts)
-        self._head = "\r\n".join(f"{name}: {value}" for name, value in head.items())
+            raise ParameterError("timeout", "must be more than 0 seconds")
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
-        from .exchange import exchange  # noqa: PLC0415 - with sockets a third of an import, and mostly not needed
+        from dither_shared import bounded_http  # noqa: PLC0415 - with sockets a third of an import, often not needed
 
         with closing(self._connect()) as stream:
             kind = kind_of(body)
-            token = self._token if kind is CLEAR else ""  # the collector's is not for a relay, which asks for none
-            line = f"POST {self._path}{kind.path} HTTP/1.1"
-            head = f"{line}\r\n{self._head}{token}\r\nContent-Length: {len(body)}\r\n\r\n"
-            status, retry_after = exchange(stream, head.encode("ascii") + body, b"retry-after")
-        return Answer(status, _seconds(retry_after))
+            fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Content-Type": "application/json"}
+            fields["Connection"] = "close"
+            if kind is CLEAR and self._token is not None:  # the token is the collector's, and a relay asks for none
+                fields["Authorization"] = f"Bearer {self._token}"
+            fields["Content-Length"] = str(len(body))
+            request = bounded_http.request("POST", self._endpoint.path + kind.path, fields, body)
+            answer = bounded_http.exchange(stream, request)
+        return Answer(answer.status, seconds_of(answer.fields.get("retry-after")))
 
     def _connect(self) -> "Stream":
-        from .exchange import Deadline, connect  # noqa: PLC0415 - likewise
+        from dither_shared import bounded_http  # noqa: PLC0415 - likewise
 
+        secure, host, port, *_ = self._endpoint
         try:
-            return connect(self._host, self._port, Deadline(self._timeout), secure=self._secure)
+            return bounded_http.connect(host, port, bounded_http.Deadline(self._timeout), secure=secure)
         except OSError as error:
             raise UnreachableError(error.errno, "nobody was reached") from error
+
+
+class Endpoint(NamedTuple):
+    """The URL of a collector or a relay, taken apart; ``path`` has no slash at its end."""
+
+    secure: bool
+    host: str
+    """In ASCII, as it is looked up."""
+    port: int
+    path: str
+    authority: str
+    """The value of the header ``Host``."""
+
+    @property
+    def url(self) -> str:
+        """The endpoint, put together again."""
+        return f"{'https' if self.secure else 'http'}://{self.authority}{self.path}"
+
+    @classmethod
+    def parse(cls, endpoint: str) -> Self:
+        """Take an endpoint apart; raise ParameterError if it cannot be one."""
+        parts = _parts(endpoint)
+        host, usual = _ascii(parts.hostname or ""), _PORTS[parts.scheme]
+        port = usual if parts.port is None else parts.port
+        name = f"[{host.partition('%')[0]}]" if ":" in host else host
+        return cls(parts.scheme == "https", host, port, _path(parts), name if port == usual else f"{name}:{port}")
 
 
 def _parts(endpoint: str) -> SplitResult:
@@ -116,7 +135,7 @@ def _parts(endpoint: str) -> SplitResult:
     try:
         parts = urlsplit(endpoint)
         host, _ = parts.hostname, parts.port
-    except ValueError:  # its words may quote a part of the endpoint
+    except ValueError:  # its message may quote a part of the endpoint
         raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL") from None
     if parts.query or parts.fragment or "@" in endpoint:
         raise ParameterError(
@@ -128,24 +147,24 @@ def _parts(endpoint: str) -> SplitResult:
 
 
 def _quoted(endpoint: str) -> str:
-    """Return what to call an endpoint in a message: itself, unless it may hold a password or the like."""
+    """Return an endpoint as a message quotes it: not at all if it may hold a password or the like."""
     return "what was given" if {*endpoint} & {*"@?#%"} else repr(endpoint)
 
 
 def without_secrets(endpoint: object) -> str:
-    """Return an endpoint to be shown: without a user name, a password, a query and a fragment, whatever it is."""
+    """Return an endpoint to show: without user name, password, query and fragment, whatever it is."""
     if not isinstance(endpoint, str):
         return ""
     scheme, _, rest = endpoint.partition("://")
     head = f"{scheme}://" if rest and scheme.isalnum() else ""
-    shown = (rest if head else endpoint).rpartition("@")[2]  # first, for a password may hold any sign
+    shown = (rest if head else endpoint).rpartition("@")[2]  # first, because a password may hold any character
     return head + shown.partition("?")[0].partition("#")[0]
 
 
 def _check_text(name: str, value: object) -> None:
     """Raise ParameterError, which does not quote ``value``, unless it is a string."""
     if not isinstance(value, str):
-        raise ParameterError(name, f"a value of type {type_name(value)}, where a string is wanted")
+        raise ParameterError(name, f"must be a string, not a value of type {type_name(value)}")
 
 
 def _ascii(host: str) -> str:
@@ -154,39 +173,35 @@ def _ascii(host: str) -> str:
         name = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
         name = ""
-    if not name.isprintable() or {*name} & {*' "<>\\^`{|}'} or not name:
+    labels = name.split(".")
+    if not name.isprintable() or {*name} & {*' "<>\\^`{|}'} or not name or max(map(len, labels)) > _LONGEST_LABEL:
         raise ParameterError("endpoint", f"{host!r} is not the name of a host")
     return name
-
-
-def _authority(host: str, parts: SplitResult) -> str:
-    name = f"[{host.partition('%')[0]}]" if ":" in host else host
-    return f"{name}:{parts.port}" if parts.port not in {None, _PORTS[parts.scheme]} else name
 
 
 def _path(parts: SplitResult) -> str:
     path = parts.path.rstrip("/")
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise ParameterError("endpoint", f"its path {path!r} has characters that a URL writes with '%'")
+        raise ParameterError("endpoint", f"its path {path!r} has characters that a URL must escape with '%'")
     return path
 
 
-def _checked(token: str) -> str:
+def checked_token(token: str) -> str:
     """Return ``token``; raise ParameterError, which does not quote it, unless it can stand in a header."""
     _check_text("token", token)
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise ParameterError("token", "has other characters than letters, digits and signs, or none at all")
+        raise ParameterError("token", "must consist of printable ASCII characters without spaces")
     return token
 
 
-def _seconds(retry_after: bytes | None) -> float | None:
+def seconds_of(retry_after: str | None) -> float | None:
     """Return a Retry-After, a number or an HTTP date, as seconds from now; None if it is neither."""
     if retry_after is None:
         return None
-    if retry_after.isdigit():
+    if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:9])
     try:
-        return max(0.0, _moment(retry_after.decode("ascii")) - time.time())
+        return max(0.0, _moment(retry_after) - time.time())
     except (ValueError, OverflowError):
         return None
 
@@ -199,3 +214,41 @@ def _moment(text: str) -> float:
         raise ValueError(zone)
     numbers = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), min(int(second), 59))
     return datetime(*numbers, tzinfo=UTC).timestamp()
+
+
+def failure_reason(error: OSError, host: str) -> str:
+    """Return in plain words why there was no answer of ``host``. Nothing that a peer sent is quoted."""
+    import socket  # noqa: PLC0415 - likewise
+
+    from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - likewise
+
+    cause = error.__cause__ if isinstance(error, UnreachableError) else error
+    if isinstance(cause, AnswerError):
+        return str(cause)
+    if isinstance(cause, socket.gaierror):
+        temporary = cause.errno == socket.EAI_AGAIN
+        return f"the name {host} could not be looked up just now" if temporary else f"the name {host} is not known"
+    words = (words for kind, words in _REASONS if isinstance(cause, kind))
+    return _tls_reason(cause, host) or next(words, None) or _system_reason(cause or error)
+
+
+_REASONS: tuple[tuple[type[OSError], str], ...] = (
+    (TimeoutError, "no answer in time"),
+    (ConnectionRefusedError, "connection refused"),
+    (ConnectionError, "the connection was cut off"),
+)
+
+
+def _tls_reason(cause: BaseException | None, host: str) -> str | None:
+    if (ssl := sys.modules.get("ssl")) is None:
+        return None
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the certificate of {host} is not valid: {cause.verify_message}"
+    if isinstance(cause, ssl.SSLError):
+        return f"no TLS with {host}: {(cause.reason or 'the connection ended').replace('_', ' ').lower()}"
+    return None
+
+
+def _system_reason(error: BaseException) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if isinstance(number, int) else f"no answer ({type(error).__name__})"

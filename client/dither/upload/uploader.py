@@ -1,23 +1,39 @@
-"""The uploader: sender, worker and exit wait of one client, put together."""
+"""The uploader: sender, worker and exit wait of one client, put together.
 
+A short program may wait a moment at its end for the report that it found due when it started; any other exits at once.
+The wait is for the upload that is under way, never longer than the app allows, and only if it may be of use: the
+program has just started, no exit waited a while ago, and the collector did not fail in the last hour.
+"""
+
+import atexit
+import time
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..reporting.journal import Journal
+from ..settings import seconds
 from .attempts import Attempts
-from .exits import ExitWait
 from .schedule import UploadSchedule
 from .sender import Sender
 from .transport import Transport
 from .worker import Worker
 
-__all__ = ["Uploader"]
+WAIT = 0.25
+"""The longest that an exit waits, in seconds, unless the app says otherwise."""
+
+EVERY = 600.0
+"""The shortest time between two exits of a device that wait, in seconds, unless the app says otherwise."""
+
+_SHORT_LIFE = 10.0
+"""Seconds after which an upload that has not succeeded is not expected to do so in a moment more."""
 
 
 class Uploader:
     """Uploads the reports of ``journal`` while ``permitted``: in the background, or at once on a flush.
 
-    ``failed`` is given what a step raised. ``spread``, ``exit_wait`` and ``exit_every`` are seconds (schedule.py,
-    exits.py). Raises ParameterError for one of them that is no number of seconds from 0 to a year.
+    ``failed`` gets what a step raised. ``spread``, ``exit_wait`` and ``exit_every`` are seconds (schedule.py and
+    ``ExitWait``). Raises ParameterError if one of them is not a number of seconds from 0 to a year.
     """
 
     def __init__(
@@ -42,21 +58,21 @@ class Uploader:
         self._exit = ExitWait(exit_wait, exit_every, attempts, self._worker.rested)
 
     def resume(self) -> None:
-        """Go on with what an earlier run left; the exit of the program waits a moment for a report that is due."""
+        """Send what an earlier run left; the exit of the program waits a moment for a report that is due."""
         if self._sender.resume():
             self._exit.arm()
         if self._journal.outbox.next() is not None:
             self._worker.wake()
 
     def wake(self, *, cut: bool = False) -> None:
-        """Upload in the background, now that a report waits; ``cut`` cuts short a wait between two steps."""
+        """Upload in the background, now that a report waits; with ``cut``, end a wait between two steps."""
         self._worker.wake(cut=cut)
 
     def flush(self, timeout: float) -> None:
-        """Upload what waits now, and wait up to ``timeout`` seconds until it is gone or must expect to fail."""
+        """Upload what waits, and wait up to ``timeout`` seconds until it is gone or must be expected to fail."""
         if self._journal.outbox.next() is not None and self._permitted():
-            self._sender.hurry()
-            self._worker.flush(timeout, lambda: not self._sender.hurried)
+            self._sender.flush()
+            self._worker.flush(timeout, lambda: not self._sender.flushing)
 
     def stop(self) -> None:
         """Send nothing after the upload that may be under way; do not wait for it."""
@@ -64,12 +80,12 @@ class Uploader:
         self._worker.close()
 
     def restart(self) -> None:
-        """Go on after ``stop``, knowing nothing of what was sent before."""
+        """Start again after ``stop``, without memory of what was sent before."""
         self._sender = self._new_sender()
         self._worker.open()
 
     def after_fork(self) -> None:
-        """Start again in a child process: whatever is under way is its parent's."""
+        """Start again in a child process: an upload that is under way belongs to the parent."""
         self._exit.cancel()
         self._attempts.end()
         self._worker.after_fork()
@@ -80,3 +96,52 @@ class Uploader:
 
     def _step(self) -> float | None:
         return self._sender.step()
+
+
+class ExitWait:
+    """Once armed, waits at exit for at most ``wait`` seconds, and at most once in ``every`` seconds.
+
+    ``rested`` waits up to a number of seconds until nothing is being sent. Raises ParameterError for a time that is not
+    a number of seconds from 0 to a year.
+    """
+
+    def __init__(self, wait: float, every: float, attempts: Attempts, rested: Callable[[float], bool]) -> None:
+        self._wait = seconds("exit_wait", wait)
+        self._every = seconds("exit_every", every)
+        self._attempts = attempts
+        self._rested = rested
+        self._began = 0.0
+
+    def arm(self) -> None:
+        """Wait when the program ends, because it has found a due report and sends it."""
+        if self._wait:
+            self._began = time.monotonic()
+            if not _armed:
+                atexit.unregister(_at_exit)  # so that it is registered once
+                atexit.register(_at_exit)
+            _armed.add(self)
+
+    def cancel(self) -> None:
+        """Let the program end without waiting."""
+        _armed.discard(self)
+
+    def wait(self, begun: float) -> None:
+        """Wait if there is something to wait for; the exit began at the moment ``begun``."""
+        left = begun + self._wait - time.monotonic()
+        if (
+            begun - self._began < _SHORT_LIFE
+            and left > 0
+            and not self._rested(0)
+            and self._attempts.may_wait(self._every)
+        ):
+            self._rested(left)
+
+
+_armed: "weakref.WeakSet[ExitWait]" = weakref.WeakSet()
+
+
+def _at_exit() -> None:
+    begun = time.monotonic()  # common to all clients, which wait together
+    for one in list(_armed):
+        with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
+            one.wait(begun)

@@ -1,7 +1,7 @@
 """The worker: at most one daemon thread, which lives only while there is something to send.
 
-It is started by the first report that waits and ends when none is left. It is a daemon, so the program's exit does not
-wait for it (but see exits.py); what is not sent stays in the outbox for the next run.
+The first report that waits starts it, and it ends when none is left. It is a daemon, so the program's exit does not
+wait for it (except for a moment: see ``ExitWait``); what is not sent stays in the outbox for the next run.
 """
 
 import atexit
@@ -11,16 +11,14 @@ import weakref
 from collections.abc import Callable
 from importlib import import_module
 
-__all__ = ["Worker"]
-
 _PARTING = 5.0
-"""Seconds for which the end of a subinterpreter waits for an upload."""
+"""Seconds that the end of a subinterpreter waits for an upload."""
 
 
 class Worker:
-    """Calls ``step`` until it returns None, waiting in between as many seconds as it returns.
+    """Calls ``step`` until it returns None, and waits between steps for the seconds that it returns.
 
-    ``failed`` is given an exception that a step raised; the thread then ends, and the next ``wake`` starts another.
+    If a step raises, ``failed`` gets the exception and the thread ends; the next ``wake`` starts another.
     """
 
     def __init__(self, step: Callable[[], float | None], failed: Callable[[BaseException], None]) -> None:
@@ -34,13 +32,13 @@ class Worker:
         self._closed = False
 
     def wake(self, *, cut: bool = False) -> None:
-        """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps.
+        """Make sure that a thread runs; return at once. With ``cut``, end a wait between two steps.
 
-        When the interpreter shuts down, threads are frozen where they are, maybe with the lock, and a new one never
-        runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
+        When the interpreter shuts down, threads are frozen where they are, perhaps with the lock, and a new thread
+        never runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
         """
         if sys.is_finalizing() or (self._woken and self._thread is not None and not cut):
-            return  # or the step that follows a wake is still to come
+            return  # the interpreter ends, or the step that follows an earlier wake is still to come
         with self._changed:
             self._woken = True
             if cut and not self._cut:
@@ -50,7 +48,7 @@ class Worker:
                 return
             try:
                 thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
-            except RuntimeError:  # a subinterpreter that has no daemons: only another program will send
+            except RuntimeError:  # a subinterpreter without daemon threads: only another program will send
                 return
         if not _at_work:
             atexit.unregister(_at_exit)
@@ -59,7 +57,7 @@ class Worker:
         self._start(thread)
 
     def _start(self, thread: threading.Thread) -> None:
-        """Start a thread, not holding the lock: under gevent the new one may run before ``start`` returns."""
+        """Start a thread without the lock, because under gevent the new one may run before ``start`` returns."""
         started = False
         try:
             thread.start()
@@ -73,7 +71,7 @@ class Worker:
     def flush(self, timeout: float, over: Callable[[], bool] = lambda: False) -> bool:
         """Try at once, then wait up to ``timeout`` seconds until nothing is left; return whether the thread is done.
 
-        If the thread rests, although something is left, and it is ``over``, then the wait is, too.
+        If the thread rests although something is left, stop waiting as soon as ``over`` returns True.
         """
         if sys.is_finalizing():
             return False
@@ -83,12 +81,12 @@ class Worker:
             return self._thread is None
 
     def rested(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds until there is nothing to do at the moment; return whether that is so."""
+        """Wait up to ``timeout`` seconds until nothing is being sent; return whether that is so."""
         with self._changed:
             return self._changed.wait_for(lambda: self._thread is None or self._resting, timeout)
 
     def close(self) -> None:
-        """Ask the thread to end after the upload that it may be at; do not wait for it."""
+        """Ask the thread to end after the upload that may be under way; do not wait for it."""
         if sys.is_finalizing():
             return
         with self._changed:
@@ -103,7 +101,7 @@ class Worker:
             self._closed = False
 
     def join(self, timeout: float) -> None:
-        """Wait for the thread to end; for tests."""
+        """Wait up to ``timeout`` seconds for the thread to end."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout)
@@ -118,7 +116,7 @@ class Worker:
         try:
             while self._again():
                 pass
-        except BaseException as error:  # the host's stderr is not ours to write a traceback to
+        except BaseException as error:  # a traceback on stderr would be the host's
             self._failed(error)
         finally:
             self._ended(threading.current_thread())
@@ -136,7 +134,7 @@ class Worker:
         pause = self._step()
         with self._changed:
             if pause is None and not self._woken:
-                self._thread = None  # here, under the lock, so that whoever wakes the worker next starts a new one
+                self._thread = None  # under the lock, so that the next wake starts a new thread
                 return False
             if pause:
                 self._resting = True
@@ -146,7 +144,7 @@ class Worker:
 
 
 _at_work: "weakref.WeakSet[Worker]" = weakref.WeakSet()
-"""Those that have had a thread."""
+"""Workers that have had a thread."""
 
 
 def _at_exit() -> None:

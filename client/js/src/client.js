@@ -144,7 +144,7 @@ export class Client {
   }
 
   /**
-   * Upload now, for so many milliseconds at most; return whether all that waited has arrived, and no answer was lost.
+   * Upload now, for at most `timeout` milliseconds; return whether all that waited has arrived and no answer was lost.
    * It begins when the answers given so far are kept: nobody has to await `record`.
    * @param {number} [timeout]
    * @returns {Promise<boolean>}

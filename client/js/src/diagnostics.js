@@ -1,6 +1,6 @@
 import { attempt } from "./questions/plain.js";
 
-/** Return what was thrown as text; undefined if it has none, for an app may throw anything. @param {unknown} error */
+/** Return what was thrown as text; undefined if it has none: an app may throw anything. @param {unknown} error */
 export const told = (error) => attempt(() => `${error}`);
 
 /** What went wrong: counted by kind, and logged once for each. */

@@ -33,7 +33,7 @@
  * @property {[string, string[]][]} strata Attributes sent in the clear, each with its values; [] if there are none.
  * @property {unknown} example An answer, to show what a report looks like.
  * @property {string} description
- * @property {[string, string][]} words What a person is told before consent: names of facts, and facts, in order.
+ * @property {[string, string][]} words What a person reads before consent: names of facts, and the facts, in order.
  *
  * @typedef {{ format: "dither-compiled-1", metrics: Metric[] }} Compiled
  *
@@ -52,14 +52,14 @@
  *
  * @typedef {object} Hold When a report leaves that waits. Moments are milliseconds since 1970.
  * @property {number} moment When it leaves next.
- * @property {number} notBefore Before when not even in haste; 0 if the collector named none.
+ * @property {number} notBefore Before when not even a flush sends it; 0 if the collector named none.
  * @property {number} failures How often it has failed.
  *
  * @typedef {object} Data All that a client keeps, as JSON.
  * @property {1} format
  * @property {{ mode: Mode, accepted: { [terms: string]: { name: string, day: number } } } | null} choice
  * @property {{ [version: string]: { name: string, reports: number, epsilon: number, day: number } }} accounts
- * What each version has spent: so many reports of so much.
+ * What each version has spent: how many reports, of what epsilon.
  * @property {{ [name: string]: number }} last The last day on which a metric, of whatever version, reported.
  * @property {{ [version: string]: number }} disabled The day on which the collector wanted no more of a version.
  * @property {number[]} corrected Days on which marks that lay ahead were corrected.
@@ -73,7 +73,7 @@
  * @property {() => Promise<Data>} read
  * @property {<T>(change: (data: Data) => T, anew?: () => Data) => Promise<T>} update Let `change` alter the data, at
  * once, and keep what it left, durably. One at a time, for all tabs and processes; if `change` throws, nothing is kept.
- * Damaged data make it reject, unless `anew` gives what takes their place: for a person who has just chosen anew.
+ * Damaged data make it reject, unless `anew` returns what replaces them: for a person who has just made a new choice.
  * @property {() => Promise<void>} erase Delete all of it.
  */
 

@@ -10,8 +10,6 @@ from dither_shared.sealed import SealedBatch
 
 from ..store import Frozen, SealedPool
 
-__all__ = ["body_of", "share_of"]
-
 _MOST = 1 << 24
 """Bytes of a body, whatever the collector would take: it is held in memory."""
 

@@ -6,14 +6,12 @@ import time as clock
 from collections.abc import Callable
 from datetime import datetime, time
 
-from dither_server.observability.once_a_minute import OnceAMinute
-from dither_server.store import StoreError
+from dither_serving.errors import StoreError
+from dither_serving.once_a_minute import OnceAMinute
 
 from ..store import RelayStore
 from .rounds import Posted, Rounds
 from .schedule import is_due, latest
-
-__all__ = ["ANOTHER_ROUND", "Forwarder"]
 
 _log = logging.getLogger(__name__)
 

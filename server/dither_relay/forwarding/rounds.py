@@ -16,8 +16,6 @@ from ..collector import Collector, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
 from .bodies import body_of, share_of
 
-__all__ = ["Posted", "Rounds", "Rules"]
-
 _log = logging.getLogger(__name__)
 
 TROUBLE = "trouble"

@@ -2,8 +2,6 @@
 
 from datetime import date, datetime, time, timedelta
 
-__all__ = ["following", "is_due", "is_overdue", "latest"]
-
 _DAY = timedelta(days=1)
 
 

@@ -10,8 +10,6 @@ from dither_shared.sealed import SUITES, Pool, Suite
 
 from .schema import BATCHES, FORWARDED, POOLS, SEALED
 
-__all__ = ["Cut", "Frozen", "Sealed", "SealedPool", "drop", "forget", "freeze", "leave", "read_frozen", "read_rows"]
-
 
 class SealedPool(NamedTuple):
     """A pool whose name is known: how its rows are sealed, and the bytes of a sealed row."""
@@ -26,7 +24,7 @@ Cut = Callable[[SealedPool, int], int | None]
 
 
 _AT_ONCE = 4_096
-"""Reports of an open batch that are dropped in one transaction."""
+"""Reports of an open batch that are dropped in one transaction, and digests that are forgotten in one."""
 
 
 class Frozen(NamedTuple):
@@ -112,9 +110,15 @@ def drop(connection: sa.Connection, number: int, before: date) -> int:
     return gone
 
 
-def forget(connection: sa.Connection, before: date, first: bytes, last: bytes | None) -> None:
-    """Forget the digests from one on, before another, of what left before a day."""
-    part = [FORWARDED.c.digest >= first, *([] if last is None else [FORWARDED.c.digest < last])]
+def old_digests(connection: sa.Connection, before: date, after: bytes) -> list[bytes]:
+    """Return the first digests beyond one, in order, of what left before a day; none if no more are so old."""
+    old = sa.select(FORWARDED.c.digest).where(FORWARDED.c.day < before, FORWARDED.c.digest > after)
+    return list(connection.scalars(old.order_by(FORWARDED.c.digest).limit(_AT_ONCE)))
+
+
+def forget(connection: sa.Connection, before: date, after: bytes, last: bytes) -> None:
+    """Forget the digests beyond one, up to another, of what left before a day."""
+    part = (FORWARDED.c.digest > after, FORWARDED.c.digest <= last)
     connection.execute(sa.delete(FORWARDED).where(FORWARDED.c.day < before, *part))
 
 

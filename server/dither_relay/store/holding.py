@@ -8,27 +8,22 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither_server.store.hot import Hot
 from dither_shared.sealed import Pool
 
 from .pools import name_pools
 from .schema import BATCHES, FORWARDED, SEALED
 
-__all__ = ["Arrival", "hold"]
-
-_LIVE = Hot(
+_LIVE = (
     sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.length, BATCHES.c.frozen)
     .where(BATCHES.c.pool.in_(sa.bindparam("pools", expanding=True)))
     .with_for_update()  # a freeze waits for us, or we for it; SQLite has one writer at a time anyway
 )
-_HELD = Hot(
-    sa.select(SEALED.c.digest).where(
-        SEALED.c.batch.in_(sa.bindparam("batches", expanding=True)),
-        SEALED.c.digest.in_(sa.bindparam("digests", expanding=True)),
-    )
+_HELD = sa.select(SEALED.c.digest).where(
+    SEALED.c.batch.in_(sa.bindparam("batches", expanding=True)),
+    SEALED.c.digest.in_(sa.bindparam("digests", expanding=True)),
 )
-_LEFT = Hot(sa.select(FORWARDED.c.digest).where(FORWARDED.c.digest.in_(sa.bindparam("digests", expanding=True))))
-_ADD = Hot(sa.insert(SEALED))
+_LEFT = sa.select(FORWARDED.c.digest).where(FORWARDED.c.digest.in_(sa.bindparam("digests", expanding=True)))
+_ADD = sa.insert(SEALED)
 
 
 class Arrival(NamedTuple):
@@ -55,11 +50,11 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
     """Add each of these to the open batch of its pool and length, unless it waits already or has left."""
     fresh = {arrival.digest: arrival for arrival in arrivals}
     pools = {arrival.pool for arrival in arrivals}
-    live = _LIVE.rows(connection, {"pools": sorted(pools)})
-    known = {row[0] for row in _LEFT.rows(connection, {"digests": list(fresh)})}
+    live = connection.execute(_LIVE, {"pools": sorted(pools)}).all()
+    known = set(connection.scalars(_LEFT, {"digests": list(fresh)}))
     if live:
         batches = sorted(number for number, *_ in live)
-        known |= {row[0] for row in _HELD.rows(connection, {"batches": batches, "digests": list(fresh)})}
+        known.update(connection.scalars(_HELD, {"batches": batches, "digests": list(fresh)}))
     new: dict[_Alike, list[bytes]] = defaultdict(list)
     for digest in sorted(fresh.keys() - known):
         new[_Alike(fresh[digest].pool, len(fresh[digest].rows))].append(digest)
@@ -74,7 +69,7 @@ def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> N
         for digest in digests
     ]
     if rows:
-        _ADD.each(connection, rows)
+        connection.execute(_ADD, rows)
 
 
 def _open(connection: sa.Connection, missing: Sequence[_Alike]) -> dict[_Alike, int]:

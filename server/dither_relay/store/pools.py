@@ -12,8 +12,6 @@ from dither_shared.sealed import Pool, Suite
 
 from .schema import BATCHES, POOLS, SEALED
 
-__all__ = ["Held", "KnownPool", "ListedPool", "list_pools", "name_pools", "read_held", "read_pools"]
-
 
 class ListedPool(NamedTuple):
     """What the collector says of a pool: its digest, how its rows are sealed, and the bytes of a sealed row."""

@@ -4,8 +4,6 @@ import sqlalchemy as sa
 
 from dither_server.store.migrate import COLLECTOR, Schema
 
-__all__ = ["BATCHES", "FORWARDED", "POOLS", "RELAY", "SEALED", "STATE", "TABLES"]
-
 TABLES = sa.MetaData()
 
 # What the collector has listed, each once and for ever; ``listed`` is whether it still does. ``pool`` is the digest by
@@ -34,7 +32,7 @@ BATCHES = sa.Table(
     sa.Column("frozen", sa.Date),
     sa.Column("total", sa.BigInteger),
     sa.Column("share", sa.Integer),
-    sa.Column("length", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("length", sa.Integer, nullable=False),
 )
 
 # Sealed reports by digest: in the file they stand in an order that says nothing of their arrival.
@@ -69,7 +67,7 @@ STATE = sa.Table(
 # to itself.
 RELAY = Schema(
     "relay",
-    "0002",
+    "0001",
     "dither_relay.store:migrations",
     "relay_version",
     POOLS,

@@ -6,18 +6,16 @@ from datetime import date, timedelta
 
 import sqlalchemy as sa
 
-from dither_server.store import Outcome, Refusal, StoreError
 from dither_server.store.condition import bytes_of
 from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
+from dither_serving.errors import StoreError
 
-from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, read_frozen, read_rows
+from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, old_digests, read_frozen, read_rows
 from .holding import Arrival, hold
 from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
 from .schema import BATCHES, RELAY, STATE
-
-__all__ = ["RelayStore"]
 
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 """The numbers of PostgreSQL's advisory locks: the names in ASCII."""
@@ -47,7 +45,7 @@ class RelayStore(Database):
             self.close()
             raise
 
-    def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[None]:
         """Hold each of these reports once, durably. Raises StoreError, and then holds none of them.
 
         It holds none while less than ``room`` is free.
@@ -55,7 +53,7 @@ class RelayStore(Database):
         self.require_room()
         with self._transaction(write=True) as connection:
             hold(connection, uploads, day)
-        return [Outcome.COUNTED] * len(uploads)
+        return [None] * len(uploads)
 
     def require_room(self, spare: int = 0) -> None:
         """Raise StoreError as ``Database`` does. SQLite's log is room, for it is written over, and so are free pages.
@@ -75,17 +73,6 @@ class RelayStore(Database):
                 connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
             )
         return int(pages or 0) * int(size or 0)
-
-    def tend(self) -> bool:
-        """Return that nothing is to be done after a commit."""
-        return False
-
-    def forget(self, before: date) -> bool:
-        """Return that nothing is to be forgotten after a commit: rounds do that."""
-        return False
-
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
-        """Keep nothing of what was refused."""
 
     def list_pools(self, listed: Collection[ListedPool], limits: Mapping[str, int]) -> None:
         """Take note of what the collector lists, and of its limits."""
@@ -154,11 +141,15 @@ class RelayStore(Database):
         return dropped
 
     def forget_digests(self, before: date) -> None:
-        """Forget what left before a day: a 256th of the digests at a time, so that no commit waits long."""
-        bounds = [bytes([one]) for one in range(256)]
-        for first, last in zip(bounds, [*bounds[1:], None], strict=True):
-            with self._transaction(write=True) as connection:
-                forget(connection, before, first, last)
+        """Forget what left before a day: some thousands at a time, so that no commit waits long."""
+        after: bytes | None = b""
+        while after is not None:
+            with self._transaction() as connection:
+                found = old_digests(connection, before, after)
+            if found:
+                with self._transaction(write=True) as connection:
+                    forget(connection, before, after, found[-1])
+            after = found[-1] if found else None
 
     def note(self, name: str, value: str) -> None:
         """Keep a text in mind under a name."""
@@ -206,8 +197,8 @@ def _use(connection: sa.Connection, hour: date) -> date:
 
 
 def _day_of(state: Mapping[str, str]) -> date | None:
-    """Return the day of the calendar; a database that was made before it had one begins it with the last hour."""
-    day = state.get(_DAY) or state.get(_HOUR)
+    """Return the day of the relay's calendar, None before its first hour."""
+    day = state.get(_DAY)
     return None if day is None else date.fromisoformat(day)
 
 

@@ -9,10 +9,11 @@ import base64
 import binascii
 from wsgiref.types import WSGIEnvironment
 
-from ..protocol.problems import Kind, Problem
+from dither_serving.locality import NOWHERE, Here
+from dither_serving.problems import Kind, Problem
+
 from .known_tokens import KnownTokens, digest_of, draw_token
 from .local_token import LocalToken
-from .locality import NOWHERE, Here
 from .roles import Role
 
 __all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]

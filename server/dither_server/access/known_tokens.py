@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from typing import Protocol
 
-from ..protocol.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem
+
 from ..store import StoredToken, StoreError
 from .roles import Role
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
-
-from ..protocol.problems import Kind, Problem
 
 __all__ = ["NO_ORIGINS", "Origins"]
 

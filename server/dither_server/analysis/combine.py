@@ -7,7 +7,6 @@ weights still depend a little on the estimates, so the mean is nearly unbiased: 
 """
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 import numpy as np
 
@@ -15,32 +14,16 @@ from dither_shared import Mechanism
 
 from ..estimation.intervals.shares import Law, normal_interval, score_interval
 from ..tally.arrays import Floats
-from .columns import Column, Table
+from .answers import SHARES
+from .columns import ColumnData, Table
 from .spread import spread_of, weights_of
 
-
-class CombinedRow(TypedDict):
-    """A value's combined estimate; None where some version has no estimate of it."""
-
-    value: str
-    frequency: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-
-
-class Combined(TypedDict):
-    """A combination: its versions, the number of their reports, and its values."""
-
-    metric: str
-    versions: list[str]
-    reports: int
-    confidence: float
-    values: list[CombinedRow]
+COMBINED = [column for column in SHARES if column.name in {"value", "frequency", "standard_error", "low", "high"}]
+"""The columns of a combination: one row per value; numbers are null where some version has no estimate of it."""
 
 
 def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanism], confidence: float) -> Table:
-    """Return the combination of estimates of one metric, as a table of ``Combined``.
+    """Return the combination of estimates of one metric: a table with the columns ``COMBINED``.
 
     A version without reports has no part in it. The values are those that every version lists, in the order of the
     first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean.
@@ -60,7 +43,7 @@ def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanis
     return Table(about, {"value": values, **shown})
 
 
-def _common(lists: Sequence[Column]) -> list[str]:
+def _common(lists: Sequence[ColumnData]) -> list[str]:
     others = [set(one) for one in lists[1:]]
     return [value for value in lists[0] if all(value in one for one in others)] if lists else []
 

@@ -10,12 +10,12 @@ import numpy as np
 from dither_shared import Mechanism, ParameterError
 
 from ..tally.arrays import Floats
-from .columns import Column, Table
+from .columns import Column, ColumnData, Table, number
 from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
 
 POWER = 0.8
-"""The probability with which a change is seen by as many reports as are said to be needed."""
+"""The probability that ``reports_needed`` reports see the change."""
 
 _NOTE = (
     "errors are as if the same people had reported in every period of a side; people who are on both sides, "
@@ -25,7 +25,7 @@ _NOTE = (
 
 
 class Side(TypedDict):
-    """What one side of a comparison is an estimate of."""
+    """What one side of a comparison estimates."""
 
     metric: str
     version: str
@@ -35,41 +35,30 @@ class Side(TypedDict):
     until: str | None
 
 
-class ComparedRow(TypedDict):
-    """One value on both sides: ``difference`` is ``second`` - ``first``; None where a side has no reports.
-
-    - ``p_value`` of no difference, ``adjusted`` for the number of values by Holm's method;
-    - ``changed``: whether that is below 1 - confidence;
-    - ``reports_needed``: where it is not, how many reports each side would need to see the change that was asked for.
-    """
-
-    value: str
-    first: float | None
-    second: float | None
-    difference: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    adjusted: float | None
-    changed: bool
-    reports_needed: int | None
-
-
-class Compared(TypedDict):
-    """A comparison: its sides, the change that reports are counted for, and its values."""
-
-    sides: list[Side]
-    confidence: float
-    correction: str
-    change: float
-    power: float
-    note: str
-    values: list[ComparedRow]
+ADJUSTED = number("adjusted", "The p-value, adjusted for the number of values by the method that correction names.")
+COMPARED = (
+    Column("value", str),
+    number("first"),
+    number("second"),
+    number("difference", "The second minus the first."),
+    number("standard_error", "Standard error, as if the same people reported in every period."),
+    number("low"),
+    number("high"),
+    number("p_value", "P-value of the hypothesis that the two are equal. Null if it is not tested."),
+    ADJUSTED,
+    Column("changed", bool, "Whether adjusted is below 1 - confidence; of quantiles, whether their intervals say so."),
+    Column(
+        "reports_needed",
+        int,
+        "Reports that each side needs to see the change asked for. Null if a change is seen.",
+        nullable=True,
+    ),
+)
+"""The columns of a comparison: one row per value; numbers are null where a side has no reports."""
 
 
 def side_of(about: Mapping[str, Any]) -> Side:
-    """Return what one side is an estimate of, given what is told beside its estimate."""
+    """Return what one side is an estimate of, given the fields about its estimate."""
     return Side(
         metric=about["metric"],
         version=about["version"],
@@ -103,7 +92,7 @@ def compared(
     confidence: float = 0.95,
     change: float = 0.01,
 ) -> Table:
-    """Compare two estimates of the population, value by value, of the labels that both have: a table of ``Compared``.
+    """Compare two estimates of the population, value by value, of the labels that both have: columns are ``COMPARED``.
 
     The difference of two unbiased, independent estimates has the sum of their variances. The interval takes the
     ``repeat_error`` of each side, as if the same people had reported in all of its periods, and normal tails. The
@@ -126,8 +115,8 @@ def compared(
 
 def _differences(
     sides: tuple[Table, Table], mechanisms: tuple[Mechanism, Mechanism], confidence: float, change: float
-) -> dict[str, Column]:
-    """Return the columns of a ``ComparedRow``, of two sides with the same values."""
+) -> dict[str, ColumnData]:
+    """Return the data of ``COMPARED`` for two sides with the same values."""
     first, second = sides
     before, after = (_numbers(side, "frequency") for side in sides)
     one, other = (_numbers(side, "repeat_error") for side in sides)
@@ -181,7 +170,7 @@ def _needed(variance: Floats, values: int, confidence: float, change: float) -> 
 def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:
     """Return how many reports a side it takes where no change is seen."""
     return [
-        None if seen or not math.isfinite(number) else int(number) for seen, number in zip(changed, needed, strict=True)
+        None if seen or not math.isfinite(count) else int(count) for seen, count in zip(changed, needed, strict=True)
     ]
 
 

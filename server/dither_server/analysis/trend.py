@@ -26,7 +26,8 @@ from dither_shared import Mechanism, Metric
 
 from ..estimation.estimate import Estimate
 from ..tally.arrays import Floats, Indices
-from .columns import Table, cells
+from .columns import Column, Table, cells, number
+from .compare import ADJUSTED
 from .contrasts import contrasts, together, worst_variance
 from .multiple_testing import holm, two_sided
 from .repeated_reports import periods_of, shared_variance
@@ -62,43 +63,17 @@ class Step(TypedDict):
     tested: bool
 
 
-class Point(TypedDict):
-    """An estimate of a step, about the population."""
-
-    frequency: float | None
-    standard_error: float | None
-    low: float
-    high: float
-
-
-class Course(TypedDict):
-    """One value over the steps.
-
-    - ``slope``, ``slope_error``: of the straight line, in shares a day, with the error as if the same people reported;
-    - ``p_value`` of no change, over the slope and every step; ``adjusted`` for the number of values by Holm's method;
-    - ``drift``: whether that is below 1 - confidence.
-    """
-
-    value: str
-    slope: float | None
-    slope_error: float | None
-    p_value: float | None
-    adjusted: float | None
-    drift: bool
-    points: list[Point]
-
-
-class Trend(TypedDict):
-    """A metric version's course; ``slope_unit`` is that of every slope and its error, whatever the steps are."""
-
-    metric: str
-    version: str
-    confidence: float
-    correction: str
-    slope_unit: str
-    note: str
-    steps: list[Step]
-    values: list[Course]
+POINT = tuple(number(name) for name in ("frequency", "standard_error", "low", "high"))
+"""The columns of a point: the estimate of one step, about the population."""
+TREND = (
+    Column("value", str),
+    number("slope", "Slope of a straight line, in slope_unit."),
+    number("slope_error", "Standard error, as if the same people reported in every step."),
+    number("p_value", "P-value of no change: of the slope, and of each step against the others."),
+    ADJUSTED,
+    Column("drift", bool, "Whether adjusted is below 1 - confidence."),
+)
+"""The columns of a trend: one row per value. Each row also has its ``points``, one per step."""
 
 
 class TrendStep(NamedTuple, Generic[E]):
@@ -119,27 +94,27 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True)
 class TrendTable(Table):
-    """A ``Trend`` whose courses are made when they are asked for; ``points`` have shape (steps, values) each."""
+    """A trend whose rows are made when they are asked for; ``points`` are arrays of shape (steps, values)."""
 
     points: Mapping[str, Floats]
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return the courses of some values."""
-        courses = super().rows(start, stop)
+        """Return the rows of some values."""
+        rows = super().rows(start, stop)
         names = list(self.points)
-        for place, course in enumerate(courses, start):
+        for place, row in enumerate(rows, start):
             numbers = (cells(of_steps[:, place]) for of_steps in self.points.values())
-            course["points"] = [dict(zip(names, point, strict=True)) for point in zip(*numbers, strict=True)]
-        return courses
+            row["points"] = [dict(zip(names, point, strict=True)) for point in zip(*numbers, strict=True)]
+        return rows
 
     def chunks(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield all courses, of a few points at a time."""
+        """Yield all rows, a few points at a time."""
         few = max(1, _POINTS // max(1, len(next(iter(self.points.values())))))
         return (self.rows(start, start + few) for start in range(0, len(self), few))
 
 
 def trend(metric: Metric, stretches: Sequence[TrendStep[Estimate]], confidence: float = 0.95) -> TrendTable:
-    """Return the course of a metric version over stretches of days that have reports, oldest first."""
+    """Return the trend of a metric version over stretches of days that have reports, oldest first."""
     return finished(trend_steps(metric, len(stretches), stretches, confidence))
 
 

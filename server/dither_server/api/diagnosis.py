@@ -2,8 +2,9 @@
 
 from wsgiref.types import WSGIEnvironment
 
-from ..access.locality import is_loopback, signs_of_another
-from ..access.proxies import Proxies
+from dither_serving.locality import is_loopback, signs_of_another
+from dither_serving.proxies import Proxies
+
 from ..collector import Collector
 from ..config.program import VERSION
 

@@ -6,9 +6,9 @@ from http import HTTPStatus
 from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from dither_serving.problems import MEDIA_TYPE, Answer, Kind, Problem, http_answer
 from dither_shared import ParameterError
 
-from ..protocol.problems import MEDIA_TYPE, Answer, Kind, Problem, http_answer
 from ..reading.limiter import PeerGoneError
 from ..store import StoreError
 

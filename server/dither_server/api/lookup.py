@@ -4,11 +4,11 @@ from typing import cast
 
 from flask import current_app
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
-from ..analysis.answers import odds_of, told_privacy
+from ..analysis.answers import privacy_fields, privacy_statement
 from ..collector import Collector
-from ..protocol.problems import Kind, Problem
 from ..reading.query import ListQuery
 
 __all__ = ["EXTENSION", "collector_here", "described", "listing", "metric_named", "version_named"]
@@ -64,8 +64,8 @@ def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object
         "description": metric.description,
         "type": metric.question.kind,
         "mechanism": metric.mechanism.name,
-        **told_privacy(metric),
-        "odds": odds_of(metric),
+        **privacy_fields(metric),
+        "odds": privacy_statement(metric),
         "period": metric.period,
         "strata": {} if metric.strata is None else {name: list(values) for name, values in metric.strata.attributes},
         "size": len(metric.labels),

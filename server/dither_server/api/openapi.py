@@ -6,9 +6,10 @@ from typing import Any
 
 from flask import Flask
 
+from dither_serving.problems import MEDIA_TYPE, Kind
+
 from ..access.roles import Role
 from ..protocol.json_schema import Json, Schema
-from ..protocol.problems import MEDIA_TYPE, Kind
 from ..reading.parameters import Parameter
 from .routing import Route, Success
 from .schemas import PROBLEM

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 
 from flask import Blueprint, Response, current_app, request
 
+from dither_serving.numbers import CONTENT_TYPE
+from dither_serving.problems import Kind, Problem
+
 from ..access.roles import OPEN, Role
 from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
-from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.json_schema import Json
-from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
-from ..reading.limiter import Work
+from ..reading.limiter import Analysis
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas
@@ -45,9 +46,10 @@ _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *CO
     takes=schemas.BATCH,
     answers=as_json(schemas.ACCEPTED, 202, "Counted, durably."),
     problems=(
-        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
+        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.DISABLED,
         Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
+    admits=True,
 )  # fmt: skip
 def post_reports() -> Response:
     """Count a batch of reports: once, however often it is sent."""
@@ -72,9 +74,10 @@ def may_report() -> dict[str, str]:
     takes=schemas.SEALED_BATCH,
     answers=as_json(schemas.OPENED, 202, "Counted, durably."),
     problems=(
-        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_POOL, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT,
+        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_POOL, Kind.VERSION_CONFLICT,
         Kind.DISABLED, Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
+    admits=True,
 )  # fmt: skip
 def post_sealed() -> Response:
     """Open and count a batch of sealed reports that a relay has gathered: once, however often it is sent."""
@@ -143,12 +146,12 @@ def estimate_metric(query: Query, name: str) -> Response:
     reader = collector_here().reader
     if query.by_day or query.by or form.name != "json":
 
-        def written(_: Work) -> Iterator[bytes]:
+        def written(_: Analysis) -> Iterator[bytes]:
             answers = answered(metric, reader.tables(metric, query))
             return form.write(answers, [summary_of(metric)], attributes_of([metric]))
 
         return streamed(written, form.media_type)
-    return streamed(lambda work: json_object(work.once(lambda: reader.table(metric, query))))
+    return streamed(lambda analysis: json_object(analysis.once(lambda: reader.table(metric, query))))
 
 
 @routes.get("/v1/metrics/<name>/combined")
@@ -163,7 +166,9 @@ def combine_versions(query: EstimateQuery, name: str) -> Response:
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.versions(name)]
     listed = [one for one in versions if one.question.estimable]
-    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(metric, listed, query))))
+    return streamed(
+        lambda analysis: json_object(analysis.once(lambda: collector.reader.combine(metric, listed, query)))
+    )
 
 
 @routes.get("/v1/metrics/<name>/compare")
@@ -173,7 +178,7 @@ def compare_estimates(query: Comparison, name: str) -> Response:
     reader = collector_here().reader
     first = listing(version_named(metric_named(name), query.version))
     second = listing(version_named(metric_named(query.other or name), query.other_version))
-    return streamed(lambda work: json_object(work.once(lambda: reader.compare(first, second, query))))
+    return streamed(lambda analysis: json_object(analysis.once(lambda: reader.compare(first, second, query))))
 
 
 @routes.get("/v1/metrics/<name>/trend")
@@ -182,7 +187,7 @@ def trend_of_estimates(query: TrendQuery, name: str) -> Response:
     """Show a metric over days or weeks, and which values drift."""
     reader = collector_here().reader
     metric = listing(version_named(metric_named(name), query.version))
-    return streamed(lambda work: json_object(work.run(reader.trend(metric, query))))
+    return streamed(lambda analysis: json_object(analysis.run(reader.trend(metric, query))))
 
 
 @routes.get("/healthz")

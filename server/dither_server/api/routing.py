@@ -15,9 +15,10 @@ from functools import partial, update_wrapper
 from flask import request
 from flask.typing import ResponseReturnValue
 
+from dither_serving.problems import Kind
+
 from ..access.roles import Role
 from ..protocol.json_schema import Json, Schema
-from ..protocol.problems import Kind
 from ..reading.parameters import Parameters
 
 __all__ = ["HTML", "Route", "Success", "as_json", "declared"]
@@ -55,6 +56,7 @@ class Route:
     reads: type[Parameters] | None = None
     takes: Schema | None = None
     problems: tuple[Kind, ...] = ()
+    admits: bool = False
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.view)
@@ -89,12 +91,14 @@ def declared(
     reads: type[Parameters] | None = None,
     takes: Schema | None = None,
     problems: tuple[Kind, ...] = (),
+    admits: bool = False,
 ) -> Callable[[View], Route]:
     """Return a decorator that makes a view a ``Route``.
 
     - ``role``: the role that a caller needs, or OPEN;
     - ``reads``: the class that reads the query parameters; the view gets its instance as first argument;
     - ``takes``: the schema of the request's body;
-    - ``problems``: the problems beside those of every route.
+    - ``problems``: the problems beside those of every route;
+    - ``admits``: whether the view itself holds callers to the role, and counts those that it refuses.
     """
-    return partial(Route, role=role, answers=answers, reads=reads, takes=takes, problems=problems)
+    return partial(Route, role=role, answers=answers, reads=reads, takes=takes, problems=problems, admits=admits)

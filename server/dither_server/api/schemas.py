@@ -3,10 +3,11 @@
 from dither_shared.sealed import SUITES
 from dither_shared.wire import LONGEST_STRATUM
 
-from ..protocol.json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
+from ..analysis import combine, compare, trend
+from ..analysis.columns import schemas_of
+from ..protocol.json_schema import REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
 from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST, FOLDED, STRATUM
-from ..reading.summaries.shares.schema import ROW
 
 __all__ = [
     "ACCEPTED",
@@ -34,7 +35,6 @@ _POOL = "^[a-z][a-z0-9_.-]{0,63}/[0-9a-f]{16}(?:/.{1,100})?$"
 _TOTAL = "Number of reports that the relay has shuffled and sends together, in this body and others."
 _STRATA = "Attributes that are sent in the clear beside a report, with their values; one of each is a stratum."
 _STRATUM = "Label of the stratum of all these reports, such as linux/beta. There if and only if the metric has strata."
-_ADJUSTED = "The p-value, adjusted for the number of values by the method that correction names."
 _SIDE = {
     "metric": TEXT,
     "version": TEXT,
@@ -44,50 +44,21 @@ _SIDE = {
     "until": {"type": ["string", "null"]},
     "stratum": STRATUM,
 }
-_DIFFERENCE = {
-    "value": TEXT,
-    "first": NUMBER,
-    "second": NUMBER,
-    "difference": NUMBER | {"description": "The second minus the first."},
-    "standard_error": NUMBER | {"description": "Standard error, as if the same people reported in every period."},
-    "low": NUMBER,
-    "high": NUMBER,
-    "p_value": NUMBER | {"description": "P-value of the hypothesis that the two are equal. Null if it is not tested."},
-    "adjusted": NUMBER | {"description": _ADJUSTED},
-    "changed": {
-        "type": "boolean",
-        "description": "Whether adjusted is below 1 - confidence; of quantiles, whether their intervals say so.",
-    },
-    "reports_needed": {
-        "type": ["integer", "null"],
-        "description": "Reports that each side needs to see the change asked for. Null if a change is seen.",
-    },
-}
-_COURSE = {
-    "value": TEXT,
-    "slope": NUMBER | {"description": "Slope of a straight line, in slope_unit."},
-    "slope_error": NUMBER | {"description": "Standard error, as if the same people reported in every step."},
-    "p_value": NUMBER | {"description": "P-value of no change: of the slope, and of each step against the others."},
-    "adjusted": NUMBER | {"description": _ADJUSTED},
-    "drift": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence."},
-}
 _STEP = {
     "since": TEXT,
     "until": TEXT,
     "reports": {"type": "integer"},
     "tested": {"type": "boolean", "description": "Whether the step has enough reports to be tested."},
 }
-_POINT = dict.fromkeys(("frequency", "standard_error", "low", "high"), NUMBER)
-
 COMBINED = Schema("Combined", closed({
     "metric": TEXT, "versions": STRINGS, "reports": REPORTS, "confidence": {"type": "number"}, "stratum": STRATUM,
-    "values": list_of({name: ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}),
+    "values": list_of(schemas_of(combine.COMBINED)),
 }))  # fmt: skip
 COMPARISON = Schema("Comparison", closed({
     "sides": list_of(_SIDE, minItems=2, maxItems=2),
     "confidence": {"type": "number"}, "correction": TEXT, "change": {"type": "number"}, "power": {"type": "number"},
     "note": TEXT,
-    "values": list_of(_DIFFERENCE),
+    "values": list_of(schemas_of(compare.COMPARED)),
 }))  # fmt: skip
 _ESTIMATES = list({summary.schema.name: summary.schema for summary in SUMMARIES.values()}.values())
 ESTIMATE: Schema | Json = _ESTIMATES[0] if len(_ESTIMATES) == 1 else {"oneOf": _ESTIMATES}
@@ -97,7 +68,7 @@ TREND = Schema("Trend", closed({
     "slope_unit": TEXT | {"description": "Unit of every slope and of its standard error."}, "note": TEXT,
     "stratum": STRATUM,
     "steps": list_of(_STEP),
-    "values": list_of(_COURSE | {"points": list_of(_POINT)}),
+    "values": list_of(schemas_of(trend.TREND) | {"points": list_of(schemas_of(trend.POINT))}),
 }))  # fmt: skip
 
 METRIC = Schema("Metric", object_of({

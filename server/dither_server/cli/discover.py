@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
+from ..reading.query import Query
+from .options import Found, refusing, settings_options, stored
+from .query_options import json_option, query_options
 
 if TYPE_CHECKING:
     from dither_shared import Metric
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from ..reading.summaries.summary import Estimator
     from ..tally.tally import Tally
 
-__all__ = ["discover", "shown_on"]
-
 _WIDE = 20
 """Characters of the widest progress."""
 
@@ -24,23 +24,10 @@ _WIDE = 20
 @click.command("discover")
 @click.argument("metric")
 @settings_options("metrics", "db")
-@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
-@click.option("--until", metavar="DAY", help="Last UTC day, included.")
-@click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
-@stratum_option()
-@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
-@click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
+@query_options(Query, "since", "until", "version", "strata", "confidence")
+@json_option
 @refusing
-def discover(
-    found: Found,
-    metric: str,
-    since: str | None,
-    until: str | None,
-    version: str | None,
-    stratum: tuple[str, ...],
-    confidence: str,
-    as_json: bool,
-) -> None:
+def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     """Find the strings that many people hold, of a METRIC that discovers them.
 
     It says how many people hold each, how many hold anything else, and what so many reports can find.
@@ -49,20 +36,12 @@ def discover(
 
     from ..estimation.strings.discovery import untold
     from ..reading.estimates import EstimateReader
-    from ..reading.parameters import confidence_of, day_of
-    from ..reading.query import Query
     from ..reading.summaries import summary_of
     from .metric_by_name import metric_asked
     from .terminal_tables import as_text, headed
 
-    query = Query(
-        since=None if since is None else day_of(since, "--since"),
-        until=None if until is None else day_of(until, "--until"),
-        confidence=confidence_of(confidence),
-        strata=strata_of(stratum),
-    )
     with stored(found) as store:
-        chosen = metric_asked(found, store, metric, version)
+        chosen = metric_asked(found, store, metric, query.version)
         if chosen.question.kind != "discovery":
             raise ParameterError(metric, "discovers nothing; dither-server estimate is for its kind of question")
         reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else untold))
@@ -83,7 +62,7 @@ def shown_on(stream: TextIO) -> "Progress":
 
 def _showing(progress: "Progress") -> "Estimator":
     """Return what computes a discovery and shows its progress."""
-    from ..reading.summaries.discoveries.summary import discovered
+    from ..reading.summaries.discoveries import discovered
 
     def computed(
         metric: "Metric", labels: tuple[str, ...], tally: "Tally", confidence: float, simultaneous: bool

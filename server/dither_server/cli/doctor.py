@@ -1,4 +1,4 @@
-"""The command that examines a collector."""
+"""The command ``doctor``: examine a collector, or show its settings."""
 
 import json
 import shutil
@@ -11,22 +11,26 @@ import click
 
 from dither_shared.counted import counted
 
-from ..config.sources import configured
+from ..config.sources import configured, describe
 from .options import Found, refusing, settings_options
+from .query_options import json_option
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .examination.findings import Finding
-
-__all__ = ["doctor"]
 
 _INDENT = " " * 9
 
 
 @click.command()
-@settings_options("metrics", "db", "spool", "spool_open", "proxies", "trust_loopback", "seal_keys")
+@settings_options(
+    "metrics", "db", "host", "port", "open", "origins", "proxies", "trust_loopback", "local_token", "spool",
+    "spool_open", "seal_keys",
+)  # fmt: skip
+@click.option("--settings", is_flag=True, help="Show each setting and where its value comes from; examine nothing.")
+@click.option("--before-start", is_flag=True, help="Examine only what a start needs; a warning does not count.")
 @click.option("--url", metavar="URL", help="Ask the collector that runs there: the address that apps have.")
 @click.option(
     "--token",
@@ -35,30 +39,48 @@ _INDENT = " " * 9
     help="One of the role admin: the collector then tells what it sees of proxies. [DITHER_TOKEN]",
 )
 @click.option("--thorough", is_flag=True, help="Read a database above 1 GB whole, to see whether it is damaged.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @refusing
-def doctor(found: Found, url: str | None, token: str | None, thorough: bool, as_json: bool) -> None:
+def doctor(
+    found: Found, settings: bool, before_start: bool, url: str | None, token: str | None, thorough: bool, as_json: bool
+) -> None:
     """Examine the collector: settings, database, spool, disk, clocks, proxies, and what comes in.
 
     Run it on the collector's machine, with its settings, while it runs or not. It modifies nothing. One line for each
-    finding: ok, warning or problem, and what to do. Exits with 0 if all is well, 1 after a warning, 2 after a problem.
+    finding: ok, warning or problem, and what to do. Exits with 0 if all is well, 1 after a warning, 2 after a problem;
+    with --before-start only 2 if a collector could not run, or could not open what devices seal.
     """
+    if settings:
+        _show_settings(describe(found), as_json=as_json)
+        return
+    from .examination.configuration import in_configuration
     from .examination.examine import examine
     from .examination.peer import Peer
 
-    peer = None if url is None else Peer(url, token)
+    config, peer = configured(found), None if url is None else Peer(url, token)
     findings: list[Finding] = []
-    for finding in examine(configured(found), peer, thorough=thorough):
+    for finding in in_configuration(config) if before_start else examine(config, peer, thorough=thorough):
         findings.append(finding)
         if not as_json:
             click.echo(_shown(str(finding)))
     worst = max(finding.level.value for finding in findings)
+    status = 0 if before_start and worst == 1 else worst
     if as_json:
         shown = [{**finding._asdict(), "level": finding.level.name.lower()} for finding in findings]
-        click.echo(json.dumps({"findings": shown, "status": worst}, indent=2))
+        click.echo(json.dumps({"findings": shown, "status": status}, indent=2))
     else:
         click.echo(_summary(findings), err=True)
-    raise SystemExit(worst)
+    raise SystemExit(status)
+
+
+def _show_settings(described: "Mapping[str, Mapping[str, object]]", *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(described, indent=2))
+        return
+    width = max(map(len, described))
+    for name, one in described.items():
+        click.echo(printable(f"{name:{width}}  {json.dumps(one['value'])}  ({one['source']})"))
+        click.echo(f"    {one['about']}")
 
 
 def _shown(line: str) -> str:

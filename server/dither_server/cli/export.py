@@ -12,17 +12,16 @@ from dither_shared import ParameterError
 from dither_shared.counted import counted
 
 from ..config.choices import FORMAT_NAMES
-from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
+from ..reading.query import Query
+from .options import Found, refusing, settings_options, stored
+from .query_options import query_options
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from dither_shared import Metric
 
     from ..analysis.columns import Table
-    from ..reading.query import Query
     from ..store import Store
-
-__all__ = ["export", "refresh_estimates"]
 
 
 @click.command()
@@ -31,26 +30,10 @@ __all__ = ["export", "refresh_estimates"]
 @click.option(
     "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
 )
-@click.option("--by-day", is_flag=True, help="Estimate each day with reports, not all days together.")
-@click.option("--by", metavar="NAME", multiple=True, help="Write each stratum by this attribute, then all. Repeatable.")
-@stratum_option()
-@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
-@click.option("--until", metavar="DAY", help="Last UTC day, included.")
-@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
+@query_options(Query, "by_day", "by", "strata", "since", "until", "confidence")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
 @refusing
-def export(
-    found: Found,
-    names: tuple[str, ...],
-    form: str,
-    by_day: bool,
-    by: tuple[str, ...],
-    stratum: tuple[str, ...],
-    since: str | None,
-    until: str | None,
-    confidence: str,
-    output: str | None,
-) -> None:
+def export(found: Found, query: Query, names: tuple[str, ...], form: str, output: str | None) -> None:
     """Write the estimates of each METRIC, or of all, as a table of one row a value, with a column for each attribute.
 
     Where all metrics are written, those without the attribute of --by are written whole.
@@ -60,45 +43,21 @@ def export(
     from ..reading.summaries import summary_of
 
     _require_writable(form, output)
-    query = _query(since, until, confidence, stratum, by_day=by_day, by=by)
     with stored(found) as store:
         reader = EstimateReader(store)
         metrics = _chosen(found, store, names, query)
         kinds, attributes = list(dict.fromkeys(map(summary_of, metrics))), attributes_of(metrics)
-        if not names and not set(by) <= set(attributes):
+        if not names and not set(query.by) <= set(attributes):
             raise ParameterError(
                 "--by", f"names an attribute of no metric; there are {', '.join(attributes) or 'none'}"
             )
 
         def tables(metric: "Metric") -> "Iterator[Table]":
-            parted = by if names else tuple(name for name in by if name in attributes_of([metric]))
+            parted = query.by if names else tuple(name for name in query.by if name in attributes_of([metric]))
             return reader.tables(metric, replace(query, by=parted))
 
         answers = (one for metric in metrics for one in answered(metric, tables(metric)))
         _write(FORMATS[form].write(answers, kinds, attributes), output)
-
-
-def _query(
-    since: str | None,
-    until: str | None,
-    confidence: str,
-    stratum: tuple[str, ...],
-    *,
-    by_day: bool,
-    by: tuple[str, ...],
-) -> "Query":
-    """Return what is asked of every metric."""
-    from ..reading.parameters import confidence_of, day_of
-    from ..reading.query import Query
-
-    return Query(
-        by_day=by_day,
-        since=None if since is None else day_of(since, "--since"),
-        until=None if until is None else day_of(until, "--until"),
-        confidence=confidence_of(confidence),
-        strata=strata_of(stratum),
-        by=by,
-    )
 
 
 def _require_writable(form: str, output: str | None) -> None:
@@ -111,7 +70,7 @@ def _require_writable(form: str, output: str | None) -> None:
         raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
 
 
-def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: "Query") -> "list[Metric]":
+def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":
     """Return the metrics that are asked for; of all, those that list what to look for, and that have the stratum."""
     from ..reading.strata import has_stratum, part_of, parts_by
     from .metric_by_name import known_metrics, listing, metric_asked

@@ -1,7 +1,7 @@
 """Shared by the commands: settings as options, and mistakes as one line."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
@@ -16,21 +16,6 @@ from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..store import Store
-
-__all__ = [
-    "Denial",
-    "Found",
-    "Refusal",
-    "denying",
-    "refusing",
-    "required",
-    "settings_options",
-    "stored",
-    "strata_of",
-    "stratum_option",
-    "strings_of",
-    "workers_options",
-]
 
 P = ParamSpec("P")
 
@@ -145,17 +130,10 @@ def stored(found: Found, *, create: bool = False) -> "Iterator[Store]":
         yield store
 
 
-def stratum_option(
-    name: str = "--stratum", said: str = "Read only reports of this stratum."
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return an option for attributes with their values."""
-    return click.option(name, metavar="NAME=VALUE", multiple=True, help=f"{said} Repeatable.")
-
-
 def workers_options(note: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the options ``jobs`` and ``scheduler``, which say who does the work; ``note`` ends the help of the first.
 
-    ``ingest.folding.workers`` takes both.
+    ``dither_spool.workers`` takes both.
     """
     jobs = click.option(
         "--jobs",
@@ -167,18 +145,6 @@ def workers_options(note: str = "") -> Callable[[Callable[..., None]], Callable[
     about = "Share the work among the workers of a Dask cluster, tcp://HOST:PORT."
     scheduler = click.option("--scheduler", metavar="ADDRESS", help=about)
     return lambda command: jobs(scheduler(command))
-
-
-def strata_of(given: Sequence[str], place: str = "--stratum", prefix: str = "") -> tuple[tuple[str, str], ...]:
-    """Return attributes, named with a prefix, and their values; raise ParameterError for one without a value."""
-    pairs = [one.partition("=") for one in given]
-    names = [name for name, _, _ in pairs]
-    for name, equals, value in pairs:
-        if not (name and equals and value):
-            raise ParameterError(place, "no attribute with a value; write it as platform=linux")
-        if names.count(name) > 1:
-            raise ParameterError(place, f"{name} is given twice")
-    return tuple((prefix + name, value) for name, _, value in pairs)
 
 
 def strings_of(path: str) -> tuple[str, ...]:

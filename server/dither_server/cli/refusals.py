@@ -11,13 +11,13 @@ import click
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
+from ..reading.query import EstimateQuery
 from .options import Found, refusing, settings_options, stored
+from .query_options import query_options
 from .terminal_tables import aligned, printable
 
 if TYPE_CHECKING:
     from ..store import Refusal
-
-__all__ = ["show_refusals"]
 
 _DAYS = timedelta(days=6)
 """Without a first day: so many before the last, a week in all."""
@@ -32,25 +32,22 @@ class _Line(NamedTuple):
 
 @click.command("refusals")
 @click.option("--metric", "name", metavar="NAME", help="Only batches of this metric.")
-@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.  [default: the last week]")
-@click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@query_options(EstimateQuery, "since", "until")
 @click.option("--by-day", is_flag=True, help="Count each day by itself.")
 @settings_options("db")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
-def show_refusals(
-    found: Found, name: str | None, since: str | None, until: str | None, by_day: bool, as_json: bool
-) -> None:
+def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: bool, as_json: bool) -> None:
     """Show how many batches were refused, of which metric and version, and why; the most frequent first.
+
+    Without days those of the last week are shown.
 
     Each try counts: a batch that is sent again is refused again. Under a version that is "unknown here" apps ask
     something that this collector was never told: give it their metrics.toml. (no metric) are batches that name no
     metric of this collector, or could not be read. Of sealed reports each that does not open counts by itself.
     """
-    from ..reading.parameters import day_of
-
-    last = utc_today() if until is None else day_of(until, "--until")
-    first = last - _DAYS if since is None else day_of(since, "--since")
+    last = query.until or utc_today()
+    first = query.since or last - _DAYS
     if first > last:
         raise ParameterError("--since", "later than --until")
     with stored(found) as store:
@@ -87,7 +84,7 @@ def _described(line: _Line, batches: int, ours: Collection[str]) -> dict[str, ob
 
 def _reason(kind: str) -> str:
     """Return a reason with what is counted, unless that is batches: sealed reports are refused one by one."""
-    from ..protocol.problems import Kind
+    from dither_serving.problems import Kind
 
     return f"{kind} (reports)" if kind == Kind.SEALED.slug else kind
 

@@ -4,11 +4,13 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from urllib.parse import urlsplit
 
+from dither_serving.locality import is_loopback
+
 from ..access.gatekeeper import Role
 from ..access.local_token import LocalToken
-from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..store import StoredToken
+from ..store.sink import spool_package
 
 __all__ = ["greeting", "mute_pages", "roles_of", "shut_out", "spooling", "unable"]
 
@@ -28,8 +30,7 @@ def greeting(url: str, token: LocalToken | None) -> str:
 def spooling(config: Config) -> Iterator[str]:
     """Yield where reports are appended, if they are."""
     if config.spool:
-        rooms = config.rooms()
-        yield f"reports are appended to {rooms.place} by way of {rooms.journals}; dither-server fold counts them"
+        yield spool_package().describe(config)
 
 
 def roles_of(tokens: Collection[StoredToken], today: date) -> frozenset[Role]:

@@ -3,9 +3,8 @@
 from dataclasses import Field, fields
 from typing import Any, ClassVar, Protocol
 
+from dither_serving.proxies import Proxies
 from dither_shared import ParameterError
-
-from ..access.proxies import Proxies
 
 __all__ = ["RETRY_DAYS", "check_common"]
 

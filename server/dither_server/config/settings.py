@@ -4,19 +4,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dither_serving.locality import Here
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
 
-from ..access.locality import Here
 from ..access.origins import NO_ORIGINS, Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
 from .common import check_common
-
-if TYPE_CHECKING:
-    from ..store.spool.rooms import Rooms
 
 __all__ = ["Config", "seal_file"]
 
@@ -106,7 +103,9 @@ class Config:
     def __post_init__(self) -> None:
         check_common(self)
         if self.spool:
-            self.rooms()
+            from ..store.sink import spool_package  # noqa: PLC0415 - numpy is what a command's help would wait for
+
+            spool_package().check(self)
         elif self.spool_open:
             raise ParameterError("spool_open", "is of no use without spool")
         if self.seal_alarm >= 1:
@@ -117,12 +116,6 @@ class Config:
     def here(self) -> Here:
         """What is local, and may report without a token."""
         return Here.at(self.local_address if self.trust_loopback else "")
-
-    def rooms(self) -> "Rooms":
-        """Return where the spool is; raise ParameterError if there is none, or there can be none."""
-        from ..store.spool.rooms import rooms_at  # noqa: PLC0415 - numpy is what a command's help would wait for
-
-        return rooms_at(self.spool, self.spool_open)
 
     def seal_file(self) -> Path:
         """Return where the seal keys are; the file need not be there."""

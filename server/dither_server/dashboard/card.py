@@ -1,4 +1,4 @@
-"""A metric as a page shows it: what it asks, what is estimated of it, and its last days."""
+"""A metric as a page shows it: what it asks, its estimates, and its last days."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from ..api.lookup import described
 from ..reading.estimates import EstimateReader
 from ..reading.strata import Part, part_of
 from ..reading.summaries import summary_of
-from ..reading.summaries.summary import Exhibit
+from ..reading.summaries.summary import EstimateView
 from ..reading.summaries.svg import Bar, bars_of_days
 from ..reading.summaries.window import Look
 from ..store import Store
@@ -19,54 +19,51 @@ from .metric_groups import tier_of
 from .period import days_of, denominator
 from .view import View
 
-__all__ = ["Card", "card_of"]
 
+class MetricCard(NamedTuple):
+    """A metric on a page, from the reports of some strata; ``estimates`` is None if nothing can be looked for."""
 
-class Card(NamedTuple):
-    """A metric on a page, of the reports of some strata; without an ``exhibit`` there is nothing to look for."""
-
-    asked: Metric
+    metric: Metric
     view: View
     part: Part
     days: list[Bar]
     disabled: date | None
-    exhibit: Exhibit | None = None
+    estimates: EstimateView | None = None
 
     @property
-    def told(self) -> Mapping[str, Any] | None:
-        """What is told beside its estimates."""
-        return None if self.exhibit is None else self.exhibit.table.about
+    def answer(self) -> Mapping[str, Any] | None:
+        """The fields about its estimates."""
+        return None if self.estimates is None else self.estimates.table.about
 
     @property
-    def metric(self) -> dict[str, object]:
+    def described(self) -> dict[str, object]:
         """What the metric asks and promises."""
-        return described(self.asked)
+        return described(self.metric)
 
     @property
     def tier(self) -> str:
         """The group that it is in."""
-        return tier_of(self.asked)
+        return tier_of(self.metric)
 
     @property
-    def among(self) -> str:
-        """Which reports its estimates are of."""
-        return "" if self.told is None else denominator(self.told, self.asked.period)
+    def denominator(self) -> str:
+        """Which reports its estimates are of, in words."""
+        return "" if self.answer is None else denominator(self.answer, self.metric.period)
 
 
 def card_of(
     metric: Metric, view: View, most: int, store: Store, reader: EstimateReader, *, hidden: bool = False
-) -> Card:
-    """Return what a page shows of a metric, with at most so many values; of a ``hidden`` one no estimate is made.
+) -> MetricCard:
+    """Return what a page shows of a metric, with at most ``most`` values and, if ``hidden``, without any estimate.
 
-    From many values one's eye picks those that stand out, and chance made some of them: there the intervals are to
-    hold all together.
+    Readers of many values notice those that stand out, some of them by chance: there all intervals hold at once.
     """
-    if summary_of(metric).together(metric):
+    if summary_of(metric).needs_simultaneous_intervals(metric):
         view = replace(view, query=replace(view.query, simultaneous=True))
     query = view.query
     part = part_of(metric, query.strata, view.names())
     days = bars_of_days(days_of(store, metric, query, part))
-    always = (metric, view, part, days, store.disabled().get(metric.version))
+    parts = (metric, view, part, days, store.disabled().get(metric.version))
     if hidden or not metric.question.estimable:
-        return Card(*always)
-    return Card(*always, reader.exhibit(metric, query, part, Look(view.find, view.page, most)))
+        return MetricCard(*parts)
+    return MetricCard(*parts, reader.estimate_view(metric, query, part, Look(view.find, view.page, most)))

@@ -1,4 +1,4 @@
-"""Many metrics in groups, by what they are about (the tier of a definition), so that a page of them has an order."""
+"""Groups of metrics by their tier, so that a page of many has an order."""
 
 from collections.abc import Iterable
 from typing import get_args
@@ -6,13 +6,11 @@ from typing import get_args
 from dither_shared import Metric
 from dither_shared.metrics.metric import Tier
 
-__all__ = ["MANY", "NO_TIER", "TIERS", "by_tier", "tier_of"]
-
 MANY = 30
-"""More metrics than this are shown in groups."""
+"""The number of metrics above which they are shown in groups."""
 
 NO_TIER = "none"
-"""Of a metric whose definition names no tier."""
+"""The group of metrics whose definition names no tier."""
 
 TIERS: tuple[str, ...] = (*get_args(Tier), NO_TIER)
 
@@ -23,7 +21,7 @@ def tier_of(metric: Metric) -> str:
 
 
 def by_tier(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
-    """Return the groups that there are, in the order of ``TIERS``, each in the order of the definitions."""
+    """Return the groups that have metrics, in the order of ``TIERS``, each in the order of the definitions."""
     groups: dict[str, list[Metric]] = {tier: [] for tier in TIERS}
     for metric in metrics:
         groups[tier_of(metric)].append(metric)

@@ -1,42 +1,44 @@
-"""The pages for people: every metric, and one with its course over days. They only read."""
+"""The pages for people: one of all metrics, and one per metric with its days. They only read."""
 
-from flask import Blueprint, Response, render_template
+from urllib.parse import urlencode
 
+from flask import Blueprint, Request, Response, render_template, url_for
+
+from dither_serving.problems import SAFE_HEADERS, Kind, Problem
 from dither_shared import Metric
 from dither_shared.counted import counted
 
+from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
 from ..api.lookup import collector_here, metric_named, version_named
-from ..api.routing import HTML, Success, declared
+from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
-from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
-from ..reading.summaries.shares.page import FEW, SHAPES
+from ..reading.summaries.shares_view import FEW, SHAPES
 from ..reading.summaries.summary import Steps
 from ..reading.summaries.window import Look, window
-from .card import Card, card_of
+from .card import MetricCard, card_of
 from .metric_groups import MANY, NO_TIER, by_tier
 from .panels import VALUES, panels_within
-from .plotly import bundle
 from .refused import refused_in
 from .view import MetricView, View
-
-__all__ = ["pages"]
 
 pages = Blueprint("pages", __name__)
 
 _METRICS = 12
-"""On a page."""
+"""Metrics on a page."""
+
+_TOKEN = "token"  # noqa: S105 — a parameter's name
 
 
 @pages.app_context_processor
 def _surroundings() -> dict[str, object]:
-    """Return what every page knows: Plotly's bundle, and whether anyone may read."""
+    """Return what every page knows, such as whether anyone may read."""
     public = Role.READ in collector_here().config.open
-    return {"plotly": bundle(), "public": public, "shapes": SHAPES, "no_tier": NO_TIER}
+    return {"public": public, "shapes": SHAPES, "no_tier": NO_TIER}
 
 
 @pages.app_template_filter("short")
@@ -87,35 +89,25 @@ def show_page(view: MetricView, name: str) -> str:
     with begin() as work:
         card = work.once(lambda: _card(metric, view, view.limit or VALUES))
         drawn = panels = None
-        if card.exhibit is not None:
+        if card.estimates is not None:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
             estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
-            drawn = work.run(summary_of(metric).courses(metric, card.exhibit, over, estimate, view.query))
-            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.exhibit))
+            drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
+            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
         versions = collector.store.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
             span = (view.query.since, view.query.until)
             came = collector.store.sealed(metric, *span, card.part.places)
-            told = about_sealed(came, metric, (card.told or {}).get("periods", 1))
-            sealed = list(words_of_sealed(told["sealed"])) if told else []
-            about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
-            return render_template("metric.html", **about, refused=refused, folded=_folded(), sealed=sealed)
-
-
-@pages.get("/plotly.js")
-@declared(role=Role.READ, answers=Success({"text/javascript": {}}), problems=(Kind.NOT_FOUND,))
-def show_plotly() -> Response:
-    """Serve Plotly's script."""
-    plotly = bundle()
-    if plotly is None:
-        raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")
-    headers = {"Content-Encoding": "gzip", "Cache-Control": "private, max-age=31536000, immutable"}
-    return Response(plotly.compressed, mimetype="text/javascript", headers=headers)
+            shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
+            sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
+            about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
+            about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+            return render_template("metric.html", **about)
 
 
 def _folded() -> str:
-    """Return what is told of the fold that counts what collectors spool, nothing where they count it themselves."""
+    """Return when the last fold of the spool began, in words; nothing if collectors count reports themselves."""
     collector = collector_here()
     if collector.spool is None:
         return ""
@@ -126,6 +118,40 @@ def _folded() -> str:
     return f"The last fold began {up_to:%Y-%m-%d %H:%M} UTC; {took}, is counted by a later one."
 
 
-def _card(metric: Metric, view: View, most: int) -> Card:
+def _card(metric: Metric, view: View, most: int) -> MetricCard:
     collector = collector_here()
     return card_of(metric, view, most, collector.store, collector.reader)
+
+
+def entered(request: Request, gatekeeper: Gatekeeper) -> Response | None:
+    """Redirect a request that carries a token to the same page without it; return None if it carries none.
+
+    The browser gets a cookie in place of the token. Raises Problem if a token is needed, and this is not the one that
+    this process printed.
+    """
+    if _TOKEN not in request.args:
+        return None
+    local = gatekeeper.enters_with(request.args[_TOKEN])
+    if local is None and gatekeeper.asks_for_token(request.environ, Role.READ):
+        raise Problem(
+            Kind.UNAUTHORIZED, "token: not the one that this collector drew at its start; open the address it printed"
+        )
+    answer = Response(status=303, headers=[*SAFE_HEADERS, ("Location", _without_token(request))])
+    if local is not None:
+        answer.set_cookie(
+            local.name, local.cookie, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
+        )
+    return answer
+
+
+def _without_token(request: Request) -> str:
+    """Return the page's path on this host with the other arguments. It cannot lead to another host."""
+    path = "/" + url_for(str(request.endpoint), **(request.view_args or {})).lstrip("/")
+    rest = [(name, value) for name, value in request.args.items(multi=True) if name != _TOKEN]
+    return f"{path}?{urlencode(rest)}" if rest else path
+
+
+def _is_https(request: Request) -> bool:
+    """Return whether the browser or a proxy says so. One that lies harms only its own cookie."""
+    proxied = request.headers.get("Forwarded", "") + ";proto=" + request.headers.get("X-Forwarded-Proto", "")
+    return request.is_secure or "proto=https" in proxied.lower()

@@ -1,4 +1,4 @@
-"""Small panels, one a stratum: the same few estimates in each, on one scale."""
+"""Small panels, one per stratum: the same few estimates in each, on one scale."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple
@@ -9,22 +9,20 @@ from ..reading.costs import effort
 from ..reading.estimates import EstimateReader
 from ..reading.query import Query
 from ..reading.strata import Part, parts_by
-from ..reading.summaries.summary import Exhibit, Spot
+from ..reading.summaries.summary import EstimateView, PointEstimate
 from ..reading.summaries.window import Look
 
-__all__ = ["VALUES", "Panel", "Panels", "panels_of", "panels_within", "placed_spots"]
-
 VALUES = 50
-"""Of one metric on a page of its own."""
+"""Maximum values of a metric on its own page."""
 
 _WORK = 20_000
-"""So much work the estimates of all panels may take (``costs``), so that a page is there in about a second."""
+"""Cost budget for the estimates of all panels, so that a page takes about a second."""
 
 
 class Place(NamedTuple):
-    """A spot with its places in a drawing, in percent of the width; the bar of a dot has no ``width``."""
+    """A point estimate with its places in a drawing, in percent of the width; a dot has no ``width``."""
 
-    spot: Spot
+    point: PointEstimate
     width: float
     at: float | None
     low: float | None
@@ -32,7 +30,7 @@ class Place(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """The reports of a stratum, the values by which it is chosen, and its estimates."""
+    """A stratum: its reports, the values that select it, and its estimates."""
 
     label: str
     values: Mapping[str, str]
@@ -41,7 +39,7 @@ class Panel(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """The strata with reports, most of them first, and the labels of those without any; ``axis`` says their scale."""
+    """The strata with reports, largest first, and the labels of those without; ``axis`` is their scale in words."""
 
     by: Sequence[str]
     bars: bool
@@ -51,50 +49,52 @@ class Panels(NamedTuple):
 
 
 def panels_within(
-    reader: EstimateReader, metric: Metric, query: Query, part: Part, exhibit: Exhibit
+    reader: EstimateReader, metric: Metric, query: Query, part: Part, estimates: EstimateView
 ) -> Generator[None, None, Panels | None]:
-    """Make the panels of the strata within what a page shows, in short steps; None where there is but one."""
+    """Make the panels of the strata within what a page shows, in short steps; None if there is only one."""
     by = [name for name, value in part.values if value is None]
     if not by:
         return None
     parts = reader.counted(metric, (query.since, query.until), parts_by(metric, part, by))
     look = Look("", 1, VALUES)
-    return (yield from panels_of(metric, parts, by, exhibit, lambda part: reader.exhibit(metric, query, part, look)))
+    return (
+        yield from panels_of(metric, parts, by, estimates, lambda part: reader.estimate_view(metric, query, part, look))
+    )
 
 
 def panels_of(
     metric: Metric,
     parts: Sequence[tuple[Part, int]],
     by: Sequence[str],
-    exhibit: Exhibit,
-    exhibit_of: Callable[[Part], Exhibit],
+    estimates: EstimateView,
+    view_of: Callable[[Part], EstimateView],
 ) -> Generator[None, None, Panels]:
-    """Make the panels of the strata by these attributes, which have so many reports each, in short steps.
+    """Make the panels of the strata by these attributes, with the number of reports of each, in short steps.
 
-    ``exhibit`` is what the page shows of all of them together. Where all estimates would take too long, there are none.
+    ``estimates`` is what the page shows of all of them. If all estimates cost too much, panels have none.
     """
-    names = [spot.name for spot in exhibit.spots()]
+    names = [point.name for point in estimates.points()]
     counted = sorted(((part, reports) for part, reports in parts if reports), key=lambda one: -one[1])
-    spots: list[Sequence[Spot]] = [() for _ in counted]
+    points: list[Sequence[PointEstimate]] = [() for _ in counted]
     if names and effort(metric) * len(counted) <= _WORK:
         for place, (part, _) in enumerate(counted):
             yield
-            spots[place] = exhibit_of(part).spots(names)
-    low, high = _scale([one for some in spots for one in some], exhibit.zero)
+            points[place] = view_of(part).points(names)
+    low, high = _scale([one for some in points for one in some], estimates.zero)
     panels = [
-        Panel(*_named(part, by), reports, [_placed(one, low, high, exhibit.zero) for one in some])
-        for (part, reports), some in zip(counted, spots, strict=True)
+        Panel(*_named(part, by), reports, [_placed(one, low, high, estimates.zero) for one in some])
+        for (part, reports), some in zip(counted, points, strict=True)
     ]
     empty = [_named(part, by)[0] for part, reports in parts if not reports]
-    axis = exhibit.axis(low, high) if any(spots) else ""
-    return Panels(by, exhibit.zero is not None, axis, panels, empty)
+    axis = estimates.axis(low, high) if any(points) else ""
+    return Panels(by, estimates.zero is not None, axis, panels, empty)
 
 
-def placed_spots(exhibit: Exhibit, most: int | None = None) -> tuple[list[Place], str]:
-    """Return the few estimates that matter most of what a page shows, on a scale of their own, and that in words."""
-    spots = exhibit.spots()[:most]
-    low, high = _scale(spots, exhibit.zero)
-    return [_placed(one, low, high, exhibit.zero) for one in spots], exhibit.axis(low, high)
+def placed_points(estimates: EstimateView, most: int | None = None) -> tuple[list[Place], str]:
+    """Return the few estimates that matter most on a scale of their own, and that scale in words."""
+    points = estimates.points()[:most]
+    low, high = _scale(points, estimates.zero)
+    return [_placed(one, low, high, estimates.zero) for one in points], estimates.axis(low, high)
 
 
 def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -102,18 +102,18 @@ def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
     return " / ".join(values.values()), values
 
 
-def _scale(spots: Sequence[Spot], zero: float | None) -> tuple[float, float]:
-    """Return the least and the greatest number that the panels show."""
-    ends = [end for spot in spots for end in (spot.at, spot.low, spot.high) if end is not None]
+def _scale(points: Sequence[PointEstimate], zero: float | None) -> tuple[float, float]:
+    """Return the smallest and the largest number that the panels show."""
+    ends = [end for point in points for end in (point.at, point.low, point.high) if end is not None]
     if zero is not None:
         return zero, max([*ends, zero]) or 1.0
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     return (low, high) if low < high else (low, low + 1.0)
 
 
-def _placed(spot: Spot, low: float, high: float, zero: float | None) -> Place:
+def _placed(point: PointEstimate, low: float, high: float, zero: float | None) -> Place:
     at, first, last = (
         None if end is None else round(min(max(100 * (end - low) / (high - low), 0.0), 100.0), 2)
-        for end in (spot.at, spot.low, spot.high)
+        for end in (point.at, point.low, point.high)
     )
-    return Place(spot, (at or 0.0) if zero is not None else 0.0, at, first, last)
+    return Place(point, (at or 0.0) if zero is not None else 0.0, at, first, last)

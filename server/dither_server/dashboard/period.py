@@ -9,8 +9,6 @@ from ..reading.query import Query
 from ..reading.strata import Part
 from ..store import Store
 
-__all__ = ["days_of", "denominator", "span_in_words"]
-
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -22,7 +20,7 @@ _AT_MOST = {
 }
 
 _DAYS = 60
-"""At most so many of the last days are drawn."""
+"""Maximum days that are drawn, the last ones."""
 
 
 def denominator(about: Any, period: str) -> str:
@@ -35,13 +33,13 @@ def denominator(about: Any, period: str) -> str:
 
 
 def days_of(store: Store, metric: Metric, query: Query, part: Part) -> dict[date, int]:
-    """Return the reports of the last days that are asked for, of some strata."""
+    """Return the reports per day of some strata, for the last days that are asked for."""
     reports = store.history(metric, query.since, query.until).days(part.places)
     return dict(list(reports.items())[-_DAYS:])
 
 
 def span_in_words(since: date, until: date) -> str:
-    """Return days in words, without what both have in common."""
+    """Return a span of days in words, naming a common month and year once."""
     day, month, year = str(since.day), _MONTHS[since.month - 1], str(since.year)
     last = f"{until.day} {_MONTHS[until.month - 1]} {until.year}"
     if since == until:

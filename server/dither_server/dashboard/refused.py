@@ -1,29 +1,27 @@
-"""What the pages say of refused batches and sealed reports: how many, of which metric and version, and why."""
+"""Refused batches and sealed reports on pages: how many, of which metric and version, and why."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from dither_serving.problems import Kind
 from dither_shared.counted import counted
 
-from ..protocol.problems import Kind
 from ..reading.query import Query
 from ..store import Store
 
-__all__ = ["Refused", "refused_in", "refused_words"]
-
 _DAYS = timedelta(days=6)
-"""Where no days are asked for: so many before today, a week in all."""
+"""Days before today that are shown if none are asked for: a week in all."""
 
 _MOST = 10
-"""Rows of a page; the others are added up."""
+"""Maximum rows of a page; the others are added up."""
 
 _TITLES = {kind.slug: kind.title for kind in Kind}
 
 
 class Line(NamedTuple):
-    """How much was refused for one reason; ``is_ours`` is None where no version is known."""
+    """How much was refused for one reason; ``is_ours`` is None if no version is known."""
 
     reason: str
     title: str
@@ -39,7 +37,7 @@ class Line(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The largest counts of some days, and how much was refused beside them, in words."""
+    """The largest counts of some days, and the sum of all others in words."""
 
     since: date
     until: date
@@ -48,7 +46,7 @@ class Refused(NamedTuple):
 
 
 def refused_words(reason: str, number: int) -> str:
-    """Return how many batches were refused for a reason; of sealed ones each report counts that does not open."""
+    """Return how many batches were refused for a reason; for sealed ones, how many reports did not open."""
     return counted(number, "report") if reason == Kind.SEALED.slug else counted(number, "batch", "batches")
 
 
@@ -68,8 +66,8 @@ def refused_in(store: Store, today: date, query: Query, metric: str | None = Non
 
 
 def _in_all(lines: Sequence[Line]) -> str:
-    """Return the sum of lines: batches and sealed reports by themselves."""
+    """Return the sums of batches and of sealed reports in words."""
     sealed = sum(line.number for line in lines if line.reason == Kind.SEALED.slug)
     batches = sum(line.number for line in lines) - sealed
-    told = {counted(batches, "batch", "batches"): batches, counted(sealed, "sealed report"): sealed}
-    return " and ".join(words for words, number in told.items() if number)
+    counts = {counted(batches, "batch", "batches"): batches, counted(sealed, "sealed report"): sealed}
+    return " and ".join(words for words, number in counts.items() if number)

@@ -12,10 +12,8 @@ from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, o
 from ..reading.query import Query
 from .metric_groups import TIERS
 
-__all__ = ["MetricView", "View"]
-
 _MOST = 500
-"""Rows or metrics of a page, at most."""
+"""Maximum rows or metrics of a page."""
 
 
 def _few(text: str, place: str) -> int:
@@ -32,14 +30,15 @@ _OWN = {
         _few, {"type": "integer", "minimum": 1, "maximum": _MOST}, "Show at most this many rows or metrics on a page."
     ),
 }
-"""What a page reads beside the parameters of an estimate, and"""
+"""The parameters of a page in addition to those of an estimate."""
+
 _TIER = {"tier": one_of(TIERS)("Show only metrics of this tier.")}
-"""what a page of many metrics does."""
+"""The parameter of a page of many metrics."""
 
 
 @dataclass(frozen=True)
 class View(Parameters):
-    """A page's own arguments, beside those of an estimate."""
+    """A page's own arguments, in addition to those of an estimate."""
 
     QUERIED: ClassVar[tuple[str, ...]] = ("since", "until", "confidence", "simultaneous", "forged")
     OWN: ClassVar[Mapping[str, Parameter]] = _OWN | _TIER
@@ -56,12 +55,12 @@ class View(Parameters):
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
-        """Return the parameters by name: of an estimate's, those that choose no values; a page has its own for that."""
+        """Return the parameters by name: an estimate's without those that choose values, and a page's own."""
         return {name: Query.parameters()[name] for name in cls.QUERIED} | dict(cls.OWN)
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
-        """Read a URL's arguments; what a form left empty was not given. Raises ParameterError."""
+        """Read a URL's arguments. An empty one counts as not given, as a form leaves it. Raises ParameterError."""
         rest = MultiDict((name, value) for name, value in arguments.items(multi=True) if value)
         given = {name: one for name, one in cls.OWN.items() if name in rest}
         own: dict[str, Any] = {name: one.value(rest.poplist(name), name) for name, one in given.items()}
@@ -69,7 +68,7 @@ class View(Parameters):
         if query.strata and "strata" not in cls.QUERIED:
             refuse_unknown(query.strata[0][0], cls.names())
         if not query.selection.everything:
-            raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
+            raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
         for name in ("quantile", "at", "by"):
             if getattr(query, name):
                 raise ParameterError(name, "not for pages; the API takes it")

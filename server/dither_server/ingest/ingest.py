@@ -1,7 +1,7 @@
 """Serve what brings reports, POST /v1/reports and POST /v1/sealed: from a request to a commit, or to a Problem.
 
-``Ingest.respond`` is a whole route. Flask calls it, and so does ``IngestLayer``, a few lines of WSGI in front of
-Flask, for this is the one path that every device walks and the framework would cost more than the work.
+There are two doors: ``run`` answers small reports in its event loop, by ``Ingest.begin``, and the Flask routes answer
+all others, by ``Ingest.respond``, which waits for the answer of ``begin``. It admits the caller, so the routes do not.
 """
 
 import logging
@@ -9,22 +9,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import WSGIEnvironment
 
+from dither_serving.body import JSON, OF_PAGES, read_body
+from dither_serving.committer import ClosedError, QueueFullError
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem
 from dither_shared import Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
 from ..access.origins import NO_ORIGINS, Origins
 from ..observability.prometheus import Prometheus
-from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
-from .body import JSON, OF_PAGES, read_body
-from .committer import ClosedError, Committer, QueueFullError, Then
+from .committer import Committer, Then
 from .posts import PATH, Posts, Sent
 from .refusal_counts import Refused
 from .sealed.posts import PATH as SEALED
-
-__all__ = ["Ingest", "IngestLayer"]
 
 _log = logging.getLogger(__name__)
 
@@ -32,11 +31,7 @@ _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
-_UNCOUNTED = {
-    Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
-    Outcome.DISABLED: (Kind.DISABLED, "metric: disabled here in this version; no more of its reports are counted"),
-}
-
+_DISABLED = "metric: disabled here in this version; no more of its reports are counted"
 _NOTHING = Problem(Kind.SEALED, "sealed: not one report opens here; the keys that they were sealed for are not kept")
 
 
@@ -46,7 +41,7 @@ class Ingest:
 
     metrics: Mapping[str, Mapping[str, Metric]]
     posts: Posts[Any, Any]
-    committer: Committer[Upload]
+    committer: Committer
     gatekeeper: Gatekeeper
     prometheus: Prometheus
     body_limit: int
@@ -115,8 +110,8 @@ class Ingest:
     def _committed(self, sent: Sent, size: int | None, upload: Upload, outcome: Outcome | StoreError) -> Answer:
         if isinstance(outcome, StoreError):
             return self._refused(outcome, sent, size)
-        if outcome in _UNCOUNTED:
-            return self._refused(Problem(*_UNCOUNTED[outcome]), sent, size)
+        if outcome is Outcome.DISABLED:
+            return self._refused(Problem(Kind.DISABLED, _DISABLED), sent, size)
         self.posts.settled(upload)
         if upload.refused:
             self._count(Kind.SEALED, sent, size, upload.refused)
@@ -160,23 +155,6 @@ class Ingest:
         if sent.version not in versions:
             raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and two are never summed")
         return versions[sent.version]
-
-
-class IngestLayer:
-    """WSGI in front of an app: answers the posts that bring reports itself and passes everything else on."""
-
-    def __init__(self, app: WSGIApplication, *ingests: Ingest) -> None:
-        self.app = app
-        self._ingests = {one.posts.path: one for one in ingests}
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
-        ingest = self._ingests.get(environ.get("PATH_INFO", "")) if environ["REQUEST_METHOD"] == "POST" else None
-        if ingest is None:
-            return self.app(environ, start_response)
-        status, headers, body = ingest.respond(environ)
-        start_response(reason(status), headers)
-        return [body]
 
 
 def _extended(answer: Answer, headers: Iterable[tuple[str, str]]) -> Answer:

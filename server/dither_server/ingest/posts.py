@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Generic, Protocol, TypeVar
 from wsgiref.types import WSGIEnvironment
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Batch, Metric, WireError
 from dither_shared.counted import counted
 
-from ..protocol.problems import Kind, Problem
 from ..store import Upload
 from ..tally.tally import Tally
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from ..observability.once_a_minute import OnceAMinute
+from dither_serving.once_a_minute import OnceAMinute
+
 from ..store import Refusal, StoreError
 
 __all__ = ["Refusals", "Refused"]

@@ -7,9 +7,10 @@ from typing import Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 
+from dither_serving.kept import Kept, gauge
+
 from ..config.program import VERSION
 from ..store import Condition, Disk
-from .kept import Kept, gauge
 
 __all__ = ["Vitals", "of_disk", "of_up"]
 

@@ -40,15 +40,21 @@ class AnswerCache:
         """Return whether the answer of a key is remembered now."""
         return key in self._known
 
+    def find(self, key: Hashable) -> Any | None:
+        """Return the answer of a key if it is remembered, else None."""
+        with self._lock:
+            if key not in self._known:
+                return None
+            self._known.move_to_end(key)
+            return self._known[key][0]
+
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the answer of a key: from memory, or as ``compute`` returns it, which is remembered then."""
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return cast("T", self._known[key][0])
-        found = compute()
-        self._keep(key, found, _OVERHEAD + _size(found))
-        return found
+        found = self.find(key)
+        if found is None:
+            found = compute()
+            self._keep(key, found, _OVERHEAD + _size(found))
+        return cast("T", found)
 
     def _keep(self, key: Hashable, found: object, size: int) -> None:
         with self._lock:

@@ -4,10 +4,10 @@ A value that is computed and not shown costs about a sixteenth of that. The numb
 right to a factor of two or three, for they tell thousands of values from millions.
 """
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 from dither_shared.counted import counted
 
-from ..protocol.problems import Kind, Problem
 from ..store import History
 from .summaries import summary_of
 
@@ -32,16 +32,16 @@ def reading(metric: Metric, history: History) -> int:
 
 
 def require_affordable(
-    limit: int | None, metric: Metric, steps: int, shown: int, beside: int = 0, reading: int = 0
+    limit: int | None, metric: Metric, steps: int, shown: int, extra: int = 0, reading: int = 0
 ) -> int:
     """Return the cost of an answer of so many days or weeks, each of so many values shown.
 
     Raises Problem if it is above ``limit``.
 
-    ``beside`` are rows that each of them has however few values are shown (``Summary.beside``), and ``reading`` is the
-    cost of the tallies that are read for all of them.
+    ``extra`` are rows that each of them has however few values are shown (``Summary.extra_rows``), and ``reading`` is
+    the cost of the tallies that are read for all of them.
     """
-    fixed = effort(metric) + beside
+    fixed = effort(metric) + extra
     cost = steps * (fixed + shown) + reading
     if limit is None or cost <= limit:
         return cost

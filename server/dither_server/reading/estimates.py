@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..analysis.columns import Table
 from ..analysis.trend import TrendStep
-from ..store import History, Slice, Store
+from ..store import History, Slice, Snapshot, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .answer_cache import AnswerCache
@@ -24,10 +24,10 @@ from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
-from .summaries.summary import Estimator, Exhibit, Span, Survey
+from .summaries.summary import EstimateView, Estimator, Span, Survey
 from .summaries.window import Look
 
-__all__ = ["EstimateReader"]
+T = TypeVar("T")
 
 
 class _Source(NamedTuple):
@@ -36,6 +36,18 @@ class _Source(NamedTuple):
     metric: Metric
     part: Part
     slice: Slice
+
+    @property
+    def span(self) -> Span:
+        """The days that are asked for."""
+        return self.slice.since, self.slice.until
+
+
+class _Collected(NamedTuple):
+    """A source with its tally, both read in one snapshot."""
+
+    source: _Source
+    tally: Tally
 
 
 def _key(sources: Sequence[_Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
@@ -55,9 +67,10 @@ def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: 
 class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
-    An answer that would cost more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is
-    called with the cost of what is not remembered, before that is computed. ``compute`` makes an estimate of a tally,
-    by default as the metric's summary does. Safe to use from many threads.
+    What an answer is computed from is read in one snapshot, so its numbers are of one moment. An answer that would cost
+    more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of what
+    is not remembered, before a snapshot is opened for it. ``compute`` makes an estimate of a tally, by default as the
+    metric's summary does. Safe to use from many threads.
     """
 
     def __init__(
@@ -79,13 +92,15 @@ class EstimateReader:
 
         Raises Problem for one that costs too much, and what the metric's summary and the store raise.
         """
-        part = part_of(metric, query.strata, query.names())
-        history = self._store.history(metric, query.since, query.until)
+        part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
+        history = self._store.history(metric, *span)
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, 1, shown, beside, reading(metric, history))
-        source = _source(metric, part, history, (query.since, query.until))
-        whole = self._whole(source, query, candidates, cost=cost)
+        extra = summary_of(metric).extra_rows(metric)
+        cost = require_affordable(self._limit, metric, 1, shown, extra, reading(metric, history))
+        planned = [_source(metric, part, history, span)]
+        if _table_key(planned[0], query, candidates, None) not in self._cache:
+            self._demand(cost)
+        ((source, whole),) = self._of_one_moment(planned, query, candidates, None)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
         return self._chosen(replace(whole, about=about), query)
@@ -93,32 +108,61 @@ class EstimateReader:
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
         """Yield the answers to a query, made one at a time: one, or one for each day and stratum with reports.
 
-        Behind those of the strata is one of all that are asked for, together. The most frequent values are those over
-        all of the days and strata. Raises as ``table`` does.
+        Those of the strata of a day are followed by one of all that are asked for, together; all are of one moment. The
+        most frequent values are those over all of the days and strata. Raises as ``table`` does.
         """
         if not (query.by_day or query.by):
             yield self.table(metric, query, candidates)
             return
-        part = part_of(metric, query.strata, query.names())
-        parts = parts_by(metric, part, query.by) if query.by else []
-        history = self._store.history(metric, query.since, query.until)
+        part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
+        parts = [*(parts_by(metric, part, query.by) if query.by else []), part]
+        history = self._store.history(metric, *span)
         spans = _spans(history, query, part)
         labels = metric.labels if candidates is None else candidates
-        steps = len(spans) * (len(parts) + 1)
         shown = query.selection.count(len(labels))
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, steps, shown, beside, reading(metric, history))
+        extra = summary_of(metric).extra_rows(metric)
+        steps = len(spans) * len(parts)
+        cost = require_affordable(self._limit, metric, steps, shown, extra, reading(metric, history))
         places = None
         if not query.selection.everything:
-            places = self._places(_source(metric, part, history, (query.since, query.until)), query, labels)
-        of_spans = [[_source(metric, one, history, span) for one in (*parts, part)] for span in spans]
-        sources = [one for some in of_spans for one in some if one.slice.total or one is some[-1]]
+            places = self._places(_source(metric, part, history, span), query, labels)
+        planned = [[_source(metric, one, history, days) for one in parts] for days in spans]
+        sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
         missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
         # All of it before the first step, for once a part is sent nothing can be refused any more.
         self._demand(cost * missing // max(1, len(sources)))
-        for source in sources:
-            table = self._whole(source, query, candidates, places)
-            yield replace(table, about={**table.about, **folded(history.folded_up_to)})
+        for some in planned:
+            for _, table in self._of_one_moment(some, query, candidates, places):
+                yield replace(table, about={**table.about, **folded(history.folded_up_to)})
+
+    def _of_one_moment(
+        self,
+        sources: Sequence[_Source],
+        query: EstimateQuery,
+        candidates: tuple[str, ...] | None,
+        places: Indices | None,
+    ) -> Iterator[tuple[_Source, Table]]:
+        """Yield the answers about parts of a metric version on the same days, of those with reports and of the last.
+
+        They are of every value, or of those at ``places``. If all are remembered, nothing is read; else everything is
+        read again, in one snapshot.
+        """
+        known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
+        tallies: list[Tally | None] = [None] * len(sources)
+        if any(table is None and _shown(source, sources) for source, table in zip(sources, known, strict=True)):
+            with self._store.snapshot() as snapshot:
+                history = snapshot.history(sources[0].metric, *sources[0].span)
+                sources = [_source(one.metric, one.part, history, one.span) for one in sources]
+                known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
+                tallies = [
+                    _tally(snapshot, source) if table is None and _shown(source, sources) else None
+                    for source, table in zip(sources, known, strict=True)
+                ]
+        for source, table, tally in zip(sources, known, tallies, strict=True):
+            if table is not None and _shown(source, sources):
+                yield source, table
+            elif tally is not None:
+                yield source, self._whole(_Collected(source, tally), query, candidates, places)
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return parts with the reports that each has on some days."""
@@ -134,26 +178,25 @@ class EstimateReader:
         if first.version == second.version and sides[0].overlaps(sides[1]):
             query = query.apart(lambda: max(self._store.history(first).days(sides[0].places), default=None))
         spans: list[Span] = [(query.since, query.until), (query.other_since, query.other_until)]
-        histories = [self._store.history(side, *span) for side, span in zip((first, second), spans, strict=True)]
-        cost = 0
-        for side, history in zip((first, second), histories, strict=True):
+        sources, cost = list[_Source](), 0
+        for side, part, span in zip((first, second), sides, spans, strict=True):
+            history = self._store.history(side, *span)
             shown = query.selection.count(len(side.labels))
             cost += require_affordable(self._limit, side, 1, shown, reading=reading(side, history))
+            sources.append(_source(side, part, history, span))
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
-        before = _source(first, sides[0], histories[0], spans[0])
-        after = _source(second, sides[1], histories[1], spans[1])
 
-        def compared() -> Table:
-            self._demand(cost)
-            surveys, estimator = self._surveys([before, after])
+        def compared(collected: Sequence[_Collected]) -> Table:
+            surveys, estimator = self._surveys(collected)
             table = summary.compare((surveys[0], surveys[1]), query, estimator)
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
             return replace(table, about={**table.about, "sides": about})
 
-        return self._chosen(self._cache.get(_key([before, after], None, "compare", query), compared), query, "first")
+        table = self._answer(sources, lambda found: _key(found, None, "compare", query), cost, compared)
+        return self._chosen(table, query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
         """Return the combination of the versions that are of the metric's kind; the top is by combined shares.
@@ -170,28 +213,26 @@ class EstimateReader:
             cost += require_affordable(self._limit, metric, len(versions), shown, reading=reading(metric, history))
             sources.append(_source(metric, part_of(metric, query.strata), history, span))
 
-        def combined() -> Table:
-            self._demand(cost)
-            surveys, estimator = self._surveys(sources)
+        def combined(collected: Sequence[_Collected]) -> Table:
+            surveys, estimator = self._surveys(collected)
             return summary.combine(named.name, surveys, query, estimator)
 
-        table = self._cache.get(_key(sources, None, "combine", named.version, query), combined)
+        table = self._answer(sources, lambda found: _key(found, None, "combine", named.version, query), cost, combined)
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
-    def exhibit(self, metric: Metric, query: Query, part: Part, look: Look) -> Exhibit:
+    def estimate_view(self, metric: Metric, query: Query, part: Part, look: Look) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         history = self._store.history(metric, query.since, query.until)
-        beside = summary_of(metric).beside(metric)
-        cost = require_affordable(self._limit, metric, 1, len(metric.labels), beside, reading(metric, history))
+        extra = summary_of(metric).extra_rows(metric)
+        cost = require_affordable(self._limit, metric, 1, len(metric.labels), extra, reading(metric, history))
         source = _source(metric, part, history, (query.since, query.until))
 
-        def shown() -> Exhibit:
-            self._demand(cost)
-            (survey,), estimator = self._surveys([source])
-            return summary_of(metric).exhibit(survey, query, estimator, look)
+        def shown(collected: Sequence[_Collected]) -> EstimateView:
+            (survey,), estimator = self._surveys(collected)
+            return summary_of(metric).view(survey, query, estimator, look)
 
-        return self._cache.get(_key([source], None, "exhibit", query, look), shown)
+        return self._answer([source], lambda found: _key(found, None, "view", query, look), cost, shown)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
@@ -224,28 +265,46 @@ class EstimateReader:
 
         return estimated
 
-    def _estimate(self, source: _Source, labels: tuple[str, ...], confidence: float, simultaneous: bool = False) -> Any:
+    def _estimate(self, source: _Source, labels: tuple[str, ...], confidence: float) -> Any:
         """Return the bare estimates of a source."""
 
-        def computed() -> Any:
-            self._demand(effort(source.metric))
-            return self._compute(source.metric, labels, self._tally(source), confidence, simultaneous)
+        def computed(collected: Sequence[_Collected]) -> Any:
+            return self._compute(source.metric, labels, collected[0].tally, confidence, False)
 
-        return self._cache.get(_key([source], labels, "estimate", confidence, simultaneous), computed)
+        cost = effort(source.metric)
+        return self._answer([source], lambda found: _key(found, labels, "estimate", confidence, False), cost, computed)
+
+    def _answer(
+        self,
+        planned: Sequence[_Source],
+        key: Callable[[Sequence[_Source]], Hashable],
+        cost: int,
+        make: Callable[[Sequence[_Collected]], T],
+    ) -> T:
+        """Return the answer about some sources: remembered, or made of what one snapshot holds of them.
+
+        ``cost`` is demanded before the snapshot is opened, because that may wait.
+        """
+        found = self._cache.find(key(planned))
+        if found is None:
+            self._demand(cost)
+            with self._store.snapshot() as snapshot:
+                collected = [_collected(snapshot, source) for source in planned]
+            found = self._cache.get(key([source for source, _ in collected]), lambda: make(collected))
+        return cast("T", found)
 
     def _whole(
         self,
-        source: _Source,
+        collected: _Collected,
         query: EstimateQuery,
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
-        cost: int = 0,
     ) -> Table:
-        """Return the estimates of a source: of every value, or at ``places``; ``cost`` is demanded to compute them."""
+        """Return the estimates of a source: of every value, or at ``places``."""
+        source = collected.source
 
         def made() -> Table:
-            self._demand(cost)
-            (survey,), estimator = self._surveys([source], keep=places is None)
+            (survey,), estimator = self._surveys([collected], keep=places is None)
             table = summary_of(source.metric).table(survey, query, estimator, candidates)
             sealed = about_sealed(source.slice.sealed)
             table = replace(table, about={**table.about, **source.part.about, **sealed})
@@ -253,13 +312,12 @@ class EstimateReader:
 
         return self._cache.get(_table_key(source, query, candidates, places), made)
 
-    def _surveys(self, sources: Sequence[_Source], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
+    def _surveys(self, collected: Sequence[_Collected], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
         """Return what was collected of each source, with its tally, and what estimates these tallies.
 
         Estimates are remembered if ``keep``: those of many days, of which few values are shown, would take all room.
         """
-        tallies = [self._tally(source) for source in sources]
-        known = {id(tally): source for tally, source in zip(tallies, sources, strict=True)}
+        known = {id(tally): source for source, tally in collected}
 
         def remembered(
             metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
@@ -268,14 +326,9 @@ class EstimateReader:
             return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
 
         surveys = [
-            Survey(source.metric, tally, source.slice.days, dict(source.slice.refused))
-            for source, tally in zip(sources, tallies, strict=True)
+            Survey(source.metric, tally, source.slice.days, dict(source.slice.refused)) for source, tally in collected
         ]
         return surveys, remembered if keep else self._compute
-
-    def _tally(self, source: _Source) -> Tally:
-        cut = source.slice
-        return self._store.tally(source.metric, cut.since, cut.until, cut.places)
 
     def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
         if query.selection.everything:
@@ -306,6 +359,21 @@ def _table_key(
     if isinstance(same, Query):
         same = replace(same, by_day=False, by=())
     return _key([source], candidates, "table", same, None if places is None else places.tolist())
+
+
+def _shown(source: _Source, sources: Sequence[_Source]) -> bool:
+    """Return whether a source has an answer among others: if it has reports, or is the last, of all together."""
+    return bool(source.slice.total) or source is sources[-1]
+
+
+def _collected(snapshot: Snapshot, source: _Source) -> _Collected:
+    """Return a source as a snapshot has it, with its tally."""
+    source = _source(source.metric, source.part, snapshot.history(source.metric, *source.span), source.span)
+    return _Collected(source, _tally(snapshot, source))
+
+
+def _tally(snapshot: Snapshot, source: _Source) -> Tally:
+    return snapshot.tally(source.metric, *source.span, source.slice.places)
 
 
 def _source(metric: Metric, part: Part, history: History, span: Span) -> _Source:

@@ -1,8 +1,7 @@
 """Write answers for other programs: as JSON, or as a table with the same columns in every format.
 
-Which columns its rows have is said by the summary of the kind of question: of shares ``Row`` in
-``analysis/answers.py``, of numbers ``NumberRow`` in ``summaries/numbers/rows.py``. Where answers of several
-kinds stand in one table, it has the columns of all, and a row is empty where it is not about one.
+The summary of a kind of question lists the columns of its rows. A table of several kinds has the columns of all, and a
+cell is empty where a row has no such column.
 """
 
 import csv
@@ -12,54 +11,47 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 from werkzeug.datastructures import MIMEAccept
 
+from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
-from ..analysis.answers import About
-from ..analysis.columns import Table
-from ..protocol.problems import Kind, Problem
+from ..analysis.columns import Column, Table
 from .summaries import summary_of
 from .summaries.summary import Summary
-
-__all__ = [
-    "FORMATS",
-    "Answered",
-    "Format",
-    "answered",
-    "attributes_of",
-    "chosen",
-    "columns",
-    "inert",
-    "json_object",
-    "real",
-]
 
 Answered = tuple[Summary[Any], Table]
 """An answer, and the summary of its kind of question."""
 
-_ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
-"""The fields about an answer that each row repeats, so that tables can be laid below one another."""
+_ABOUT = (
+    *(Column(name, str) for name in ("metric", "version", "since", "until")),
+    Column("reports", int),
+    Column("confidence", float),
+    Column("simultaneous", str, nullable=True),
+)
+"""The fields about an answer that each row repeats, so that tables can be appended to each other."""
 
 _DAYS = frozenset({"since", "until"})
-_TYPES = {name: get_type_hints(About)[name] for name in _ABOUT}
 
 _SIGNS = "=+\\-@＝＋－＠"
 _RISKY = re.compile(rf"^['\s\x00-\x1f]|(^|[;\t\r\n])[\s\x00-\x1f\"]*[{_SIGNS}]")
-"""Labels that a spreadsheet may run: their first sign begins a formula, or what follows a separator does. It takes
-full-width signs for plain ones, drops blanks and quotes in front, and in many countries parts cells at semicolons."""
+"""Labels that a spreadsheet may run as a formula, from their first character or after a separator.
+
+Spreadsheets read full-width signs as plain ones, skip leading blanks and quotes, and in many countries split cells at
+semicolons.
+"""
 
 
 @dataclass(frozen=True)
 class Format:
     """A format that writes answers piece by piece, so that only one of many is in memory.
 
-    ``write`` takes the answers, the kinds that are among them, and the attributes of their strata, each of which has a
-    column; it is empty of an answer about all values of it. ``package`` is a package that it needs besides, and
-    ``extra`` the extra of dither that installs it.
+    ``write`` takes the answers, their kinds, and the attributes of their strata. Each attribute has a column, which is
+    empty for an answer about all of its values. ``package`` is a package that the format needs, and ``extra`` the extra
+    of dither that installs it.
     """
 
     name: str
@@ -70,7 +62,7 @@ class Format:
 
     @property
     def missing(self) -> str | None:
-        """What to install before this format can be written, in words; None if nothing."""
+        """What to install before this format can be written, in words, or None."""
         if self.package is None or find_spec(self.package) is not None:
             return None
         return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
@@ -83,14 +75,14 @@ def answered(metric: Metric, tables: Iterable[Table]) -> Iterator[Answered]:
 
 
 def attributes_of(metrics: Iterable[Metric]) -> list[str]:
-    """Return the attributes of all their strata, each once."""
+    """Return the attributes of the strata of all metrics, each once."""
     return list(dict.fromkeys(name for metric in metrics if metric.strata for name in metric.strata.names))
 
 
-def columns(kinds: Sequence[Summary[Any]], attributes: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the types of a table's columns: those about an answer, attributes, then the rows of each kind."""
-    of_rows = {name: hint for kind in kinds for name, hint in get_type_hints(kind.row).items()}
-    return _TYPES | dict.fromkeys(attributes, str | None) | of_rows
+def columns(kinds: Sequence[Summary[Any]], attributes: Sequence[str] = ()) -> dict[str, Column]:
+    """Return a table's columns by name: those about an answer, attributes of strata, then the rows of each kind."""
+    of_strata = [Column(name, str, nullable=True) for name in attributes]
+    return {column.name: column for column in (*_ABOUT, *of_strata, *(one for kind in kinds for one in kind.columns))}
 
 
 def json_object(table: Table) -> Iterator[bytes]:
@@ -105,19 +97,19 @@ def json_object(table: Table) -> Iterator[bytes]:
     yield b"}"
 
 
-def inert(label: str) -> str:
-    """Return a label as it is written in CSV: one that a spreadsheet could take for a formula is escaped.
+def escape_formula(label: str) -> str:
+    """Return a label as CSV holds it: escaped if a spreadsheet could take it for a formula.
 
-    An escaped label begins with an apostrophe, and no other does; what follows is the inside of a JSON string, in which
-    no separator of cells is left. So ``real`` tells which label it was.
+    Only escaped labels begin with an apostrophe. What follows is the inside of a JSON string, without any separator of
+    cells. So ``unescape_formula`` restores the label.
     """
     if not _RISKY.search(label):
         return label
     return "'" + json.dumps(label, ensure_ascii=False)[1:-1].replace(";", "\\u003b")
 
 
-def real(written: str) -> str:
-    """Return the label that ``inert`` wrote."""
+def unescape_formula(written: str) -> str:
+    """Return the label that ``escape_formula`` escaped."""
     return str(json.loads(f'"{written[1:]}"')) if written.startswith("'") else written
 
 
@@ -144,7 +136,7 @@ def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attribut
 
 
 def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
-    """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
+    """Yield CSV with a header line (RFC 4180). Undefined cells are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns(kinds, attributes)))
     writer.writeheader()
@@ -159,28 +151,28 @@ def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes:
 
 
 def _cell(cell: Any) -> Any:
-    """Return what is written in a cell of CSV: text that no spreadsheet runs, and true and false as in JSON."""
+    """Return the text of a CSV cell: strings that no spreadsheet runs, and true and false as in JSON."""
     if isinstance(cell, str):
-        return inert(cell)
+        return escape_formula(cell)
     return ("true" if cell else "false") if isinstance(cell, bool) else cell
 
 
 def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
-    """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
+    """Yield an Arrow IPC stream. Days are dates, undefined numbers are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    hints = columns(kinds, attributes)
+    listed = columns(kinds, attributes)
 
-    def kind(column: str) -> Any:
-        return types[next((one for one in (hints[column], *get_args(hints[column])) if one in types), str)]
+    def kind(name: str) -> Any:
+        return types[listed[name].type]
 
     def array(column: str, values: Any) -> Any:
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             return pa.array(values, kind(column), mask=~np.isfinite(values))
         return pa.array(values, kind(column))
 
-    schema = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in hints])
+    schema = pa.schema([(name, pa.date32() if name in _DAYS else kind(name)) for name in listed])
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, schema) as stream:
         for summary, table in answers:
@@ -200,7 +192,7 @@ def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attribute
 
 def _about(table: Table) -> dict[str, Any]:
     """Return the fields that each row of a table repeats."""
-    return {**{name: table.about.get(name) for name in _ABOUT}, **table.about.get("stratum", {})}
+    return {**{column.name: table.about.get(column.name) for column in _ABOUT}, **table.about.get("stratum", {})}
 
 
 FORMATS = {

@@ -5,38 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import partial
-from typing import Any, NoReturn, Self, get_args
-
-from werkzeug.datastructures import MultiDict
+from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
 
 from dither_shared import ParameterError
 
 from ..estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE, require_confidence
 
-__all__ = [
-    "ATTRIBUTES",
-    "CONFIDENCE",
-    "COUNT",
-    "DAY",
-    "NUMBERS",
-    "PLACE",
-    "SHARE",
-    "SHARES",
-    "TEXT",
-    "TEXTS",
-    "TRUTH",
-    "Chosen",
-    "Parameter",
-    "Parameters",
-    "confidence_of",
-    "count_of",
-    "day_of",
-    "number_of",
-    "one_of",
-    "place_of",
-    "refuse_unknown",
-    "share_of",
-]
+if TYPE_CHECKING:
+    from werkzeug.datastructures import MultiDict
 
 _DIGITS = 9
 """The most that a whole number may have."""
@@ -81,7 +57,7 @@ class Parameters:
         return {one.name: get_args(one.type)[1] for one in fields(cls)}
 
     @classmethod
-    def read(cls, arguments: MultiDict[str, str]) -> Self:
+    def read(cls, arguments: "MultiDict[str, str]") -> Self:
         """Read a URL's arguments. Raises ParameterError, whose place is the argument's name."""
         known = cls.parameters()
         others = next((name for name, one in known.items() if one.takes_others), None)

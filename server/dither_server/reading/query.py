@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from dither_shared import ParameterError
 
@@ -24,26 +24,23 @@ from .parameters import (
     Parameters,
     one_of,
 )
-from .selection import Selection
 
-__all__ = ["Comparison", "EstimateQuery", "ListQuery", "OneVersion", "Query", "TrendQuery"]
+if TYPE_CHECKING:
+    from ..tally.arrays import Floats, Indices
 
 _LIMIT = COUNT("Show at most this many.")
 _OFFSET = PLACE("Skip this many first.")
-_VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
-_QUANTILE = "Show the quantile of this share of a number, such as 0.95; repeat the parameter for each."
-_AT = "Show the share of people below this point of a number; repeat the parameter for each."
-_STRATA = (
-    "Read only reports of this stratum: each attribute that the metric declares is a parameter of its own, such as "
-    "platform=linux."
-)
+_VALUES = "Show only this value; may be given several times. Leaving values out changes no number of the others."
+_QUANTILE = "Show the quantile of this share of a number, such as 0.95; may be given several times."
+_AT = "Show the share of people below this point of a number; may be given several times."
+_STRATA = "Read only reports with this value of an attribute that the metric declares, such as platform=linux."
 _SIDES = (
-    f"{_STRATA} It is of both sides; other_platform=windows is of the other side alone. Strata without a report in "
-    "common may be compared on the same days."
+    f"{_STRATA} It is of both sides; other_platform=windows is of the other alone. Strata without a report "
+    "in common may be compared on the same days."
 )
 _BY = (
-    "Answer separately for each stratum with reports, by this attribute, and at last for all of them together; repeat "
-    "the parameter for each."
+    "Answer separately for each stratum with reports, by this attribute, and at last for all of them together; may be "
+    "given several times."
 )
 _SIMULTANEOUS = "Widen the intervals so that all of one answer hold together; those of other days or strata do not."
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
@@ -52,6 +49,59 @@ _MOST_POINTS = 100
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Select the values that an answer shows; leaving values out changes no number of the others.
+
+    ``values`` by name (all, if none is named); of these the ``top`` most frequent, or ``limit`` from ``offset`` on.
+
+    The most frequent come in the order of their shares, others as they are named, or else as the metric lists them.
+    """
+
+    values: tuple[str, ...] = ()
+    top: int | None = None
+    limit: int | None = None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if self.top is not None and (self.limit is not None or self.offset):
+            raise ParameterError("top", "is a limit itself; give top, or limit and offset")
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return self == Selection()
+
+    def count(self, values: int) -> int:
+        """Return how many of so many values are shown, at most."""
+        named = len(self.values) or values
+        most = self.top or self.limit
+        left = max(0, named - self.offset)
+        return left if most is None else min(left, most)
+
+    def places(self, labels: Sequence[str], frequency: "Callable[[], Floats]") -> "Indices":
+        """Return where the values that are shown stand among ``labels``; ``frequency`` is asked only for the top.
+
+        Raises ParameterError for a value that is not there.
+        """
+        import numpy as np  # noqa: PLC0415  # commands import this module for their help
+
+        named = np.array(self._named(labels), dtype=np.intp) if self.values else np.arange(len(labels), dtype=np.intp)
+        if self.top is None:
+            return named[self.offset : None if self.limit is None else self.offset + self.limit]
+        shares = np.nan_to_num(frequency()[named], nan=-np.inf)
+        return np.asarray(named[np.argsort(-shares, kind="stable")[: self.top]])
+
+    def _named(self, labels: Sequence[str]) -> list[int]:
+        where = {label: place for place, label in enumerate(labels)}
+        try:
+            return [where[value] for value in dict.fromkeys(self.values)]
+        except KeyError:
+            listed = f"; listed is, for example, {labels[0]!r}" if labels else ""
+            complaint = f"names one that the metric does not list{listed}; name each of several by itself"
+            raise ParameterError("values", complaint) from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from .condition import Condition, Disk
 from .counting.uploads import Outcome, Sealing, Upload
 from .engine import database_file
 from .errors import StoreError, UnmadeError
-from .history import History, Slice
+from .history import History, Slice, Snapshot
 from .store import Store
 from .tables.estimates import Basis
 from .tables.refusals import Refusal
@@ -27,6 +27,7 @@ __all__ = [
     "Sealed",
     "Sealing",
     "Slice",
+    "Snapshot",
     "Store",
     "StoreError",
     "StoredToken",

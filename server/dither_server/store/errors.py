@@ -1,17 +1,9 @@
-"""The errors of a database, and of a spool."""
+"""The errors of a database."""
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from dither_shared import DitherError, ParameterError
-
-__all__ = ["DamagedError", "RacedError", "SpoolError", "StoreError", "UnmadeError", "message_of"]
-
-
-class StoreError(DitherError):
-    """The database cannot be read or written now; nothing of what was asked has happened."""
-
-    public = "the database cannot be read or written now"
-    """What a stranger may know."""
+from dither_serving.errors import StoreError as StoreError  # noqa: PLC0414 - the store exports it
+from dither_shared import ParameterError
 
 
 class UnmadeError(ParameterError):
@@ -20,16 +12,6 @@ class UnmadeError(ParameterError):
 
 class RacedError(StoreError):
     """Another process wrote the same key between our look and our write."""
-
-
-class SpoolError(StoreError):
-    """The spool cannot be read or written now, or a file of it is damaged; the message names the file."""
-
-    public = "the spool cannot be written now, or is full"
-
-
-class DamagedError(SpoolError):
-    """A file of the spool is not as it was written."""
 
 
 def message_of(error: Exception) -> str:

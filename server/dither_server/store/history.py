@@ -1,10 +1,10 @@
-"""What was collected of a metric version, day by day, without its counts: read in one transaction, of one moment."""
+"""What was collected of a metric version, read at one moment: its counts, and day by day how many reports."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -14,9 +14,12 @@ from .counting.folds import read_folded_up_to
 from .tables.refusals import read_refused
 from .tables.schema import IDENTITY
 from .tables.sealed import Sealed, read_sealed
-from .tables.tallies import Places, read_reports, read_stored_rows
+from .tables.tallies import Places, read_reports, read_stored_rows, read_tally
 
-__all__ = ["History", "Slice", "read_history"]
+if TYPE_CHECKING:
+    from ..tally.tally import Tally
+
+__all__ = ["History", "Slice", "Snapshot", "read_history"]
 
 T = TypeVar("T")
 
@@ -94,6 +97,23 @@ class History:
                 if places is None or place in places:
                     sealed = one.plus(sealed)
         return found._replace(refused=tuple(sorted(refused.items())), sealed=sealed)
+
+
+class Snapshot:
+    """A database at one moment: whatever is read here is read in one transaction."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def history(self, metric: Metric, since: date | None = None, until: date | None = None) -> History:
+        """Return what was collected of a metric version on these days, both included, without its counts."""
+        return read_history(self._connection, metric, since, until)
+
+    def tally(
+        self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+    ) -> "Tally":
+        """Return the tally of a metric version over these days, both included, and the strata at ``places``."""
+        return read_tally(self._connection, metric, since, until, places)
 
 
 def read_history(connection: sa.Connection, metric: Metric, since: date | None, until: date | None) -> History:

@@ -9,19 +9,17 @@ from dither_shared import ParameterError
 from .errors import UnmadeError
 from .tables.schema import HEAD, METRICS
 
-__all__ = ["COLLECTOR", "Schema", "migrate", "require_current", "require_known"]
-
 _ONE_AT_A_TIME = 0x646974686572
-"""The number of PostgreSQL's advisory lock under which its schema is made: "dither"."""
+"""Key of the PostgreSQL advisory lock held while the schema is created or upgraded: "dither"."""
 
 
 class Schema(NamedTuple):
-    """The tables of a program, and the way to them.
+    """The tables of a program, and the migrations that create them.
 
     ``head`` is the newest of its numbered migrations, which are in ``scripts``, a folder or ``package:folder``;
-    ``revisions`` is the table that says which of them a database has. ``table`` is one that it has always had.
-    ``pragmas`` are set on each of SQLite's connections that write. ``apart`` is a table of the program that must not
-    share a database with this one: relay and collector are to see one half each.
+    ``revisions`` is the table that records which of them a database has. ``table`` exists since the first migration.
+    ``pragmas`` are set on each SQLite connection that writes. ``apart`` is a table of the program that must not
+    share a database with this one, because relay and collector must see only one half each.
     """
 
     maker: str
@@ -39,7 +37,8 @@ COLLECTOR = Schema("collector", HEAD, "dither_server.store:migrations", "alembic
 def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
     """Create or upgrade the tables, in the connection's transaction.
 
-    Raises ParameterError if a newer program has made them, or one that must not share a database with this one.
+    Raises ParameterError if this program cannot upgrade the tables that are there: if a newer program made them, if
+    their schema is unknown, or if they belong to a program that must not share a database with this one.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ONE_AT_A_TIME)))
@@ -53,11 +52,15 @@ def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
     require_known(found, schema=schema)
     from alembic import command  # noqa: PLC0415  # it costs 0.2 s, once in the life of a schema
     from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", schema.scripts)
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError:
+        raise ParameterError("db", f"has the unknown schema {found}, which this program cannot upgrade") from None
 
 
 def require_current(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:

@@ -11,14 +11,15 @@ import sqlalchemy as sa
 from dither_shared import Metric
 
 from ..tally.tally import Tally
-from .batch_ids.ids import NewDayError, alone, ids_in
+from .batch_ids import Expiry
 from .condition import Condition, condition_of
 from .counting.both_ways import days_counted_both_ways
 from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
 from .errors import RacedError
-from .history import History, read_history
+from .history import History, Snapshot, read_history
+from .lock import exclusive_lock
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .tables.definitions import read_definition, read_registered, read_reported_last, read_versions, register
 from .tables.disabled import disable, enable, read_disabled
@@ -29,10 +30,8 @@ from .tables.sealed import Sealed
 from .tables.tallies import Places, close_day, read_days_by_version, read_open_days, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
-__all__ = ["Store"]
-
 _TRIES = 5
-"""The tries of a commit while others take batch ids first; each such race is another's success."""
+"""How often a commit is tried while other processes add the same ids first."""
 
 
 class Store(Database):
@@ -41,7 +40,7 @@ class Store(Database):
     def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only)
-        self._ids = ids_in(self._engine)
+        self._expiry = Expiry()
         self.folds = Folds(self._engine, self._transaction)
 
     def condition(self) -> Condition:
@@ -106,39 +105,30 @@ class Store(Database):
             return enable(connection, name, version)
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
-        """Count each upload once, all in one transaction, and return what became of each.
+        """Count each upload once, all in one transaction, and return the outcome of each.
 
-        A batch that was counted before, or stands twice in ``uploads``, is counted once and is COUNTED each time.
-        Raises StoreError if nothing was counted.
+        A batch whose id was counted before, or appears twice in ``uploads``, is counted once and is COUNTED each
+        time. Raises StoreError if nothing was counted.
         """
         for left in reversed(range(_TRIES)):
             try:
-                with self._counting() as connection:
-                    return count(connection, self._ids, uploads, day, shard)
+                with self._transaction(write=True) as connection:
+                    return count(connection, uploads, day, shard)
             except RacedError:  # another process was first; its batch ids are visible now
                 if not left:
                     raise
-            except NewDayError:
-                if not left:
-                    raise
-                with self._counting() as connection:
-                    self._ids.open(connection, day)
         raise AssertionError
 
-    def forget(self, before: date, limit: int = 1_000) -> bool:
-        """Drop ids of batches received before a day, and return whether there may be more.
+    def forget(self, before: date) -> bool:
+        """Delete some of the ids that came before a day, and return whether there may be more.
 
-        A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.
+        A batch whose id is deleted would be counted again: ``before`` must be farther back than any device retries.
         """
-        with self._counting() as connection:
-            return self._ids.forget(connection, before, limit)
-
-    def tend(self) -> bool:
-        """Do a step of what makes commits cheap and need not be done at once; return whether there is more."""
         try:
-            return self._ids.tend(self._transaction)
+            with self._transaction(write=True) as connection:
+                return self._expiry.step(connection, before)
         except BaseException:
-            self._ids.doubt()
+            self._expiry.restart()
             raise
 
     def tally(
@@ -156,6 +146,12 @@ class Store(Database):
         with self._transaction() as connection:
             return read_history(connection, metric, since, until)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Open a read transaction: everything that is read in it is of one moment. Keep it short."""
+        with self._transaction() as connection:
+            yield Snapshot(connection)
+
     def open_days(self, version: str, before: date) -> list[date]:
         """Return the days of a version before a day that are not closed, ascending."""
         with self._transaction() as connection:
@@ -164,7 +160,7 @@ class Store(Database):
     def close_day(self, metric: Metric, day: date) -> None:
         """Store a day of a metric version so that it is quick to read; no number changes."""
         with self._transaction(write=True) as connection:
-            alone(connection)  # or a commit under way would add to rows that are gone
+            exclusive_lock(connection)  # or a commit under way would add to rows that are gone
             close_day(connection, metric, day)
 
     def days_by_version(self) -> dict[str, tuple[date, date]]:
@@ -196,7 +192,7 @@ class Store(Database):
     def purge_day(self, version: str, day: date) -> int:
         """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
         with self._transaction(write=True) as connection:
-            alone(connection)  # or a commit under way would add to what it has just seen
+            exclusive_lock(connection)  # or a commit under way would add to what it has just seen
             return purge_day(connection, version, day)
 
     def refusal_rows(self, metric: str, before: date | None = None) -> int:
@@ -282,13 +278,3 @@ class Store(Database):
         """Drop the token of a digest; return whether there was one."""
         with self._transaction(write=True) as connection:
             return drop_tokens(connection, digest) > 0
-
-    @contextmanager
-    def _counting(self) -> Iterator[sa.Connection]:
-        """Open a transaction of the one thread that counts; what it learnt is doubted if that fails."""
-        try:
-            with self._transaction(write=True) as connection:
-                yield connection
-        except BaseException:
-            self._ids.doubt()
-            raise

@@ -16,7 +16,7 @@ from .common import new_file, with_options
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from dither_server.ingest.folding.workers import Map
+    from dither_spool.workers import Map
 
     from ..sweeps.sweep import CellT, Experiment, OutcomeT, RowT
 
@@ -41,7 +41,7 @@ class Run:
     @contextmanager
     def workers(self) -> Iterator["Map"]:
         """Yield the ``Map`` that spreads the work."""
-        from dither_server.ingest.folding.workers import workers
+        from dither_spool.workers import workers
 
         with workers(self.jobs, self.scheduler) as run:
             yield run

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from dither_server.ingest.folding.workers import Map, here
+from dither_spool.workers import Map, here
 
 from .checkpoint import Journal
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from dither.cli import probe
-from dither.cli.http_get import Target
 from dither.cli.probe import Finding
+from dither.upload.transport import Endpoint
 
 OPEN = '{"collector": "dither", "reports": "accepted", "token": "not-needed"}'
 
@@ -62,7 +62,7 @@ def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[byte
 
 
 def found(endpoint: str, *metrics: object, token: str | None = None) -> list[Finding]:
-    return list(probe.probe(Target.of(endpoint, token), token, metrics))  # type: ignore[arg-type]
+    return list(probe.probe(Endpoint.parse(endpoint), token, metrics))  # type: ignore[arg-type]
 
 
 def last(speak: Speak, path: str = "", token: str | None = None) -> Finding:

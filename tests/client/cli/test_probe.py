@@ -14,8 +14,8 @@ from client.devices import MOBILE, THEME
 from client.seals import sealing
 from dither import __main__ as program
 from dither.cli import probe
-from dither.cli.http_get import connect
 from dither.reporting.bodies.sealing import sealer
+from dither_shared.bounded_http import dial, resolve
 from ports import kept_port
 
 KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'
@@ -161,10 +161,10 @@ def test_https_where_http_is_spoken() -> None:
 
 def test_without_encryption_there_is_a_warning_but_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(answering((200, OPEN))) as port:
-        local = socket.AF_INET, ("127.0.0.1", port)
-        far = socket.AF_INET, ("192.0.2.1", port)
+        (local,) = resolve("127.0.0.1", port)
+        far = local._replace(name=("192.0.2.1", port))
         monkeypatch.setattr("dither.cli.probe.resolve", lambda *_: [far])
-        monkeypatch.setattr("dither.cli.probe.connect", lambda _, deadline: (connect([local], deadline)[0], far))
+        monkeypatch.setattr("dither.cli.probe.dial", lambda _, deadline: (dial([local], deadline)[0], far))
         findings = found(f"http://collector.example:{port}")
     assert [finding.result for finding in findings] == ["ok", "ok", "warning", "ok", "ok"]
 

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 import tracemalloc
 from contextlib import suppress
 
@@ -11,8 +10,7 @@ import pytest
 from client.cli.probed import OPEN, Speak, answering, found, last, listening
 from client.devices import THEME
 from dither import __main__ as program
-from dither.cli import http_get, probe
-from dither.upload.exchange import Deadline
+from dither.cli import probe
 
 
 def pouring(head: bytes, piece: bytes) -> Speak:
@@ -27,11 +25,7 @@ def pouring(head: bytes, piece: bytes) -> Speak:
     return speak
 
 
-POURS = {
-    "continue": pouring(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
-    "status line": pouring(b"", b"H" * 65536),
-    "headers": pouring(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"a" * 60 + b"\r\n"),
-    "one header": pouring(b"HTTP/1.1 200 OK\r\nX-A: ", b"a" * 65536),
+POURS = {  # heads without end are those of tests/client/upload/test_hostile_peer.py
     "body": pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
     "long body": pouring(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % 10**15, b"x" * 65536),
     "negative chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 65536),
@@ -42,7 +36,7 @@ POURS = {
 
 
 @pytest.mark.parametrize("what", POURS)
-def test_an_endless_answer_is_not_read_to_its_end(what: str) -> None:
+def test_an_endless_body_is_not_read_to_its_end(what: str) -> None:
     with listening(POURS[what]) as port:
         found(f"http://127.0.0.1:{port}")  # which loads what is loaded once
         tracemalloc.start()
@@ -90,14 +84,6 @@ def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatc
         findings = found(f"http://127.0.0.1:{port}", *[THEME] * 5)
     assert [finding.result for finding in findings[-5:]] == ["failed"] * 5
     assert all("took too long" in finding.says for finding in findings[-5:])
-
-
-def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(60) and [])
-    with pytest.raises(TimeoutError):
-        http_get.resolve("example.org", 443, Deadline(0.05))
-    never.set()
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"

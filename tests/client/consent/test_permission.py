@@ -13,9 +13,8 @@ import pytest
 import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from client.seals import KEY, KEYS, sealing
-from dither.consent.policy import Policy, policy_path
-from dither.consent.rules import automation_sign, decide, terms
-from dither.state.journal_records import ConsentChoice
+from dither.consent.permission import Policy, policy_path
+from dither.consent.rules import automation_sign, terms
 from dither_shared import ChoiceQuestion, Strata
 
 if TYPE_CHECKING:
@@ -26,27 +25,6 @@ TOLD = dataclasses.replace(THEME, why="To choose", owner="ui@example.org", expir
 
 def states(client: dither.Client) -> dict[str, str]:
     return {metric.name: metric.state for metric in client.status().metrics}
-
-
-@pytest.mark.parametrize(
-    ("environ", "policy", "automatic", "mode", "by"),
-    [
-        ({}, "off", "", "off", "policy"),
-        ({}, "local", "", "local", "policy"),
-        ({}, "", "", "off", "policy file, which cannot be read"),
-        ({"DITHER": "on"}, "off", "", "on", "DITHER"),
-        ({"DO_NOT_TRACK": "1", "DITHER": "on"}, "on", "", "off", "DO_NOT_TRACK"),
-        ({}, "on", "CI in the environment", "off", "CI"),
-        ({"DITHER": "on"}, None, "CI in the environment", "on", "DITHER"),
-        ({"DITHER": "local"}, None, "pytest is running", "local", "DITHER"),
-    ],
-)
-def test_the_order_of_authority(
-    environ: dict[str, str], policy: str | None, automatic: str, mode: str, by: str
-) -> None:
-    consent = decide(environ, ConsentChoice("on"), policy=policy, automatic=automatic)
-    assert consent.mode == mode
-    assert by in consent.decided_by
 
 
 @pytest.mark.parametrize(

@@ -11,27 +11,34 @@ from dither.state.journal_records import ConsentChoice
 
 
 @pytest.mark.parametrize(
-    ("environ", "choice", "mode", "by"),
+    ("environ", "policy", "automatic", "choice", "mode", "by"),
     [
-        ({}, None, "off", "default"),
-        ({}, "on", "on", "user"),
-        ({}, "local", "local", "user"),
-        ({}, "", "off", "user"),
-        ({}, "yes", "off", "user"),
-        ({"DITHER": "on"}, "off", "on", "DITHER"),
-        ({"DITHER": "local"}, "on", "local", "DITHER"),
-        ({"DITHER": "off"}, "on", "off", "DITHER"),
-        ({"DITHER": "ON"}, "off", "on", "DITHER"),
-        ({"DITHER": "yes"}, "on", "off", "DITHER"),
-        ({"DITHER": ""}, "on", "on", "user"),
-        ({"DO_NOT_TRACK": "1", "DITHER": "on"}, "on", "off", "DO_NOT_TRACK"),
-        ({"DO_NOT_TRACK": "false"}, "on", "off", "DO_NOT_TRACK"),
-        ({"DO_NOT_TRACK": "0"}, "on", "on", "user"),
-        ({"DO_NOT_TRACK": ""}, "on", "on", "user"),
+        ({}, None, "", None, "off", "default"),
+        ({}, None, "", "on", "on", "user"),
+        ({}, None, "", "local", "local", "user"),
+        ({}, None, "", "", "off", "user"),
+        ({}, None, "", "yes", "off", "user"),
+        ({}, "off", "", "on", "off", "policy"),
+        ({}, "local", "", "on", "local", "policy"),
+        ({}, "", "", "on", "off", "policy file, which cannot be read"),
+        ({}, "on", "CI in the environment", "on", "off", "CI"),
+        ({"DITHER": "on"}, None, "CI in the environment", "on", "on", "DITHER"),
+        ({"DITHER": "local"}, None, "pytest is running", "on", "local", "DITHER"),
+        ({"DITHER": "on"}, "off", "", "off", "on", "DITHER"),
+        ({"DITHER": "off"}, None, "", "on", "off", "DITHER"),
+        ({"DITHER": "ON"}, None, "", "off", "on", "DITHER"),
+        ({"DITHER": "yes"}, None, "", "on", "off", "DITHER"),
+        ({"DITHER": ""}, None, "", "on", "on", "user"),
+        ({"DO_NOT_TRACK": "1", "DITHER": "on"}, "on", "", "on", "off", "DO_NOT_TRACK"),
+        ({"DO_NOT_TRACK": "false"}, None, "", "on", "off", "DO_NOT_TRACK"),
+        ({"DO_NOT_TRACK": "0"}, None, "", "on", "on", "user"),
+        ({"DO_NOT_TRACK": ""}, None, "", "on", "on", "user"),
     ],
 )
-def test_the_first_that_speaks_decides(environ: dict[str, str], choice: str | None, mode: str, by: str) -> None:
-    consent = decide(environ, None if choice is None else ConsentChoice(choice))
+def test_the_first_authority_that_is_set_decides(
+    environ: dict[str, str], policy: str | None, automatic: str, choice: str | None, mode: str, by: str
+) -> None:
+    consent = decide(environ, None if choice is None else ConsentChoice(choice), policy=policy, automatic=automatic)
     assert consent.mode == mode
     assert by in consent.decided_by
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State, compact
-from client.reporting.draws.test_keys import CLEAR
+from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
+from client.reporting.test_keys import CLEAR
 from dither.reporting.account import cap_of
 from dither.reporting.ledger import Ledger
-from dither.state.journal_records import Corrected, Debit, Hold
+from dither.state.journal_records import Debit, Hold
 from dither_shared.privacy.composition import group
 
 
@@ -86,17 +86,6 @@ def test_a_metric_with_permanent_draws_always_has_a_cap(make: Make, calendar: Ca
     assert spent(client, "browser") > 9 * BROWSER.charge
 
 
-def test_the_last_answer_outlives_the_rewriting_of_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
-    metrics = {"one": dataclasses.replace(CLEAR["one"], cap=2.5 * CLEAR["one"].charge)}
-    for value in ("x", "y", "x", "y", "z"):
-        client = make(folder, metrics=metrics)
-        client.record("one", value)
-        calendar.pass_days(1)
-        compact(folder, calendar, metrics=metrics)
-    last = rows(client, "one")
-    assert last[4] == last[3] != last[2]
-
-
 def test_the_lifetime_cap_holds_over_all_metrics(make: Make, state: State, calendar: Calendar) -> None:
     metrics = {"mobile": MOBILE, "theme": THEME}
     for _ in range(5):
@@ -147,20 +136,3 @@ def test_records_that_cannot_be_read_use_up_caps(damaged: int, pays: bool) -> No
     ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 1, 1, MOBILE.charge, 0.0))
     ledger.apply(Hold(739_000, damaged))
     assert ledger.open_to(dataclasses.replace(MOBILE, cap=3 * MOBILE.charge), 739_001) == pays
-
-
-def test_an_update_while_the_clock_was_ahead_is_no_return_to_a_former_version() -> None:
-    """A correction makes one day of both; in a journal written anew the version that came last still stands last."""
-
-    def debit(version: str, day: int, reports: int) -> Debit:
-        return Debit("mobile", version, day, reports, reports, 1.0, 0.0)
-
-    ahead, tidy, today = Ledger(), Ledger(), 739_000
-    for record in (debit("old", today + 900, 1), debit("new", today + 901, 1), Corrected(today)):
-        ahead.apply(record)
-    for entry in ahead.records():
-        tidy.apply(entry)
-    tidy.apply(debit("new", today + 1, 2))
-    assert tidy.returns == {}
-    tidy.apply(debit("old", today + 2, 2))
-    assert tidy.returns == {"mobile": today + 2}

@@ -285,11 +285,11 @@ def test_what_is_written_while_a_draft_is_being_made_is_kept(
     one.journal.compact(courteous=True)
     assert list(answers) == []
     for reader in (one, other, parts_on(folder, today=calendar)):
-        assert reader.controls.preview() == one.controls.preview()
-        assert reader.controls.status().metrics == one.controls.status().metrics
+        assert reader.preview() == one.preview()
+        assert reader.status().metrics == one.status().metrics
         for metric in METRICS.values():
             assert reader.journal.ledger.account(metric) == one.journal.ledger.account(metric)
-    assert one.controls.status().queued == 19
+    assert one.status().queued == 19
 
 
 def test_tidying_beside_a_program_rests_for_ten_times_as_long_as_it_took(

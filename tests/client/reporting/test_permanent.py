@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script, State, compact, parts_on
-from dither.reporting.draws.keys import Keys
+from client.devices import Calendar, Make, State, compact, parts_on
+from dither.reporting.keys import Keys
 from dither.reporting.ledger import Ledger
-from dither.reporting.permanent import recall
+from dither.reporting.recorder import recall
 from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines
 from dither_shared import (
     Batch,
@@ -69,28 +69,6 @@ def keys_of(folder: Path) -> Keys:
 @pytest.fixture(params=["memory", "folder"])
 def state(request: pytest.FixtureRequest, folder: Path) -> State:
     return folder if request.param == "folder" else dither.MemoryState()
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_values_that_mark_the_same_cells_share_one_draw_and_one_charge(
-    make: Make, state: State, calendar: Calendar, name: str
-) -> None:
-    metrics = question(name)
-    metric, mechanism = metrics["asked"], MECHANISMS[name]
-    sent = Script()
-    client = make(state, metrics=metrics, transport=sent)
-    for value in VALUES:
-        client.record("asked", value)
-        calendar.pass_days(1)
-        assert client.flush()  # before it is too old
-    by_cells: dict[tuple[int, ...], set[bytes]] = {}
-    for value, report in zip(VALUES, rows(sent.bodies, mechanism), strict=True):
-        cells = tuple(sorted(mechanism.marked(metric.item(value), report.cohort)))
-        by_cells.setdefault(cells, set()).add(report.payload)
-    assert all(len(payloads) == 1 for payloads in by_cells.values())
-    assert client.status().metrics[0].spent == pytest.approx(len(by_cells) * metric.charge)
-    shared = {"randomized-response": 71, "optimized-unary": 71, "bit-flip": 5, "local-hashing": 7, "rappor": 28}
-    assert len(by_cells) <= shared[name]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

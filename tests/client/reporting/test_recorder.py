@@ -13,14 +13,6 @@ from shared import odd
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
 
 
-def test_a_boolean_that_is_a_number_is_what_it_says(make: Make, calendar: Calendar) -> None:
-    client = make()
-    for value in (1, 1.0, "true"):
-        client.record("mobile", value)
-        calendar.pass_days(1)
-    assert (client.status().queued, client.status().outside, client.status().mistakes) == (3, 0, 0)
-
-
 def test_a_mistake_is_reported_and_told_by_metric_and_type(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     client = make(strict=False)
     for value in ("Very-Secret", 2, None):
@@ -48,12 +40,6 @@ def test_a_mistake_is_told_whatever_the_user_has_chosen(make: Make) -> None:
     client = make(mode="off", strict=False)
     client.record("mobile", None)
     assert (client.status().mistakes, client.status().queued, client.status().outside) == (1, 0, 0)
-
-
-def test_an_answer_outside_the_list_is_no_mistake(make: Make) -> None:
-    client = make()
-    client.record("theme", "purple")
-    assert (client.status().outside, client.status().mistakes, client.status().trouble) == (1, 0, {})
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -84,7 +70,7 @@ def test_strict_raises_for_mistakes_and_for_nothing_else(metric: str, make: Make
 _INDICES = st.integers(0, len(VALUES) - 1)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(list(METRICS)), st.lists(st.tuples(_INDICES, _INDICES, st.integers(0, 8)), max_size=25))
 def test_how_many_reports_there_are_depends_on_no_value(
     make: Make, metric: str, days: list[tuple[int, int, int]]

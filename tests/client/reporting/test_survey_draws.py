@@ -9,7 +9,7 @@ import pytest
 import dither
 from client.devices import METRICS, Calendar, Make, Script
 from dither.consent.rules import terms
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric
 from dither_shared.metrics.survey import Survey
 

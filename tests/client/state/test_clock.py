@@ -88,7 +88,7 @@ DAYS = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(DAYS, st.booleans()), max_size=60))
 def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
     device = Device()
@@ -97,7 +97,7 @@ def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
     device.check()
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(st.integers(-40, 40), max_size=80))
 def test_any_walk_of_small_steps(steps: list[int]) -> None:
     device, day = Device(), TODAY + 100
@@ -107,7 +107,7 @@ def test_any_walk_of_small_steps(steps: list[int]) -> None:
     device.check()
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(DAYS, max_size=15), st.integers(WRITTEN, WRITTEN + 5000))
 def test_a_clock_that_is_right_at_last_is_heard(walk: list[int], right: int) -> None:
     """Days of corrections that are still to come, one after the other, are the longest that it can take."""

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, reports
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither.state.journal_records import Header, Secret, to_line
 from dither_shared import Batch
 

@@ -9,7 +9,6 @@ import pytest
 
 from client.devices import Calendar, Make
 from dither import __main__ as program
-from dither.reporting.account import Account
 from dither.reporting.ledger import Ledger
 from dither.reporting.outbox import Outbox
 from dither.state.journal_records import Debit, Hold, Queued
@@ -28,15 +27,6 @@ def test_nobody_waits_for_the_end_of_a_pipe(name: str, make: Make, folder: Path)
     client.record("mobile", True)  # each of these would never return
     client.status()
     client.close()
-
-
-def test_a_journal_beyond_all_measure_is_not_read(make: Make, folder: Path, calendar: Calendar) -> None:
-    make(folder).record("mobile", True)
-    calendar.pass_days(1)
-    os.truncate(folder / "journal", (1 << 26) + 1)
-    client = make(folder, mode=None, strict=False)
-    client.record("mobile", True)
-    assert any("too large to be one of ours" in kind for kind in client.status().trouble)
 
 
 def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +74,3 @@ def test_a_look_at_an_app_after_its_clock_was_ahead(
     told = capsys.readouterr()
     assert "Bad file descriptor" not in told.out + told.err
     assert (folder / "journal").read_bytes() == before
-
-
-def test_an_account_of_many_charges_is_rounded_up() -> None:
-    assert Account(charges=3, epsilon=0.1).spent >= 0.3

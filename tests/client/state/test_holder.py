@@ -91,7 +91,7 @@ def test_a_flush_says_no_if_an_answer_could_not_be_kept(
 ) -> None:
     client = make(folder, strict=False)
     with monkeypatch.context() as patch:
-        patch.setattr("dither.state.folder.os.write", lambda *_: 0)
+        patch.setattr("dither.state.journal.os.write", lambda *_: 0)
         client.record("mobile", True)
     client.record("nothing", 1)
     assert not client.flush(60)
@@ -115,7 +115,7 @@ def test_who_keeps_all_others_from_sending_is_told(
     for one in others * 2:
         assert sender_of(one, script).step() == 1
     words = f"process {process.pid} has been sending since "
-    for status in (client.status(), *(one.controls.status() for one in others)):
+    for status in (client.status(), *(one.status() for one in others)):
         assert status.held_up.startswith(words)
         assert status.trouble == {}
     assert [message.startswith(words) for message in caplog.messages] == [True], "one a day, whoever says it"

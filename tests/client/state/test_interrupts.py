@@ -12,13 +12,12 @@ import pytest
 
 from client.devices import Calendar, Make, parts_on
 from dither.reporting.journal import Journal
-from dither.reporting.turns import Turn, Turns
-from dither.state.filelock import FileLock
+from dither.reporting.transactions import Turn, Turns
 from dither.state.folder import FolderState
-from dither.state.journal_file import JournalFile
 from dither.state.journal_records import Debit, Queued, from_lines
+from dither.state.locks import FileLock
 
-_WATCHED = {"journal.py", "journal_file.py", "turns.py", "transactions.py", "filelock.py", "folder.py", "recorder.py"}
+_WATCHED = {"journal.py", "turns.py", "transactions.py", "locks.py", "files.py", "folder.py", "recorder.py"}
 
 
 class Interrupt:
@@ -76,9 +75,10 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
     parts = parts_on(folder, today=calendar)
     other = make(folder)  # which has descriptors of its own, as another process would
     parts.record("mobile", True)
+    step = 13 if opcodes else 1
     number, caught = 0, None
     while number == 0 or caught:
-        number += 7 if opcodes else 1
+        number += step
         calendar.pass_days(1)
         if fresh:
             parts.journal.close()
@@ -86,13 +86,13 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
         other.record("theme", "dark")
         parts.record("browser", "firefox")
         parts.record("mobile", True)
-    status = parts.controls.status()
+    status = parts.status()
     assert number > 50
     assert status.trouble == other.status().trouble == {}
     assert {one.name: one.reports for one in status.metrics if one.reports} == {
-        "mobile": len(range(0, number, 7 if opcodes else 1)) + 1,
-        "theme": len(range(0, number, 7 if opcodes else 1)),
-        "browser": len(range(0, number, 7 if opcodes else 1)),
+        "mobile": len(range(0, number, step)) + 1,
+        "theme": len(range(0, number, step)),
+        "browser": len(range(0, number, step)),
     }
     paid, queued = paid_and_queued(folder)
     assert paid == queued
@@ -128,7 +128,7 @@ def test_a_turn_that_is_dropped_is_nobodys() -> None:
 
 
 def test_a_journal_is_let_go_however_often(tmp_path: Path) -> None:
-    journal = JournalFile(str(tmp_path / "journal"), str(tmp_path / "lock"), lambda: False)
+    journal = FolderState(tmp_path)
     journal.release()
     journal.acquire()
     journal.release()

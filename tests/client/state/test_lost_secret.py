@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import dither
 from client.devices import BROWSER, METRICS, Calendar, Make, Script
 from dither.consent.rules import LOST
 
@@ -109,24 +108,6 @@ def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folde
     client.record("browser", "firefox")
     assert client.status().queued == 1
     assert make(folder, mode=None).status().decided_by == "default: nobody has been asked"
-
-
-def test_after_off_and_after_forget_nothing_is_lost(make: Make, folder: Path) -> None:
-    client = make(folder)
-    client.record("browser", "firefox")
-    client.forget()
-    after = make(folder, mode=None)
-    assert (after.status().mode, after.status().decided_by) == ("off", "the user's choice")
-    assert after.pending() == []
-    after.consent("on")
-    after.record("browser", "firefox")
-    assert after.status().queued == 1
-
-
-def test_a_choice_in_memory_needs_no_secret(make: Make) -> None:
-    client = make(dither.MemoryState("on"), mode=None)
-    client.record("browser", "firefox")
-    assert client.status().queued == 1
 
 
 def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

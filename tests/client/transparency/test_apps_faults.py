@@ -9,27 +9,13 @@ from typing import Any, NoReturn
 import pytest
 
 from client.devices import Make
-from dither import __main__ as program
-from dither.state.contents import FORMAT
+from client.transparency.test_apps import contents, run
+from dither.state.journal import FORMAT
 from dither.state.journal_records import Debit, Header, to_line
 from dither.transparency.apps import status_of
 
 NO_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-
-
-def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Everything that looking could change."""
-    paths = [folder, *folder.rglob("*")]
-    found = {str(path): path.lstat() for path in paths}
-    return {
-        name: (one.st_mtime_ns, one.st_mode, Path(name).read_bytes() if Path(name).is_file() else b"")
-        for name, one in found.items()
-    }
-
-
-def run(*arguments: str, environ: dict[str, str] | None = None) -> int:
-    return program.main(list(arguments), environ={} if environ is None else environ)
 
 
 def damages(home: Path) -> Iterator[tuple[str, str]]:

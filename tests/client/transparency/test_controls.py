@@ -132,12 +132,12 @@ def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, fo
     old.record("browser", "firefox")
     before = (folder / "secret").read_bytes()
     make(folder).forget()
-    new.controls.consent("on", None)
+    new.consent("on", None)
     new.record("theme", "dark")
     assert (folder / "secret").read_bytes() != before
     calendar.pass_days(1)
     old.record("browser", "firefox")
-    assert old.controls.status().queued == 2
+    assert old.status().queued == 2
     with old.journal.transaction():
         kept = old.journal.keys()
     with new.journal.transaction():

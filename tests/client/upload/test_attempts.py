@@ -120,9 +120,9 @@ def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) 
 
 
 def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, remembered: bytes) -> None:
-    damaged = [remembered[:length] for length in range(len(remembered))]
+    damaged = [remembered[:length] for length in range(0, len(remembered), 6)]
     damaged += [b"null", b"[]", b'{"at": NaN}', b'{"at": 1e999}', b'{"at": "1"}', b'{"no such": 1}', b"\xff\0" * 1000]
-    damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"told": {"a": "b"}}', b"[" * 100_000]
+    damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"logged": {"a": "b"}}', b"[" * 100_000]
     for data in damaged:
         (folder / "delivery").write_bytes(data)
         client = make(folder, mode=None)
@@ -198,7 +198,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     for _ in range(50):
         sender.step()
     assert len(script.bodies) == 5, "once in each flush"
-    status = parts.controls.status()
+    status = parts.status()
     (trouble,) = status.trouble
     assert trouble.startswith("remembering the uploads failed: ")
     assert trouble.endswith(f": {str(folder / 'delivery')!r}")
@@ -208,7 +208,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     if (folder / "delivery").is_dir():
         (folder / "delivery").rmdir()
     assert parts.flush(60)
-    assert parts.controls.status().trouble == status.trouble, "no more than before"
+    assert parts.status().trouble == status.trouble, "no more than before"
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 

@@ -12,7 +12,7 @@ import dither
 from client.devices import Make, Script, Stuck, join_uploads, parts_on
 from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
-from dither.upload.exits import ExitWait
+from dither.upload.uploader import ExitWait
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         registered[:] = [one for one in registered if one is not function]
 
     monkeypatch.setattr(
-        "dither.upload.exits.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
+        "dither.upload.uploader.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
     )
-    monkeypatch.setattr("dither.upload.exits._armed", weakref.WeakSet())
+    monkeypatch.setattr("dither.upload.uploader._armed", weakref.WeakSet())
 
     def leave() -> None:
         for function in registered:
@@ -138,7 +138,7 @@ def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon(at_exit: Cal
 
 def test_several_clients_wait_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("dither.upload.exits.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def slow(timeout: float) -> bool:
         now[0] += timeout
@@ -165,7 +165,7 @@ def test_an_exit_with_nothing_under_way_or_late_in_life_does_not_even_ask(
     at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("dither.upload.exits.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "")
     monkeypatch.setattr(attempts, "may_wait", lambda _: pytest.fail("asked"))
     for waits, age in ((Waits(rested=True), 0), (Waits(), 11)):
@@ -204,7 +204,7 @@ def test_a_child_that_sends_does_not_wait_for_what_its_parent_found(at_exit: Cal
         assert stuck.started.wait(60)
     at_exit()
     assert (json.loads(state.recall("delivery"))["exit_at"] > 0) is not forked
-    parts.controls.stop()
+    parts.close()
     stuck.release.set()
     join_uploads()
 

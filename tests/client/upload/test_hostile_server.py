@@ -56,7 +56,7 @@ def test_no_answer_changes_what_is_emitted(make: Make, calendar: Calendar, colle
     for number, body in enumerate(BODIES):
         headers = HEADERS[number % len(HEADERS)]
         sent = emitted(make, calendar, collector, body, headers, status)
-        # what ends a haste leaves the others of that day for later
+        # what ends a flush leaves the others of that day for later
         assert sent == (honest if status in KEEPS_GOING else [one for one in honest if one in sent]), body[:40]
         assert len(sent) >= 4
 

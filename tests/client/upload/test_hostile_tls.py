@@ -10,8 +10,8 @@ import pytest
 import dither
 from client.peers import OK, Clock, Peer, certificate, request_of, reset, speaking
 from client.upload.test_hostile_peer import BUFFERS, send
-from dither.upload.exchange import AnswerError
 from dither.upload.transport import UnreachableError
+from dither_shared.bounded_http import AnswerError
 
 
 @pytest.fixture(scope="module")

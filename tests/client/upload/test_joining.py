@@ -10,9 +10,9 @@ from client.joining import DEVICES, SCORES, Plan, Reply, Score, Together, Waitin
 from dither.upload import sender
 from dither.upload.schedule import UploadSchedule
 
-FLEETS = 6
-BOUND = 25
-"""Right by chance is 1 of each fleet, and so many in all are about Poisson(6): P[X >= 25] < 1e-8 for each score."""
+FLEETS = 3
+BOUND = 18
+"""Right by chance is 1 of each fleet, and so many in all are about Poisson(3): P[X >= 18] < 1e-8 for each score."""
 
 
 @pytest.fixture(autouse=True)

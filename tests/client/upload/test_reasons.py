@@ -43,94 +43,72 @@ def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: in
     assert client.status().trouble == {}, "nothing is wrong on this device"
 
 
-def test_nobody_listens(make: Make) -> None:
+def failure(make: Make, endpoint: str, transport: dither.HttpTransport | None = None) -> str:
+    """Return why an upload to an endpoint failed, in words."""
+    client = make(transport=transport, endpoint=endpoint)
+    client.record("mobile", True)
+    assert not client.flush(60)
+    words, failures = told_by(client)
+    assert (failures, client.status().queued, client.status().trouble) == (1, 1, {})
+    return words
+
+
+def test_a_refused_connection_is_told(make: Make) -> None:
     with kept_port() as port:
-        client = make(transport=None, endpoint=f"http://127.0.0.1:{port}")
-        client.record("mobile", True)
-        assert not client.flush(60)
-    assert told_by(client) == ("connection refused", 1)
+        assert failure(make, f"http://127.0.0.1:{port}") == "connection refused"
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
+    ("error", "words"),
     [
-        (socket.EAI_NONAME, "the name nowhere.example is not known"),
-        (socket.EAI_AGAIN, "the name nowhere.example could not be looked up just now"),
+        (socket.gaierror(socket.EAI_NONAME, "Very-Secret"), "the name nowhere.example is not known"),
+        (socket.gaierror(socket.EAI_AGAIN, "Very-Secret"), "the name nowhere.example could not be looked up just now"),
+        (OSError(101, "Very-Secret"), "Network is unreachable"),
     ],
 )
-def test_a_name_that_does_not_resolve(make: Make, monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
+def test_a_name_that_does_not_resolve_and_a_network_that_is_away_are_told(
+    make: Make, monkeypatch: pytest.MonkeyPatch, error: OSError, words: str
+) -> None:
     def fail(*_: object, **__: object) -> NoReturn:
-        raise socket.gaierror(number, "Very-Secret")
+        raise error
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    client = make(transport=None, endpoint="https://nowhere.example")
-    client.record("mobile", True)
-    assert not client.flush(60)
-    assert told_by(client) == (words, 1)
+    assert failure(make, "https://nowhere.example") == words
 
 
-def test_a_network_that_is_away(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> NoReturn:
-        raise OSError(101, "Very-Secret")
-
-    monkeypatch.setattr(socket.socket, "connect", fail)
-    client = make(transport=None, endpoint="https://127.0.0.1")
-    client.record("mobile", True)
-    assert not client.flush(60)
-    assert told_by(client) == ("Network is unreachable", 1)
-
-
-def test_a_certificate_that_does_not_verify(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_does_not_verify_is_told(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invalid = "the certificate of localhost is not valid: "
     context = certificate(tmp_path, "unknown")
     with speaking(lambda _, connection: request_of(connection), context) as peer:
-        client = make(transport=None, endpoint=peer.endpoint)
-        client.record("mobile", True)
-        assert not client.flush(60)
-        words, failures = told_by(client)
-        assert words.startswith("the certificate of localhost is not valid: self")
-        assert failures == 1
+        assert failure(make, peer.endpoint).startswith(f"{invalid}self")
     context = certificate(tmp_path, "other", "-addext", "subjectAltName=DNS:example.org")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "other.pem"))
     with speaking(lambda _, connection: request_of(connection), context) as peer:
-        client = make(transport=None, endpoint=peer.endpoint)
-        client.record("mobile", True)
-        assert not client.flush(60)
-        assert told_by(client)[0].startswith("the certificate of localhost is not valid: Hostname mismatch")
+        assert failure(make, peer.endpoint).startswith(f"{invalid}Hostname mismatch")
 
 
-def test_what_is_no_tls_and_what_is_no_http(make: Make) -> None:
+def test_a_server_of_another_protocol_is_told(make: Make) -> None:
     with speaking(lambda _, connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n" + b"x" * 99)) as peer:
-        for scheme, words in (
-            ("https", "no TLS with localhost: wrong version number"),
-            ("http", "the answer is not HTTP"),
-        ):
-            client = make(transport=None, endpoint=f"{scheme}://localhost:{peer.port}")
-            client.record("mobile", True)
-            assert not client.flush(60)
-            assert told_by(client) == (words, 1)
+        assert failure(make, f"https://localhost:{peer.port}") == "no TLS with localhost: wrong version number"
+        assert failure(make, f"http://localhost:{peer.port}") == "the answer is not HTTP"
 
 
 @pytest.mark.usefixtures("nearly_over")
-def test_no_answer_in_time(make: Make) -> None:
+def test_a_missing_answer_is_told(make: Make) -> None:
     gone = threading.Event()
     with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
-        client = make(transport=dither.HttpTransport(peer.endpoint, PATIENCE), endpoint=peer.endpoint)
-        client.record("mobile", True)
-        assert not client.flush(60)
-        assert told_by(client) == ("no answer in time", 1)
+        words = failure(make, peer.endpoint, dither.HttpTransport(peer.endpoint, PATIENCE))
+        assert words == "no answer in time"
         gone.set()
 
 
-def test_a_reset(make: Make) -> None:
+def test_a_reset_connection_is_told(make: Make) -> None:
     def hang_up(_: Peer, connection: socket.socket) -> None:
         request_of(connection)
         reset(connection)
 
+    cut_off = {"the connection was cut off", "the connection was closed before the answer was complete"}
     with speaking(hang_up) as peer:
-        client = make(transport=None, endpoint=peer.endpoint)
-        client.record("mobile", True)
-        assert not client.flush(60)
-        assert told_by(client)[0] in {
-            "the connection was cut off",
-            "the connection was closed before the answer was complete",
-        }
+        assert failure(make, peer.endpoint) in cut_off

@@ -8,7 +8,7 @@ import pytest
 import dither
 from client.devices import Make, Script, join_uploads, parts_on, sender_of
 from dither.state.journal_records import Queued
-from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of
+from dither.upload.retry import BUSY, REFUSED, hold_of
 from dither.upload.schedule import SPREAD, UploadSchedule
 from dither.upload.transport import UnreachableError
 
@@ -29,9 +29,9 @@ def leave(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> li
     """Wait for one report after the other, and return which left, and when."""
     left = []
     while waiting:
-        entry, wait = departures.first(waiting)
+        entry, wait = departures.next_due(waiting)
         clock.now += wait
-        assert departures.first(waiting) == (entry, 0.0)
+        assert departures.next_due(waiting) == (entry, 0.0)
         waiting.remove(entry)
         left.append((entry, clock.now))
     return left
@@ -52,33 +52,33 @@ def test_what_is_due_together_does_not_leave_together() -> None:
     clock = Clock()
     drawn = iter([0.1, 0.2, 0.3, 0.5, 0.25])
     departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 10.0)
+    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[0], 10.0)
     clock.now += 1000  # the computer slept
-    assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 0.0)
+    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[0], 0.0)
     departures.forget(ENTRIES[0])
     departures.redraw_missed()
-    assert departures.first(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
+    assert departures.next_due(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
 
 
-def test_a_rest_draws_all_anew_that_would_have_left() -> None:
+def test_a_pause_draws_again_what_would_have_left_meanwhile() -> None:
     clock = Clock()
-    drawn = iter([0.1, 0.8, 0.3, 0.5])
+    drawn = iter([0.1, 0.8, 0.5, 0.3, 0.5])
     departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    assert departures.first(ENTRIES[:2]) == (ENTRIES[0], 10.0)
-    departures.rest(60.0)
-    assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
+    assert departures.next_due(ENTRIES[:2]) == (ENTRIES[0], 10.0)
+    departures.pause()
+    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
 
 
 def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
     clock = Clock()
     departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
     clock.now = 1e9
-    departures.rest(600.0)
-    departures.hold(ENTRIES[0], 3600.0, REFUSED)
-    departures.first(ENTRIES[:2])
+    departures.pause()
+    departures.put_off(ENTRIES[0], 3600.0, REFUSED)
+    departures.next_due(ENTRIES[:2])
     clock.now = 5e8
-    assert departures.first(ENTRIES[:2])[1] == 50.0
-    assert departures.hastiest(ENTRIES[:1], ()) == ENTRIES[0]
+    assert departures.next_due(ENTRIES[:2])[1] == 50.0
+    assert departures.next_for_flush(ENTRIES[:1], ()) == ENTRIES[0]
 
 
 @pytest.mark.parametrize("spread", [0.0, 300.0, 5000.0])
@@ -92,11 +92,11 @@ def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_
     moments = []
     for one in (0.0, 0.5, 1.0):
         departures = UploadSchedule(spread, uniform=lambda: one, clock=clock)  # noqa: B023 - it is called at once
-        departures.first(ENTRIES[:2])
-        assert not departures.hold(ENTRIES[0], wish, BUSY)
-        assert departures.holds(ENTRIES[0]) == (hold > 0 or one > 0)
-        assert not departures.holds(ENTRIES[1])
-        moments.append(departures.first(ENTRIES[:1])[1])
+        departures.next_due(ENTRIES[:2])
+        assert not departures.put_off(ENTRIES[0], wish, BUSY)
+        assert departures.is_put_off(ENTRIES[0]) == (hold > 0 or one > 0)
+        assert not departures.is_put_off(ENTRIES[1])
+        moments.append(departures.next_due(ENTRIES[:1])[1])
     assert moments == [hold, hold + window / 2, hold + window]
 
 
@@ -104,22 +104,22 @@ def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
     departures = UploadSchedule(0.0, uniform=lambda: 1.0, clock=Clock())
     waits = []
     for number in range(7):
-        assert departures.hold(ENTRIES[0], None, BUSY) == (number > 0)
-        waits.append(departures.first(ENTRIES[:1])[1])
+        assert departures.put_off(ENTRIES[0], None, BUSY) == (number > 0)
+        waits.append(departures.next_due(ENTRIES[:1])[1])
     assert waits == [900, 1800, 3600, 7200, 14400, 21600, 21600]
 
 
 def test_of_what_an_earlier_run_left_one_goes_at_once() -> None:
     clock = Clock()
     departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
-    departures.at_once(ENTRIES[1])
-    assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 0.0)
-    assert departures.first([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
+    departures.send_now(ENTRIES[1])
+    assert departures.next_due(ENTRIES[:3]) == (ENTRIES[1], 0.0)
+    assert departures.next_due([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
 
 
 def test_without_a_spread_all_are_due() -> None:
     departures = UploadSchedule(0.0, clock=Clock())
-    assert [departures.first(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
+    assert [departures.next_due(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
 
 
 @pytest.mark.parametrize("spread", [-1.0, float("nan"), float("inf")])
@@ -136,37 +136,53 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     clock = Clock()
     sender = sender_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
     assert sender.step() == 50.0
-    sender.hurry()
-    assert (sender.step(), sender.hurried) == (0.0, True)
-    assert (sender.step(), sender.hurried) == (0.0, False), "the second was refused: the haste is over"
+    sender.flush()
+    assert (sender.step(), sender.flushing) == (0.0, True)
+    assert (sender.step(), sender.flushing) == (0.0, False), "the second was refused: the flush is over"
     assert sender.step() == 50.0, "the third leaves at its own moment"
     clock.now += 20
     assert sender.step() == 30.0, "whoever asks in between does not make it leave"
-    sender.hurry()
+    sender.flush()
     assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
     assert len(sent.bodies) == 4
     assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
 
 
-def test_while_nobody_is_reached_the_device_rests_and_then_each_leaves_at_its_own_moment() -> None:
+def test_while_nobody_is_reached_the_device_pauses_and_then_each_leaves_at_its_own_moment() -> None:
     unreachable = UnreachableError("down")
     sent = Script([unreachable, unreachable])
     parts = parts_on(dither.MemoryState("on"))
     for name in ("mobile", "theme"):
         parts.record(name, True)
     clock = Clock()
-    drawn = iter([0.1, 0.95, 0.2, 0.8, 0.3])
+    drawn = iter([0.1, 0.95, 0.5, 0.2, 0.5, 0.8, 0.3])
     schedule = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    sender = sender_of(parts, sent, schedule, Backoff(lambda: 0.5))
+    sender = sender_of(parts, sent, schedule)
     waits = []
     while (wait := sender.step()) is not None:
         waits.append(wait)
         clock.now += wait
     assert len(sent.bodies) == 4
-    # the first tries at 10, rests for 60, tries at 90, when both rest for 120; then 30 and 80 more
+    # the first tries at 10, pauses for 60, tries at 90, when both pause for 120; then 30 and 80 more
     assert clock.now - 5000.0 == 90 + 120 + 80
     assert sent.bodies[0] == sent.bodies[1] == sent.bodies[3]
     assert max(waits) <= 60, "it looks for new reports every minute"
+
+
+def test_an_answer_lets_pauses_begin_again_with_the_shortest() -> None:
+    parts, clock, moments = parts_on(dither.MemoryState("on")), Clock(), list[float]()
+    parts.record("mobile", True)
+
+    class Watched(Script):
+        def send(self, body: bytes) -> dither.Answer:
+            moments.append(clock.now - 5000.0)
+            return super().send(body)
+
+    sent = Watched([UnreachableError("down"), 503, UnreachableError("down")])
+    sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 1.0, clock=clock))
+    while (wait := sender.step()) is not None:
+        clock.now += wait
+    assert moments == [0, 120, 120 + 900, 120 + 900 + 120]
 
 
 def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(make: Make, folder: Path) -> None:
@@ -206,3 +222,18 @@ def test_what_is_recorded_waits_too(make: Make) -> None:
     client.close()  # its thread takes a step nevertheless, and then ends
     join_uploads()
     assert sent.bodies == []
+
+
+def test_pauses_have_full_jitter_and_a_cap_and_begin_again_once_somebody_is_reached() -> None:
+    def pauses(count: int, uniform: float) -> list[float]:
+        departures = UploadSchedule(0.0, uniform=lambda: uniform, clock=Clock())
+        waits = []
+        for number in range(count):
+            if number == 5:
+                departures.reached()
+            departures.pause()
+            waits.append(departures.next_due([ENTRIES[number]])[1])
+        return waits
+
+    assert pauses(6, 1.0) == [120, 240, 480, 600, 600, 120]
+    assert pauses(3, 0.0) == [0, 0, 0]

@@ -58,7 +58,7 @@ def test_a_metric_that_the_collector_does_not_know_holds_up_no_other(make: Make,
 
 
 @pytest.mark.parametrize("status", [101, 204, 301, 307, 401, 403, 405, 407, 451, 500, 501, 505, 511])
-def test_what_may_be_mended_keeps_the_reports_and_ends_the_haste(make: Make, status: int) -> None:
+def test_what_may_be_mended_keeps_the_reports_and_ends_the_flush(make: Make, status: int) -> None:
     sent = Script([status])
     client = make(transport=sent, spread=1e6)
     client.record("mobile", True)
@@ -101,12 +101,12 @@ def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     parts.record("theme", "dark")
     now = [1000.0]
     sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
-    sender.hurry()
-    assert (sender.step(), sender.hurried) == (0, False)
+    sender.flush()
+    assert (sender.step(), sender.flushing) == (0, False)
     now[0] += 899
     for _ in range(3):  # the other goes, and this one does not
-        sender.hurry()
-        while sender.hurried:
+        sender.flush()
+        while sender.flushing:
             sender.step()
     assert len(sent.bodies) == 2
     now[0] += 1
@@ -216,7 +216,7 @@ def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
     assert client.flush(60)
 
 
-def test_a_haste_does_not_outlast_a_disk_that_fails(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flush_ends_if_the_disk_fails(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     sent, state = Script(), dither.MemoryState()
     client = make(state, transport=sent, spread=1e6)
     client.record("mobile", True)
@@ -226,13 +226,13 @@ def test_a_haste_does_not_outlast_a_disk_that_fails(make: Make, monkeypatch: pyt
 
     monkeypatch.setattr(state, "sync", fail)
     sender = sender_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
-    sender.hurry()
+    sender.flush()
     with pytest.raises(OSError, match="no disk"):
         sender.step()
     assert not client.flush(60)
     assert client.status().trouble == {"upload failed: OSError": 1}
     monkeypatch.undo()
-    assert not sender.hurried
+    assert not sender.flushing
     assert sender.step() == 60, "it leaves at its own moment"
     assert sent.bodies == []
 

@@ -1,7 +1,5 @@
 """What arrives at a socket, and what answers can and cannot do."""
 
-import socket
-import threading
 import time
 from email.utils import formatdate
 from pathlib import Path
@@ -15,7 +13,6 @@ from client.peers import OK
 from client.seals import KEY
 from dither.upload.transport import without_secrets
 from dither_shared import Batch
-from ports import kept_port
 
 
 def test_the_bytes_that_arrive_are_the_bytes_that_were_shown(make: Make, collector: Collector) -> None:
@@ -80,16 +77,6 @@ def test_the_length_of_a_body_does_not_depend_on_the_value(make: Make, name: str
     assert len(lengths) == 1
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirects_are_not_followed(make: Make, collector: Collector, status: int) -> None:
-    collector.answers = [(status, {"Location": collector.endpoint + "/elsewhere"})]
-    client = make(transport=None, endpoint=collector.endpoint)
-    client.record("mobile", True)
-    assert not client.flush(60)
-    assert [request.path for request in collector.arrived] == ["/v1/reports"]
-    assert client.status().queued == 1, "a hotel's login page is not the collector's last word"
-
-
 def test_retry_after_in_both_forms(collector: Collector) -> None:
     transport = dither.HttpTransport(collector.endpoint)
     wishes = ["17", formatdate(time.time() + 100, usegmt=True), formatdate(0, usegmt=True), "soon", "-3", "9" * 40, "²"]
@@ -101,68 +88,6 @@ def test_retry_after_in_both_forms(collector: Collector) -> None:
     assert seconds[1] is not None
     assert 0 < seconds[1] <= 100
     assert seconds[2:] == [0, None, None, 999_999_999, None]
-
-
-def test_a_503_is_tried_again_with_the_same_bytes(make: Make, collector: Collector) -> None:
-    collector.answers = [(503, {}), (429, {}), (502, {})]
-    client = make(transport=None, endpoint=collector.endpoint)
-    client.record("browser", "firefox")
-    while not client.flush(0.05):
-        pass
-    assert len(collector.arrived) == 4
-    assert len({request.body for request in collector.arrived}) == 1
-
-
-@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 999999 \r\n\r\n"])
-def test_what_is_no_http_is_no_answer(answer: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def speak() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(answer)
-
-        speaker = threading.Thread(target=speak)
-        speaker.start()
-        transport = dither.HttpTransport(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        with pytest.raises(OSError, match=r"HTTP|closed|reset"):
-            transport.send(b"{}")
-        speaker.join()
-
-
-def test_an_endless_answer_is_not_read_to_its_end() -> None:
-    done = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def pour() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
-                try:
-                    while not done.is_set():
-                        connection.sendall(b"x" * 65536)
-                except OSError:
-                    pass
-
-        pourer = threading.Thread(target=pour)
-        pourer.start()
-        try:
-            transport = dither.HttpTransport(f"http://127.0.0.1:{listener.getsockname()[1]}")
-            assert transport.send(b"{}").status == 202
-        finally:
-            done.set()
-            pourer.join()
-
-
-def test_a_server_that_does_not_listen_is_a_network_error(make: Make) -> None:
-    with kept_port() as port:
-        client = make(transport=None, endpoint=f"http://127.0.0.1:{port}")
-        client.record("mobile", True)
-        assert not client.flush(60)
-    assert client.status().queued == 1
-    assert client.status().trouble == {}
 
 
 @pytest.mark.parametrize(
@@ -252,7 +177,7 @@ def test_a_host_stands_in_a_request_as_it_is_written_there(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("dither.upload.exchange.connect", lambda *_, **__: Stream())
+    monkeypatch.setattr("dither_shared.bounded_http.connect", lambda *_, **__: Stream())
     assert dither.HttpTransport(endpoint).send(b"{}") == dither.Answer(202)
     assert b"\r\nHost: %b\r\n" % host in sent[0]
 

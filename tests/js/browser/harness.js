@@ -188,12 +188,20 @@ async function started(command) {
   return { url, stop };
 }
 
+const compilations = new Map();
+
 /**
  * Return what `python -m dither compile` makes of definitions.
  * @param {string} toml
  * @returns {Promise<any>}
  */
 export async function compiled(toml) {
+  if (!compilations.has(toml)) compilations.set(toml, compile(toml));
+  return structuredClone(await compilations.get(toml));
+}
+
+/** @param {string} toml */
+async function compile(toml) {
   const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
   try {
     await writeFile(join(folder, "metrics.toml"), toml);

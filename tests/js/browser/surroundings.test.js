@@ -18,20 +18,22 @@ describe("browsers and pages of other kinds", () => {
 
   test("what a browser signals holds, whatever was said", async (t) => {
     const { reports, person, open } = await enter(t);
+    const page = await open(await person());
+    await page.evaluate(() => client.consent("on"));
     for (const [name, [value, words]] of Object.entries(SIGNALS)) {
-      const context = await person();
-      await context.addInitScript(
-        ([key, signal]) => Object.defineProperty(Navigator.prototype, key, { get: () => signal }),
+      await page.evaluate(
+        ([key, signal]) => Object.defineProperty(navigator, key, { get: () => signal, configurable: true }),
         [name, value],
       );
-      const page = await open(context);
       await page.evaluate(() => client.consent("on"));
       assert.equal(await page.evaluate(dark), "off", name);
       const told = await page.evaluate(status);
       assert.equal(told.mode, "off");
       assert.match(told.decidedBy, new RegExp(words));
       assert.deepEqual(await page.evaluate(() => client.pending()), []);
+      await page.evaluate((key) => delete navigator[key], name);
     }
+    assert.equal((await page.evaluate(status)).mode, "on", "when nothing is signalled any more");
     assert.equal(await reports("theme"), 0);
   });
 

@@ -8,6 +8,8 @@ for (const order of [2, 8, 121, 128, 243, 251, 256]) {
   const { dot, multiply } = fieldOf(order, lowerOf(order));
   const add = (one, two) => dot([one], [1], two);
   const elements = [...Array(order).keys()];
+  // All pairs of a large field take seconds: there the laws of two are checked for some of the first elements.
+  const sample = new Set(elements.filter((one) => order < 32 || one % 10 === 3 || one === order - 1));
 
   test(`GF(${order}) is a field`, () => {
     for (const one of elements) {
@@ -15,6 +17,7 @@ for (const order of [2, 8, 121, 128, 243, 251, 256]) {
       // Each row of either table, but that of the products with 0, is a permutation.
       assert.equal(new Set(elements.map((two) => add(one, two))).size, order);
       if (one) assert.equal(new Set(elements.map((two) => multiply(one, two))).size, order);
+      if (!sample.has(one)) continue;
       const lawless = elements.filter((two) => {
         const three = (7 * one + 5 * two + 3) % order;
         return !(

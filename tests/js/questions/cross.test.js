@@ -52,6 +52,6 @@ test("what is no pair leaves both out", () => {
   assert.deepEqual(encode(question, { theme: "dark", failed: true, ...many }), BOTH_LEFT_OUT);
   delete many.n14;
   assert.deepEqual(encode(question, { theme: "dark", failed: true, ...many }), { ...DARK_TRUE, mistake: true });
-  assert.equal(encode(question, new Map(Array.from({ length: 1e6 }, (_, place) => [place, place]))).item, 4);
-  assert.equal(encode(question, new Uint8Array(1 << 28)).item, 4);
+  assert.equal(encode(question, new Map(Array.from({ length: 1e5 }, (_, place) => [place, place]))).item, 4);
+  assert.equal(encode(question, new Uint8Array(1 << 24)).item, 4);
 });

@@ -104,7 +104,7 @@ test("a process that is killed while it writes leaves the old data or the new", 
   const folder = folderFor(context);
   const state = new FileState(folder, "app");
   let before = 0;
-  for (let round = 1; round <= 6; round++) {
+  for (let round = 1; round <= 4; round++) {
     const writer = child("write", folder);
     let told = 0;
     for await (const line of createInterface(writer.stdout)) {

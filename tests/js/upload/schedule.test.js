@@ -60,7 +60,7 @@ test("what became due together does not leave together", () => {
 test("a rest draws all anew that would have left", () => {
   const { schedule, data, first } = scheduled({ draws: [0.1, 0.8, 0.5, 0.3, 0.5] });
   first(REPORTS.slice(0, 2));
-  schedule.rest(data, 0);
+  schedule.pause(data, 0);
   assert.deepEqual(first(REPORTS.slice(0, 3)), [REPORTS[1], 80e3]);
   assert.deepEqual(Object.values(data.held).map(({ moment }) => moment - START), [90e3, 80e3, 110e3]);
 });
@@ -69,7 +69,7 @@ test("a clock that is set back does not silence a device", () => {
   const { clock, schedule, data, first, fail } = scheduled();
   clock.now = 1e14;
   first(REPORTS.slice(0, 2));
-  schedule.rest(data, 9);
+  schedule.pause(data, 9);
   fail(REPORTS[0], REFUSED, "3600");
   clock.now = START;
   assert.equal(first(REPORTS.slice(0, 3))[1], 50e3);

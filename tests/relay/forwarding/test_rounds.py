@@ -100,7 +100,7 @@ def test_limits_that_change_do_not_change_the_cut(store: RelayStore, collector: 
     assert collector.rows() == Counter(some)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 200, 301, 302, 307])
+@pytest.mark.parametrize("status", [400, 401, 413, 200, 307])
 def test_what_is_rejected_is_kept_and_told_and_the_others_go_on(
     store: RelayStore, collector: FakeCollector, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -236,14 +236,14 @@ def test_what_is_dropped_is_dropped_by_bodies(store: RelayStore, collector: Fake
     assert len(some) == sum(map(len, bodies))
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://127.0.0.1:1"])
-def test_a_collector_that_is_not_there(store: RelayStore, url: str) -> None:
+def test_round_goes_on_later_if_the_collector_cannot_be_reached(store: RelayStore) -> None:
     hold(store, rows(5))
-    one = rounds(store, url)
-    one.freeze()
-    posted = one.post({})
-    assert not posted.is_over
-    assert "cannot be reached" in posted.trouble
+    for url in ("http://127.0.0.1:1", "https://127.0.0.1:1"):
+        one = rounds(store, url)
+        one.freeze()
+        posted = one.post({})
+        assert not posted.is_over
+        assert "cannot be reached" in posted.trouble
 
 
 def test_no_ciphertext_is_left_when_all_are_posted(store: RelayStore, collector: FakeCollector, tmp_path: Path) -> None:
@@ -256,15 +256,7 @@ def test_no_ciphertext_is_left_when_all_are_posted(store: RelayStore, collector:
     assert not any(row[k : k + 16] in left for row in some for k in (0, 20, 35))
 
 
-def test_what_the_collector_could_not_read_is_counted(store: RelayStore, collector: FakeCollector) -> None:
-    hold(store, rows(5))
-    one = rounds(store, collector.url)
-    one.freeze()
-    one.post({})
-    assert [held.unread for held in store.held() if held.forwarded] == [0]
-
-
-@pytest.mark.parametrize("counts", [(0, 0), (4, 0), (5, 1), (0, 4), (5, 5), (0, 1 << 39)])
+@pytest.mark.parametrize("counts", [(4, 0), (5, 1), (0, 1 << 39)])
 def test_what_a_receipt_does_not_speak_of_is_kept(
     store: RelayStore, collector: FakeCollector, counts: tuple[int, int]
 ) -> None:

@@ -59,7 +59,7 @@ def test_only_one_at_a_time(pg: RelayStore, postgresql_url: str) -> None:
 
 
 def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, postgresql_url: str) -> None:
-    some = rows(600)
+    some = rows(200)
     with closing(RelayStore(postgresql_url)) as other:
 
         def arrive() -> None:
@@ -70,9 +70,10 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, p
         device.start()
         while device.is_alive():
             pg.freeze(TODAY, lambda *_: 1000, None)
+            device.join(0.01)
         device.join(PATIENCE)
         pg.freeze(TODAY, lambda *_: 1000, None)
         frozen = pg.frozen()
         assert len(frozen) > 2
         assert [len(pg.body(one)) for one in frozen] == [one.total for one in frozen]
-        assert sum(one.total for one in frozen) == 600
+        assert sum(one.total for one in frozen) == 200

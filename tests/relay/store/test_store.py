@@ -12,8 +12,6 @@ from pathlib import Path
 import alembic.autogenerate
 import pytest
 import sqlalchemy
-from alembic import command
-from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_relay.forwarding.bodies import body_of, share_of
@@ -135,17 +133,7 @@ def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
     assert len(made[0]) == 6  # of 7, 7, 7, 7, 7, 5
 
 
-def test_the_order_of_rows_is_that_of_digests(tmp_path: Path) -> None:
-    some = rows(30)
-    with stored(tmp_path) as store:
-        for row in some:
-            store.commit(arrivals([row]), TODAY, b"")
-        found = [row[0] for row in execute(url_of(tmp_path), "SELECT sealed FROM relay_sealed")]
-    assert found != some
-    assert found == [one.rows for one in sorted(arrivals(some), key=lambda one: one.digest)]
-
-
-@pytest.mark.parametrize("count", [5, 3000])
+@pytest.mark.parametrize("count", [5, 1000])
 def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> None:
     """Nor in the log; and those of another pool, which stay, are moved about meanwhile."""
     some, others = rows(count, 1), rows(count // 2, 2)
@@ -207,7 +195,7 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
     """A collector that lists others each time fills neither disk nor memory."""
 
     def others(turn: int) -> list[ListedPool]:
-        return [LISTED[0]._replace(digest=Pool(f"t{turn}n{place}", "0" * 16).digest) for place in range(1000)]
+        return [LISTED[0]._replace(digest=Pool(f"t{turn}n{place}", "0" * 16).digest) for place in range(200)]
 
     with stored(tmp_path) as store:
         hold(store, rows(3))  # of the first pool
@@ -215,10 +203,10 @@ def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice
         for turn in range(6):
             store.list_pools(others(turn), LIMITS)
             numbers = [one.number for one in store.pools()]
-            assert len(numbers) == 1000
+            assert len(numbers) == 200
             assert min(numbers) > seen
             seen = max(numbers)
-        assert len(store.held()) <= 2002
+        assert len(store.held()) <= 402
         store.list_pools([], LIMITS)
         store.list_pools(LISTED, LIMITS)
         store.list_pools(LISTED, LIMITS)
@@ -263,30 +251,6 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
         hold(store, rows(1, 3))
         store.freeze(TODAY, CUT, None)
         assert waiting(store) == [(0, 10, 0, 0)]
-
-
-def test_batches_of_before_have_the_length_of_their_pool(tmp_path: Path) -> None:
-    config = Config()
-    config.set_main_option("script_location", RELAY.scripts)
-    (tmp_path / "relay.db").touch()
-    with connected(url_of(tmp_path)) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.execute(
-            sqlalchemy.text("INSERT INTO relay_pools VALUES (1, :pool, 'x25519', 51, true, 0, 0, 0)"),
-            {"pool": str(THEME)},
-        )
-        connection.execute(sqlalchemy.text("INSERT INTO relay_batches (number, pool) VALUES (3, 1)"))
-        for arrival in arrivals(rows(4)):
-            connection.execute(
-                sqlalchemy.text("INSERT INTO relay_sealed VALUES (3, :digest, '2026-11-19', :sealed)"),
-                {"digest": arrival.digest, "sealed": arrival.rows},
-            )
-    with stored(tmp_path) as store:
-        hold(store, rows(6))
-        assert waiting(store) == [(6, 0, 0, 0)]
-        store.freeze(TODAY, CUT, None)
-        assert [(batch.number, batch.total) for batch in store.frozen()] == [(3, 6)]
 
 
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
@@ -350,6 +314,7 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(tmp_path: Path) -
         while device.is_alive():
             with suppress(StoreError):  # it waits a twentieth of a second, and may wait in vain
                 store.freeze(TODAY, lambda *_: 1000, None)
+            device.join(0.01)
         with suppress(StoreError):
             store.freeze(TODAY, lambda *_: 1000, None)
         frozen = store.frozen()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ from dither_server.api.routes import routes
 from dither_server.api.routing import Route
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard.pages import pages
-from dither_server.protocol.problems import Problem
 from dither_server.store import StoredToken, StoreError
+from dither_serving.problems import Problem
 from server.collecting import THEME, TODAY, batch, config, problem
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
@@ -81,31 +82,25 @@ def test_every_route_declares_the_role_that_it_should(app: Flask) -> None:
         assert route.role is (OPEN if rule.endpoint in OPENED else expected), rule.endpoint
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.endpoint)
-def test_the_matrix_of_routes_and_roles(rule: Rule, app: Flask) -> None:
-    route = app.view_functions[rule.endpoint]
-    assert isinstance(route, Route)
-    needed = route.role
-    for method in (rule.methods or set()) - {"OPTIONS"}:
-        for role in (None, *Role):
-            answer = ask(app, rule, method, None if role is None else TOKENS[role])
-            allowed = needed is OPEN or (role is not None and role.covers(needed))
-            if allowed:
-                assert answer.status_code in {200, 202}, (method, role, answer.data)
+def test_each_route_admits_exactly_the_roles_that_cover_its_own(app: Flask) -> None:
+    for rule, role in product(rules(), (None, *Role)):
+        route = app.view_functions[rule.endpoint]
+        assert isinstance(route, Route)
+        for method in (rule.methods or set()) - {"OPTIONS"}:
+            answer, case = ask(app, rule, method, None if role is None else TOKENS[role]), (rule.endpoint, method, role)
+            if route.role is OPEN or (role is not None and role.covers(route.role)):
+                assert answer.status_code in {200, 202}, (case, answer.data)
             elif role is None:
-                assert answer.status_code == 401
-                assert 'Bearer realm="dither"' in answer.headers["WWW-Authenticate"]
+                assert answer.status_code == 401, case
+                assert 'Bearer realm="dither"' in answer.headers["WWW-Authenticate"], case
             else:
-                assert answer.status_code == 403
-                assert method == "HEAD" or problem(answer) == (403, "forbidden")
+                assert answer.status_code == 403, case
+                assert method == "HEAD" or problem(answer) == (403, "forbidden"), case
 
 
-def test_roles() -> None:
-    assert [[one.covers(other) for other in Role] for one in Role] == [
-        [True, False, False],
-        [False, True, False],
-        [True, True, True],
-    ]
+def test_admin_covers_every_role_and_others_only_themselves() -> None:
+    covered = [[one.covers(other) for other in Role] for one in Role]
+    assert covered == [[True, False, False], [False, True, False], [True, True, True]]
 
 
 class Tokens:
@@ -144,32 +139,17 @@ def admitted(keeper: Gatekeeper, **environ: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("header", "right"),
-    [
-        ("Bearer good", True),
-        ("bearer  good", True),
-        ("Basic " + base64.b64encode(b"anyone:good").decode(), True),
-        ("Basic " + base64.b64encode(b"good").decode(), False),
-        ("Basic " + base64.b64encode(b"good:").decode(), False),
-        ("Basic \xff", False),
-        ("Basic !", False),
-        ("Digest good", False),
-        ("good", False),
-        ("Bearer", False),
-        ("Bearer Good", False),
-        ("Bearer goo", False),
-        ("Bearer " + "g" * 1000, False),
-        ("Bearer " + hashlib.sha256(b"good").hexdigest(), False),
-        ("Bearer \udcff", False),
-        ("", False),
-    ],
-)
-def test_how_a_token_is_sent(header: str, right: bool) -> None:
-    assert admitted(gatekeeper(Tokens("other", "good", "third")), HTTP_AUTHORIZATION=header) is right
+def test_token_is_taken_as_bearer_or_basic_password_and_in_no_other_form() -> None:
+    keeper = gatekeeper(Tokens("other", "good", "third"))
+    for header in ("Bearer good", "bearer  good", "Basic " + base64.b64encode(b"anyone:good").decode()):
+        assert admitted(keeper, HTTP_AUTHORIZATION=header), header
+    basic = ["Basic " + base64.b64encode(text).decode() for text in (b"good", b"good:")]
+    bearer = [f"Bearer {text}" for text in ("Good", "goo", "g" * 1000, hashlib.sha256(b"good").hexdigest(), "\udcff")]
+    for header in (*basic, *bearer, "Basic \xff", "Basic !", "Digest good", "good", "Bearer", ""):
+        assert not admitted(keeper, HTTP_AUTHORIZATION=header), header
 
 
-def test_a_public_read_only_collector(tmp_path: Path) -> None:
+def test_public_collector_that_is_read_only_takes_no_reports(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, open=frozenset({Role.READ})))
     client = app.test_client()
     assert client.get("/", environ_overrides=FAR).status_code == 200
@@ -220,7 +200,7 @@ def test_while_the_database_is_away_known_tokens_go_on() -> None:
     assert tokens.used == [([digest_of("good")], TODAY)]
 
 
-def test_a_token_is_settled_while_it_is_known_afresh_and_no_other_is() -> None:
+def test_only_a_token_read_recently_is_judged_without_the_database() -> None:
     """What is not settled may need the database, for which the socket's thread does not wait."""
     now = [0.0]
     keeper = gatekeeper(Tokens("right"), lambda: now[0])
@@ -233,13 +213,10 @@ def test_a_token_is_settled_while_it_is_known_afresh_and_no_other_is() -> None:
     assert not keeper.settled("Bearer right")
 
 
-@pytest.mark.parametrize(
-    ("expires", "right"), [(TODAY + timedelta(1), True), (TODAY, False), (TODAY - timedelta(1), False)]
-)
-def test_a_token_opens_nothing_from_the_day_on_which_it_expires(expires: date, right: bool) -> None:
-    keeper = gatekeeper(Tokens("good", expires=expires))
-    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good") is right
-    if not right:
+def test_token_is_refused_from_the_day_on_which_it_expires() -> None:
+    assert admitted(gatekeeper(Tokens("good", expires=TODAY + timedelta(1))), HTTP_AUTHORIZATION="Bearer good")
+    for expires in (TODAY, TODAY - timedelta(1)):
+        keeper = gatekeeper(Tokens("good", expires=expires))
         with pytest.raises(Problem, match=f"expired on {expires}"):
             keeper.admit({**FAR, "HTTP_AUTHORIZATION": "Bearer good"}, Role.READ)
 

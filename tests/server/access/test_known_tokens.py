@@ -71,22 +71,20 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
     assert f"used {today}" in shown["x"]
     assert "never used" in shown["old"]
     assert len({line.index("made") for line in lines}) == 1
-    checked = invoke(folder, "check").stdout
-    assert f"warning: token {old.identifier} (read) expired on {today}" in checked
-    assert checked.count("warning: token") == 1
+    checked = invoke(folder, "doctor", "--before-start").stdout
+    assert f"warning  configuration: token {old.identifier} (read) expired on {today}" in checked
+    assert checked.count("warning  configuration: token") == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [
+def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:
+    for given, what in (
         ("soon", "not a date; write it as 90d or"), ("0d", "not a day to come"), ("2020-01-01", "not a day to come"),
         ("90", "not a date"), ("-1d", "not a date"), ("1e3d", "not a date"), ("٣d", "not a date"), ("d", "not a date"),
         ("99999999d", "not a date"), ("20270101", "not a date"),
         ("99999d", "not a day to come, within a hundred years"),
-    ],
-)  # fmt: skip
-def test_what_is_no_day_to_come_is_told(given: str, what: str, folder: Path) -> None:
-    assert f"--expires: {what}" in told(invoke(folder, "token", "create", "--role", "read", "--expires", given))
+    ):  # fmt: skip
+        said = told(invoke(folder, "token", "create", "--role", "read", "--expires", given))
+        assert f"--expires: {what}" in said, given
     assert invoke(folder, "token", "list").stdout == ""
 
 
@@ -118,7 +116,7 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
 
 
 @pytest.mark.usefixtures("one_day")
-def test_a_running_collector_takes_them_and_writes_their_last_use(folder: Path) -> None:
+def test_running_collector_takes_tokens_and_writes_their_last_use(folder: Path) -> None:
     today = utc_today()
     good, ended = draw_token(Role.READ), draw_token(Role.ADMIN)
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:

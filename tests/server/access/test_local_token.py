@@ -36,7 +36,7 @@ def get(app: Flask, path: str, **headers: str) -> TestResponse:
     return app.test_client(use_cookies=False).get(path, headers=named)
 
 
-def test_nobody_reads_for_being_near(app: Flask) -> None:
+def test_reading_from_this_machine_needs_a_token(app: Flask) -> None:
     """As all did who came from loopback, or through a proxy on this machine that says nothing of itself."""
     for path in READ:
         assert problem(get(app, path)) == (401, "unauthorized")
@@ -44,7 +44,7 @@ def test_nobody_reads_for_being_near(app: Flask) -> None:
     assert sent.status_code == 202
 
 
-def test_the_token_reads_and_nothing_else(app: Flask, token: LocalToken) -> None:
+def test_local_token_reads_and_does_nothing_else(app: Flask, token: LocalToken) -> None:
     basic = base64.b64encode(f"me:{token.token}".encode()).decode()
     for path in READ:
         assert get(app, path, Authorization=f"Bearer {token.token}").status_code == 200
@@ -88,7 +88,7 @@ def test_the_cookie_is_no_token_and_no_token_a_cookie(app: Flask, token: LocalTo
     assert get(app, "/m/theme", Cookie=f"dither-8000=tossed; dither-8000={token.cookie}").status_code == 200
 
 
-def test_the_cookie_only_reads(app: Flask, token: LocalToken) -> None:
+def test_cookie_of_the_local_token_only_reads(app: Flask, token: LocalToken) -> None:
     """So that no page of another site or port can have the browser do anything by it."""
     far = {"REMOTE_ADDR": "192.0.2.7", "HTTP_COOKIE": f"dither-8000={token.cookie}"}
     client = app.test_client(use_cookies=False)
@@ -108,9 +108,8 @@ def test_the_cookie_only_reads(app: Flask, token: LocalToken) -> None:
         assert get(app, "/", Cookie=kept, Sec_Fetch_Site=site, Sec_Fetch_Mode=mode).status_code == status
 
 
-@pytest.mark.parametrize(
-    ("asked", "location"),
-    [
+def test_redirect_that_drops_the_token_leads_nowhere_else(app: Flask, token: LocalToken) -> None:
+    for asked, location in (
         ("/?{}", "/"),
         ("/m/theme?{}&_external=1&_scheme=javascript&_anchor=x", "/m/theme?_external=1&_scheme=javascript&_anchor=x"),
         ("/m/theme?{}&name=other&endpoint=x", "/m/theme?name=other&endpoint=x"),
@@ -118,12 +117,10 @@ def test_the_cookie_only_reads(app: Flask, token: LocalToken) -> None:
         ("/m/a%0d%0aSet-Cookie:%20b?{}", "/m/a%0D%0ASet-Cookie:%20b"),
         ("/?find=%0d%0a//evil.example&{}", "/?find=%0D%0A%2F%2Fevil.example"),
         ("/?{}&token=again", "/"),
-    ],
-)
-def test_the_way_from_it_leads_nowhere_else(app: Flask, token: LocalToken, asked: str, location: str) -> None:
-    for host in ("localhost", "evil.example"):
-        answer = get(app, asked.format(f"token={token.token}"), Host=host)
-        assert (answer.status_code, answer.headers["Location"]) == (303, location)
+    ):
+        for host in ("localhost", "evil.example"):
+            answer = get(app, asked.format(f"token={token.token}"), Host=host)
+            assert (answer.status_code, answer.headers["Location"]) == (303, location)
     mounted = app.test_client().get(
         "/", query_string=f"token={token.token}", environ_overrides={"SCRIPT_NAME": "//e.x"}
     )
@@ -140,7 +137,7 @@ def test_no_other_token_enters_by_the_address(app: Flask, token: LocalToken) -> 
         assert get(app, f"{path}?token={token.token}").status_code in {401, 404}
 
 
-def test_where_anyone_reads_the_address_loses_its_token_all_the_same(tmp_path: Path) -> None:
+def test_token_is_dropped_from_the_address_where_reading_is_open(tmp_path: Path) -> None:
     with closing(collector_of(app := create_app(config(tmp_path, open=frozenset({Role.READ}))))):
         answer = get(app, "/?token=of-yesterday")
         assert (answer.status_code, answer.headers["Location"]) == (303, "/")

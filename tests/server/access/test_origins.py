@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dither_server.access.origins import NO_ORIGINS, Origins
-from dither_server.protocol.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
 
 APP = "https://app.example"
@@ -33,22 +33,17 @@ NOT_SO = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("origin", AS_BROWSERS_WRITE)
-def test_what_browsers_write_is_taken_as_it_stands(origin: str) -> None:
-    assert Origins((origin,)).admit(origin)
-
-
-@pytest.mark.parametrize("text", NOT_SO)
-def test_what_no_browser_sends_is_refused_with_what_would_be_right(text: str) -> None:
-    with pytest.raises(ParameterError, match="is no origin as browsers write it: scheme and host, such as https://"):
-        Origins((APP, text))
-
-
-def test_what_stands_for_anyone_is_refused_with_the_reason() -> None:
-    with pytest.raises(ParameterError, match=r"'\*' would let every page of the web report; list the origins"):
-        Origins(("*",))
-    with pytest.raises(ParameterError, match="'null' is what browsers send for frames, files and redirects of anyone"):
-        Origins(("null",))
+def test_origins_as_browsers_write_them_can_be_listed_and_no_others() -> None:
+    for origin in AS_BROWSERS_WRITE:
+        assert Origins((origin,)).admit(origin), origin
+    wrong = "is no origin as browsers write it: scheme and host, such as https://"
+    anyone = {
+        "*": r"'\*' would let every page of the web report; list the origins",
+        "null": "'null' is what browsers send for frames, files and redirects of anyone",
+    }
+    for text, said in (dict.fromkeys(NOT_SO, wrong) | anyone).items():
+        with pytest.raises(ParameterError, match=said):
+            Origins((APP, text))
 
 
 NAMES = st.lists(st.text(string.ascii_lowercase + string.digits + "-", min_size=1, max_size=9), min_size=1, max_size=4)
@@ -64,9 +59,7 @@ PORTS = st.integers(1, 65_535).filter(lambda port: port not in {80, 443}).map(la
     PORTS | st.just(""),
     st.sampled_from(["/", ".", " ", "/x", "?", "#", "@", "\t", ",", ":", "\u00e9", ", https://b.example", "\x00"]),
 )
-def test_an_origin_of_parts_is_one_and_with_anything_behind_it_is_none(
-    scheme: str, host: str, port: str, more: str
-) -> None:
+def test_listed_origin_admits_itself_and_no_variation_of_it(scheme: str, host: str, port: str, more: str) -> None:
     origin = f"{scheme}://{host}{port}"
     origins = Origins((origin,))
     assert origins.admit(origin)
@@ -83,7 +76,7 @@ def test_an_origin_of_parts_is_one_and_with_anything_behind_it_is_none(
 @given(st.text(max_size=40) | st.text("htps:/.[]0123456789abcdefx@-_%", max_size=30))
 @example("http://[" + ":" * 40 + "]")
 @example("http://" + "9" * 5000)
-def test_any_text_is_taken_or_named(text: str) -> None:
+def test_any_text_is_taken_as_an_origin_or_refused_by_name(text: str) -> None:
     """And what is taken has no two readings: no case to fold, nothing to decode, nothing that separates."""
     try:
         Origins((text,))
@@ -96,7 +89,7 @@ def test_any_text_is_taken_or_named(text: str) -> None:
         assert text.count("/") == 2
 
 
-def test_many_pages_or_none() -> None:
+def test_origins_are_read_from_a_list_or_from_text_with_commas() -> None:
     origins = Origins.read(f" {APP} ,http://localhost:3000, {APP},", "")
     assert origins == Origins.read([APP, "http://localhost:3000"], "") == Origins((APP, "http://localhost:3000"))
     assert str(origins) == f"{APP}, http://localhost:3000"

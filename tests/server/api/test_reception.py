@@ -37,34 +37,29 @@ def opened(tmp_path: Path) -> Iterator[FlaskClient]:
     collector_of(app).close()
 
 
-@pytest.mark.parametrize(
-    ("given", "status"), [("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)]
-)
-def test_to_ask_is_answered_as_to_report(given: str, status: int, client: FlaskClient, tokens: dict[str, str]) -> None:
-    headers = {"Authorization": f"Bearer {tokens[given]}"} if given in tokens else {}
-    sent = client.post(
-        "/v1/reports",
-        data=batch().encode(),
-        content_type="application/json",
-        headers=headers,
-        environ_overrides=FAR,
-    )
-    for method in ("GET", "HEAD"):
-        asked = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
-        assert (asked.status_code, sent.status_code) == (status, 202 if status == 200 else status)
-        if method == "GET" and status == 200:
-            assert asked.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
-        elif method == "GET":
-            assert asked.json == sent.json
+def test_asking_whether_one_may_report_is_answered_as_a_report_is(client: FlaskClient, tokens: dict[str, str]) -> None:
+    for given, status in (("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)):
+        headers = {"Authorization": f"Bearer {tokens[given]}"} if given in tokens else {}
+        body = {"data": batch().encode(), "content_type": "application/json"}
+        sent = client.post("/v1/reports", **body, headers=headers, environ_overrides=FAR)
+        for method in ("GET", "HEAD"):
+            asked = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
+            assert (asked.status_code, sent.status_code) == (status, 202 if status == 200 else status), given
+            if method == "GET" and status == 200:
+                assert asked.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
+            elif method == "GET":
+                assert asked.json == sent.json
 
 
-def test_a_collector_says_when_it_needs_no_token(client: FlaskClient, opened: FlaskClient) -> None:
+def test_collector_says_when_no_token_is_needed(client: FlaskClient, opened: FlaskClient) -> None:
     for needs_none, environ in ((client, {}), (opened, FAR), (opened, FAR | {"HTTP_AUTHORIZATION": "Bearer x"})):
         told = needs_none.get("/v1/reports", environ_overrides=environ)
         assert told.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
 
 
-def test_whoever_knows_a_version_is_told_what_becomes_of_its_reports(app: Flask, client: FlaskClient) -> None:
+def test_version_route_says_whether_its_reports_are_accepted(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def told() -> object:
         return client.get(version_path(), environ_overrides=FAR).json
 
@@ -72,8 +67,16 @@ def test_whoever_knows_a_version_is_told_what_becomes_of_its_reports(app: Flask,
     collector_of(app).store.disable("theme", None, TODAY)
     assert told() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
 
+    def away() -> None:
+        raise StoreError("database: gone")
 
-def test_a_former_version_is_accepted_as_its_reports_are(tmp_path: Path) -> None:
+    monkeypatch.setattr(collector_of(app).store, "disabled", away)
+    assert problem(client.get(version_path(), environ_overrides=FAR)) == (503, "unavailable")
+    unknown = client.get(version_path(version="0" * 16), environ_overrides=FAR)
+    assert unknown.status_code == 404, "a stranger does not make the collector read its database"
+
+
+def test_former_version_is_accepted_as_its_reports_are(tmp_path: Path) -> None:
     former = parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 3.0\n')["theme"]
     collector_of(create_app(config(tmp_path, metrics={"theme": former}))).close()
     app = create_app(config(tmp_path))
@@ -83,29 +86,16 @@ def test_a_former_version_is_accepted_as_its_reports_are(tmp_path: Path) -> None
     collector_of(app).close()
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [("theme", "0" * 16), ("nothing", THEME.version), ("mobile", THEME.version), ("nothing", "x"), ("theme", "")],
-)
-def test_nobody_can_guess_the_names_of_metrics(name: str, version: str, client: FlaskClient) -> None:
-    """The answer to a name that is known here is the answer to any other."""
-    response = client.get(version_path(name, version or "%20"), environ_overrides=FAR)
-    assert problem(response) == (404, "unknown-version")
-    assert response.data == client.get(version_path("x", "y"), environ_overrides=FAR).data
+def test_unknown_versions_of_known_and_unknown_metrics_get_the_same_answer(client: FlaskClient) -> None:
+    strange = client.get(version_path("x", "y"), environ_overrides=FAR).data
+    versions = [("theme", "0" * 16), ("nothing", THEME.version), ("mobile", THEME.version), ("theme", "%20")]
+    for name, version in versions:
+        response = client.get(version_path(name, version), environ_overrides=FAR)
+        assert problem(response) == (404, "unknown-version")
+        assert response.data == strange, (name, version)
 
 
-def test_strangers_do_not_reach_the_database(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only who knows a version makes the collector look, and what it costs is one read."""
-
-    def away() -> None:
-        raise StoreError("database: gone")
-
-    monkeypatch.setattr(collector_of(app).store, "disabled", away)
-    assert client.get(version_path(version="0" * 16), environ_overrides=FAR).status_code == 404
-    assert problem(client.get(version_path(), environ_overrides=FAR)) == (503, "unavailable")
-
-
-def test_nothing_that_was_asked_becomes_a_label_of_the_gauges(app: Flask, client: FlaskClient) -> None:
+def test_names_that_were_asked_for_do_not_become_labels_of_gauges(app: Flask, client: FlaskClient) -> None:
     collector_of(app).store.commit([upload(MOBILE)], TODAY, b"s" * 16)
     before = samples(client.get("/metrics").text).keys()
     for name in ("theme", "nothing", "evil"):

@@ -9,13 +9,21 @@ from dither_server.store import Store
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, rows_of, upload
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where a collector has run."""
-    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a collector has run, for tests that only read there."""
+    folder = tmp_path_factory.mktemp("collected")
+    (folder / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         store.register(METRICS.values())
-        store.commit(
-            [upload(THEME, rows_of(THEME, 2000)), upload(OPEN, rows_of(OPEN, 900, value="é"))], TODAY, b"s" * 16
-        )
+        uploads = [upload(THEME, rows_of(THEME, 2000)), upload(OPEN, rows_of(OPEN, 900, value="é"))]
+        store.commit(uploads, TODAY, b"s" * 16)
+    return folder
+
+
+@pytest.fixture
+def folder(collected: Path, tmp_path: Path) -> Path:
+    """A copy of that, for tests that change it."""
+    for name in ("metrics.toml", "dither.db"):
+        (tmp_path / name).write_bytes((collected / name).read_bytes())
     return tmp_path

@@ -5,12 +5,14 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+from dither_server.cli.main import estimate
+from dither_server.reading.query import Query
 from dither_server.store import Store
 from server.cli.invoking import invoke
 from server.collecting import THEME, TODAY, VERSION, rows_of, upload
 
 
-def test_estimates_are_a_table(folder: Path) -> None:
+def test_estimate_prints_a_table(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme")
     assert result.exit_code == 0, result.output
     head, privacy, blank, *lines, _, rule, forged = result.stdout.splitlines()
@@ -24,14 +26,7 @@ def test_estimates_are_a_table(folder: Path) -> None:
     assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
 
 
-def test_one_report_is_one(folder: Path) -> None:
-    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
-        store.commit([upload(VERSION, rows_of(VERSION, 1, value="1.0"))], TODAY, b"t" * 16)
-    assert ", 1 report, " in invoke(folder, "estimate", "version").stdout
-    assert ": 1 step, 1 report\n" in invoke(folder, "trend", "version").stdout.replace(f"{TODAY} to {TODAY}, ", "")
-
-
-def test_an_estimate_shows_what_is_asked_for_and_changes_no_number(folder: Path) -> None:
+def test_estimate_shows_the_selected_values_with_the_same_numbers(folder: Path) -> None:
     def values(*options: str) -> list[dict[str, object]]:
         shown: list[dict[str, object]] = json.loads(invoke(folder, "estimate", "theme", "--json", *options).stdout)[
             "values"
@@ -49,8 +44,11 @@ def test_an_estimate_shows_what_is_asked_for_and_changes_no_number(folder: Path)
     assert len(invoke(folder, "estimate", "theme", "--top", "1").stdout.splitlines()) == 8
 
 
-def test_strings_that_are_found_are_told_apart_from_the_verdict(folder: Path) -> None:
+def test_candidates_that_are_found_have_a_column_beside_the_verdict(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+        store.commit([upload(VERSION, rows_of(VERSION, 1, value="1.0"))], TODAY, b"t" * 16)
+        assert ", 1 report, " in invoke(folder, "estimate", "version").stdout
+        assert f"version: {TODAY} to {TODAY}, 1 step, 1 report\n" in invoke(folder, "trend", "version").stdout
         store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"t" * 16)
     lines = invoke(folder, "estimate", "version").stdout.splitlines()
     header = next(line.split() for line in lines if line.startswith("value"))
@@ -59,23 +57,16 @@ def test_strings_that_are_found_are_told_apart_from_the_verdict(folder: Path) ->
     assert "found, of all candidates: those that stand out; an expected 5% of them are not there" in lines
 
 
-def test_estimates_are_the_apis_json(folder: Path) -> None:
-    answer = json.loads(invoke(folder, "estimate", "theme", "--json", "--confidence", "0.5").stdout)
-    assert (answer["metric"], answer["reports"], answer["confidence"]) == ("theme", 2000, 0.5)
-    assert answer["values"][1]["value"] == "light"
-    assert json.loads(invoke(folder, "estimate", "theme", "--json", "--until", "2026-11-19").stdout)["reports"] == 0
-
-
-def test_intervals_that_hold_together(folder: Path) -> None:
+def test_simultaneous_intervals_are_wider_and_named(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme", "--simultaneous")
     assert result.stdout.splitlines()[0].endswith(", 95% intervals, which hold all together")
-    answer = json.loads(invoke(folder, "estimate", "theme", "--simultaneous", "--json").stdout)
+    answer = json.loads(invoke(folder, "estimate", "theme", "--simultaneous", "--json", "--until", "2026-11-20").stdout)
     alone = json.loads(invoke(folder, "estimate", "theme", "--json").stdout)
     assert (answer["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
     assert answer["values"][1]["low"] < alone["values"][1]["low"]
 
 
-def test_comparisons_are_a_table_or_the_apis_json(folder: Path) -> None:
+def test_compare_prints_a_table_or_json(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         store.commit([upload(THEME, rows_of(THEME, 2000, b"new", "dark"))], TODAY + timedelta(days=7), b"s" * 16)
     result = invoke(folder, "compare", "theme", "--change", "0.05")
@@ -93,7 +84,7 @@ def test_comparisons_are_a_table_or_the_apis_json(folder: Path) -> None:
     assert told["values"][0]["changed"]
 
 
-def test_trends_are_a_table_or_the_apis_json(folder: Path) -> None:
+def test_trend_prints_a_table_or_json(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         store.commit([upload(THEME, rows_of(THEME, 2000, b"new", "dark"))], TODAY + timedelta(days=7), b"s" * 16)
     result = invoke(folder, "trend", "theme")
@@ -108,8 +99,17 @@ def test_trends_are_a_table_or_the_apis_json(folder: Path) -> None:
     assert invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout.startswith("theme: 0 steps, 0 reports")
 
 
-def test_candidates_come_from_a_file(folder: Path) -> None:
+def test_candidates_are_read_from_a_file(folder: Path) -> None:
     (folder / "candidates").write_text("é\r\n\nz\né\n", encoding="utf-8")
     answer = json.loads(invoke(folder, "estimate", "open", "--json", "--candidates", str(folder / "candidates")).stdout)
     assert [row["value"] for row in answer["values"]] == ["é", "z"]
     assert answer["values"][0]["frequency"] > 0.5
+
+
+def test_options_of_estimate_are_the_parameters_of_the_api(folder: Path) -> None:
+    """Only ``format`` is missing, because the command prints a table or JSON."""
+    options = {name for one in estimate.params for name in [one.name]}
+    assert set(Query.parameters()) - {"format"} <= options
+    days = json.loads(invoke(folder, "estimate", "theme", "--by-day", "--limit", "1", "--offset", "1", "--json").stdout)
+    assert [(one["since"], [row["value"] for row in one["values"]]) for one in days] == [("2026-11-20", ["light"])]
+    assert "quantile: theme asks for no number" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr

@@ -1,4 +1,4 @@
-"""A database that cannot be is refused in one line, by every command, and its password is shown by none."""
+"""A database URL that cannot be is refused in one line, by every command, and its password is shown by none."""
 
 from pathlib import Path
 
@@ -30,68 +30,44 @@ WRONG = [
     f"postgresql://user:{SECRET}@host/x?port={SECRET}",
 ]
 
-COMMANDS: dict[str, list[str]] = {
-    "run": ["run", "--metrics", "metrics.toml", "--port", "0"],
-    "check": ["check", "--metrics", "metrics.toml"],
-    "estimate": ["estimate", "theme", "--metrics", "metrics.toml"],
-    "trend": ["trend", "theme", "--metrics", "metrics.toml"],
-    "compare": ["compare", "theme", "--metrics", "metrics.toml", "--since", "2026-01-01"],
-    "export": ["export", "theme", "--metrics", "metrics.toml"],
-    "token": ["token", "list"],
-    "metric": ["metric", "list"],
-}
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "metrics.toml").write_text('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n')
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+COMMANDS = ("run --port=0", "doctor", "estimate theme", "trend theme", "compare theme", "export theme", "token list")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("url", WRONG)
-def test_every_command_refuses_it_in_one_line(command: str, url: str) -> None:
-    """Except that ``check`` goes on to say what else is wrong where only opening the database shows it."""
-    result = CliRunner().invoke(cli, [*COMMANDS[command], "--db", url])
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert SECRET not in result.output
-    if command == "check" and "?" in url:
-        assert (result.exit_code, "error: db: " in result.output) == (1, True)
-    else:
-        assert result.exit_code == 2
-        assert len(result.output.splitlines()) == 1
-        assert "db: " in result.output
+def test_command_refuses_a_wrong_database_url_in_one_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Except that ``doctor`` goes on to say what else is wrong where only opening the database shows it."""
+    (tmp_path / "metrics.toml").write_text('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DITHER_METRICS", "metrics.toml")
+    for url in WRONG:
+        result = CliRunner().invoke(cli, [*command.split(), "--db", url])
+        assert isinstance(result.exception, SystemExit), result.exception
+        assert SECRET not in result.output
+        if command == "doctor" and "?" in url:
+            assert (result.exit_code, "problem  configuration: db: " in result.output) == (2, True)
+        else:
+            assert (result.exit_code, result.output.count("\n"), "db: " in result.output) == (2, 1, True), url
 
 
-@pytest.mark.parametrize("url", WRONG)
-def test_settings_are_shown_without_the_password(url: str) -> None:
-    result = CliRunner().invoke(cli, ["config", "--metrics", "metrics.toml", "--db", url])
-    assert result.exit_code == 0
-    assert SECRET not in result.output.replace(f"port={SECRET}", "")
+def test_configuration_refuses_a_wrong_database_url_and_shows_no_password() -> None:
+    for url in WRONG:
+        result = CliRunner().invoke(cli, ["doctor", "--settings", "--metrics", "metrics.toml", "--db", url])
+        assert result.exit_code == 0
+        assert SECRET not in result.output.replace(f"port={SECRET}", "")
+        if "?" not in url:
+            with pytest.raises(ParameterError, match=r"^db: "):
+                Config(metrics={}, db=url)
 
 
-@pytest.mark.parametrize("url", [url for url in WRONG if "?" not in url])
-def test_a_configuration_with_it_cannot_be(url: str) -> None:
-    with pytest.raises(ParameterError, match=r"^db: "):
-        Config(metrics={}, db=url)
-
-
-def test_what_can_be() -> None:
+def test_database_urls_are_read_and_shown_without_their_password() -> None:
     assert database_url("sqlite:///x.db").database == "x.db"
     for name in ("postgres", "postgresql", "postgresql+psycopg"):
         assert database_url(f"{name}://user:p%40ss@host:5432/x").drivername == "postgresql+psycopg"
     assert database_url("postgresql:///x?host=/run/postgresql").host is None
-
-
-def test_a_password_is_masked_wherever_it_stands() -> None:
+    assert [database_url(f"postgresql://user@host:{port}/x").port for port in (1, 65535)] == [1, 65535]
     assert without_password("postgresql://u:a@b:c@host/x") == "postgresql://u:***@host/x"
-    assert (
-        without_password("postgresql://host/x?user=u&password=abc&x=1") == "postgresql://host/x?user=u&password=***&x=1"
-    )
+    shown = without_password("postgresql://host/x?user=u&password=abc&x=1")
+    assert shown == "postgresql://host/x?user=u&password=***&x=1"
     assert without_password("sqlite:///x.db") == "sqlite:///x.db"
-
-
-@pytest.mark.parametrize("port", [1, 65535])
-def test_any_port_of_tcp_will_do(port: int) -> None:
-    assert database_url(f"postgresql://user@host:{port}/x").port == port

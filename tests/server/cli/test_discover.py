@@ -12,8 +12,8 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.discover import shown_on
 from dither_server.store import Store
 from server.cli.invoking import invoke, told
-from server.collecting import METRICS, TODAY, config, rows_of, upload
-from server.reading.summaries.discoveries.surveys import CRASH, CRASH_TOML
+from server.collecting import METRICS, METRICS_TOML, TODAY, config, rows_of, upload
+from server.reading.summaries.discovery_surveys import CRASH, CRASH_TOML
 from server.reading.test_numbers import body_schema
 
 
@@ -27,7 +27,7 @@ def crashed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_devices_reported_is_found(crashed: Path) -> None:
+def test_discover_prints_the_strings_that_it_finds(crashed: Path) -> None:
     result = invoke(crashed, "discover", "crash")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""  # no terminal, no progress
@@ -40,7 +40,7 @@ def test_what_devices_reported_is_found(crashed: Path) -> None:
     assert same.stdout == result.stdout
 
 
-def test_json_is_that_of_the_api(crashed: Path) -> None:
+def test_discoveries_are_the_same_in_command_api_export_and_pages(crashed: Path) -> None:
     printed = json.loads(invoke(crashed, "discover", "crash", "--json").stdout)
     app = create_app(config(crashed, metrics=METRICS | {"crash": CRASH}))
     with closing(collector_of(app)):
@@ -61,23 +61,19 @@ def test_json_is_that_of_the_api(crashed: Path) -> None:
             assert client.get(f"/v1/metrics/crash/{end}").status_code in {400, 422}
 
 
-def test_days_without_reports_have_nothing(crashed: Path) -> None:
+def test_discover_says_that_nothing_was_found_and_refuses_what_it_cannot_answer(crashed: Path) -> None:
     result = invoke(crashed, "discover", "crash", "--since", "2027-01-01")
     assert result.exit_code == 0
     assert "Nothing was found." in result.stdout
     assert "cannot find a string that everybody holds" in result.stdout
 
-
-def test_other_kinds_are_a_mistake(folder: Path) -> None:
-    assert "discovers nothing" in told(invoke(folder, "discover", "theme"))
-
-
-def test_what_cannot_be_asked_is_a_mistake(crashed: Path) -> None:
     assert "no such metric" in told(invoke(crashed, "discover", "crush"))
     assert "--since" in told(invoke(crashed, "discover", "crash", "--since", "yesterday"))
     assert "confidence" in told(invoke(crashed, "discover", "crash", "--confidence", "2"))
     sides = ("--until", "2026-11-20", "--other-since", "2026-12-01")
     assert "not compared" in told(invoke(crashed, "compare", "crash", *sides))
+    (crashed / "metrics.toml").write_text(CRASH_TOML + METRICS_TOML, encoding="utf-8")
+    assert "discovers nothing" in told(invoke(crashed, "discover", "theme"))
 
 
 def test_progress_is_written_over_itself_and_leaves_nothing() -> None:

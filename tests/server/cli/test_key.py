@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from dither_server.cli.config_check import Remark, remarks
-from dither_server.cli.examination.field import in_field
+from dither_server.cli.examination.configuration import in_configuration
+from dither_server.cli.examination.database import in_field
+from dither_server.cli.examination.findings import Finding, Level
 from dither_server.ingest.sealed.key_file import KeyFile
 from dither_server.store import Refusal, Store
 from dither_shared import parse_metrics
@@ -32,7 +33,7 @@ def listed(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_key_is_made_rotated_and_retired(suite: str, folder: Path) -> None:
+def test_key_is_made_rotated_and_retired(suite: str, folder: Path) -> None:
     path = folder / "seal-keys.json"
     first = key_of(invoke(folder, "key", "create", "--suite", suite))
     assert path.stat().st_mode & 0o777 == 0o600
@@ -50,14 +51,14 @@ def test_a_key_is_made_rotated_and_retired(suite: str, folder: Path) -> None:
     assert "names no key" in told(invoke(folder, "key", "retire", first))
 
 
-def test_one_of_each_kind_may_stand_beside_the_other(folder: Path) -> None:
+def test_suites_have_keys_of_their_own(folder: Path) -> None:
     assert "there is no key of x25519 yet" in told(invoke(folder, "key", "rotate"))
     one, other = (key_of(invoke(folder, "key", "create", "--suite", suite)) for suite in SUITES)
     third = key_of(invoke(folder, "key", "rotate", "--suite", "x25519"))
     assert listed(folder) == [one, other, third]
 
 
-def test_a_key_that_metrics_toml_names_is_retired_by_force_alone(folder: Path) -> None:
+def test_key_that_metrics_toml_names_is_retired_only_by_force(folder: Path) -> None:
     made = invoke(folder, "key", "create")
     (folder / "metrics.toml").write_text(METRICS_TOML + made.stdout, encoding="utf-8")
     assert "metrics.toml names it; rotate first" in told(invoke(folder, "key", "retire", key_of(made)))
@@ -74,45 +75,50 @@ def test_the_file_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert "/no/keys.json.lock cannot be opened (No such file or directory)" in told(nowhere)
 
 
-def test_without_the_extra_one_is_told_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
     for command in ("create", "rotate"):
         assert "pip install 'dither[server,sealed]'" in told(invoke(folder, "key", command))
     keep(folder / "seal-keys.json")
 
 
-def of_seals(folder: Path, **changed: object) -> list[Remark]:
-    return [one for one in remarks(config(folder, **changed)) if "seal" in one.text]
+def of_seals(folder: Path, **changed: object) -> list[Finding]:
+    return [one for one in in_configuration(config(folder, **changed)) if "seal" in one.text]
 
 
-def test_check_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, key = folder / "seal-keys.json", drawn()
     asked = {"metrics": {**METRICS, "theme": replace(THEME, seal=key.public)}}
     print_of = key.public.fingerprint
     assert of_seals(folder) == []
     (missing,) = of_seals(folder, **asked)
-    assert missing.level == "error"
+    assert missing.level is Level.PROBLEM
     assert missing.text == f"metrics.toml: seal.key is {print_of}, which {path} does not hold; its keys: none"
     keep(path, drawn(), key)
-    assert of_seals(folder, **asked) == [Remark("ok", f"what is sealed for {print_of} is opened here")]
-    assert of_seals(folder) == [Remark("ok", "seal keys that are kept: 2; metrics.toml names none in [seal]")]
+    assert of_seals(folder, **asked) == [
+        Finding(Level.OK, "configuration", f"what is sealed for {print_of} is opened here")
+    ]
+    assert of_seals(folder) == [
+        Finding(Level.OK, "configuration", "seal keys that are kept: 2; metrics.toml names none in [seal]")
+    ]
     with monkeypatch.context() as patch:
         patch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
         (without,) = of_seals(folder, **asked)
-        assert (without.level, "pip install 'dither[server,sealed]'" in without.text) == ("error", True)
+        assert (without.level, "pip install 'dither[server,sealed]'" in without.text) == (Level.PROBLEM, True)
     if os.name == "posix":
         path.chmod(0o644)
         (open_to_all,) = of_seals(folder, **asked)
-        assert open_to_all == Remark("error", f"seal_keys: {path}: others may read it; chmod 600 {path}")
-        assert invoke(folder, "check").exit_code == 1
-        assert invoke(folder, "doctor").exit_code == 2
+        assert open_to_all == Finding(
+            Level.PROBLEM, "configuration", f"seal_keys: {path}: others may read it; chmod 600 {path}"
+        )
+        assert invoke(folder, "doctor", "--before-start").exit_code == 2
 
 
-@pytest.mark.parametrize(("refused", "warned"), [(0, False), (1, False), (2, True), (1000, True)])
-def test_the_doctor_warns_when_too_much_does_not_open(refused: int, warned: bool, store: Store) -> None:
+def test_doctor_warns_when_more_sealed_reports_than_the_alarm_do_not_open(store: Store) -> None:
     store.commit([sealed_upload() for _ in range(7)], TODAY, b"s" * 16)
-    store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): refused}, b"s" * 16)
     store.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 50}, b"s" * 16)
-    found = [one.text for one in in_field(store, TODAY, 0.05) if one.about == "sealed"]
-    said = f"{refused:,} of {21 + refused:,} reports of theme did not open in the last 7 days, tries counted anew"
-    assert found == ([said] if warned else [])
+    for more, refused in ((0, 0), (1, 1), (1, 2), (998, 1000)):
+        store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): more}, b"s" * 16)
+        found = [one.text for one in in_field(store, TODAY, 0.05) if one.about == "sealed"]
+        said = f"{refused:,} of {21 + refused:,} reports of theme did not open in the last 7 days, tries counted anew"
+        assert found == ([said] if refused > 1 else [])

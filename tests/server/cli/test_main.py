@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from dither_server.cli.main import cli
@@ -12,9 +11,8 @@ from server.cli.invoking import invoke, told
 from server.collecting import THEME, environment
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
+def test_mistakes_get_one_clear_line(collected: Path) -> None:
+    for arguments, what in (
         (["estimate", "nothing"], "no such metric; "),
         (["estimate", "theme", "--metrics", "missing.toml"], "missing.toml: cannot be read"),
         (["estimate", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
@@ -45,28 +43,23 @@ from server.collecting import THEME, environment
         (["run", "--config", "missing.toml"], "missing.toml: cannot be read"),
         (["run", "--horizon", "30"], "--horizon: 30 is not above 30"),
         (["token", "revoke", "0123"], "names no token"),
-    ],
-)
-def test_mistakes_get_one_clear_line(arguments: list[str], what: str, folder: Path) -> None:
-    line = told(invoke(folder, *arguments))
-    assert what in line
-    assert line.count("\n") == 1
-
-
-def test_arguments_that_click_refuses(folder: Path) -> None:
+    ):
+        line = told(invoke(collected, *arguments))
+        assert what in line, arguments
+        assert line.count("\n") == 1
     assert "DITHER_DB: not set, nor --db" in told(CliRunner().invoke(cli, ["run", "--metrics", "m.toml"]))
-    assert "--role" in told(invoke(folder, "token", "create", "--role", "owner"))
-    assert "No such command" in told(invoke(folder, "runn"))
+    assert "--role" in told(invoke(collected, "token", "create", "--role", "owner"))
+    assert "No such command" in told(invoke(collected, "runn"))
 
 
-def test_a_corrupt_database_is_told(folder: Path) -> None:
+def test_corrupt_database_is_named(folder: Path) -> None:
     (folder / "dither.db").write_bytes(b"no database\n" * 500)
     for wal in folder.glob("dither.db-*"):
         wal.unlink()
     assert "dither.db is not a database of SQLite, or its head is damaged" in told(invoke(folder, "estimate", "theme"))
 
 
-def test_without_the_extra_the_command_says_what_to_install() -> None:
+def test_without_the_server_extra_the_command_says_what_to_install() -> None:
     block = "import sys; sys.modules['flask'] = None; from dither_server.__main__ import main; main()"
     command = [sys.executable, "-c", block, "run", "--metrics", "metrics.toml", "--db", "sqlite:///dither.db"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -74,17 +67,17 @@ def test_without_the_extra_the_command_says_what_to_install() -> None:
     assert ended.stderr == "dither-server needs: pip install 'dither[server]'\n"
 
 
-def test_the_wsgi_module_is_an_app_that_ends_cleanly(folder: Path) -> None:
+def test_wsgi_module_is_an_app_that_ends_cleanly(collected: Path) -> None:
     ask = (
         "from dither_server.wsgi import app; print(app.test_client().get('/v1/metrics/theme/estimate').json['reports'])"
     )
     command = [sys.executable, "-W", "error", "-c", ask]
-    surroundings = {**environment(folder), "DITHER_OPEN": "read"}
+    surroundings = {**environment(collected), "DITHER_OPEN": "read"}
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("2000\n", "", 0)
 
 
-def test_a_metric_is_disabled_and_enabled_while_collectors_run(folder: Path) -> None:
+def test_metric_is_disabled_enabled_and_listed_as_such(folder: Path) -> None:
     version = THEME.version
     for _ in range(2):
         assert invoke(folder, "metric", "disable", "theme").stdout == f"{version}  disabled  theme\n"

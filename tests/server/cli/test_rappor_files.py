@@ -47,7 +47,7 @@ def decode(folder: Path, *more: str) -> str:
     return result.stdout or result.stderr
 
 
-def test_the_files_hold_what_the_tally_does(folder: Path) -> None:
+def test_files_hold_the_numbers_of_the_tally(folder: Path) -> None:
     """Positions are 1-based, as ``cohort * k + bit + 1``."""
     given = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
     assert given.strings == CANDIDATES
@@ -61,7 +61,7 @@ def test_the_files_hold_what_the_tally_does(folder: Path) -> None:
     assert first == ["candidate 0", *map(str, bits)]
 
 
-def test_files_decode_as_the_metric_does(folder: Path) -> None:
+def test_decoded_files_match_the_estimate_of_the_metric(folder: Path) -> None:
     told = json.loads(decode(folder, "--json", "--all"))
     fit = regress(MECHANISM, CANDIDATES, TALLY)
     values = {row["value"]: row for row in told["values"]}
@@ -73,7 +73,7 @@ def test_files_decode_as_the_metric_does(folder: Path) -> None:
     assert told["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
 
 
-def test_what_is_found_is_shown_as_a_table(folder: Path) -> None:
+def test_found_candidates_are_printed_as_a_table(folder: Path) -> None:
     shown = decode(folder)
     assert shown.startswith("200,000 reports, 60 candidates, ")
     assert "hold none of the candidates" in shown
@@ -84,7 +84,6 @@ def test_what_is_found_is_shown_as_a_table(folder: Path) -> None:
 
 
 def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
-    """google/rappor's do; the candidate marks one bit in that cohort, whether the map repeats it or leaves it out."""
     rows = (folder / MAP).read_text(encoding="utf-8").splitlines()
     name, first, _, *rest = rows[0].split(",")
     for positions in ([first, first, *rest], [first, *rest]):
@@ -94,9 +93,9 @@ def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
         assert "candidate 0" in decode(folder)
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "complaint"),
-    [
+def test_error_in_a_file_names_file_line_and_fault(folder: Path) -> None:
+    whole = {name: (folder / name).read_bytes() for name in (PARAMS, COUNTS, MAP)}
+    for file, text, complaint in (
         (PARAMS, "k,h,m\n64,2,8\n", "one header, k,h,m,p,q,f"),
         (PARAMS, "k,h,m,p,q,f\n64,2,8,x,0.5,0.5\n", "line 2: k, h and m are whole numbers"),
         (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,0.5,0.5\n", "p not q"),
@@ -113,22 +112,18 @@ def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
         (MAP, "a,1\nb,513\n", "line 2: positions go from 1"),
         (MAP, "a,1,2,3\n", "line 1: more than h = 2 bits in one cohort"),
         (MAP, b"\xff,1\n", "not CSV in UTF-8"),
-    ],
-)
-def test_what_is_wrong_in_a_file_is_named(folder: Path, file: str, text: str | bytes, complaint: str) -> None:
-    (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
-    said = decode(folder)
-    assert said.startswith(f"dither-server: {folder / file}: ")
-    assert complaint in said
-    assert said.count("\n") == 1
-
-
-def test_a_missing_file_is_named(folder: Path) -> None:
+    ):
+        (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+        said = decode(folder)
+        assert said.startswith(f"dither-server: {folder / file}: "), text
+        assert complaint in said, said
+        assert said.count("\n") == 1
+        (folder / file).write_bytes(whole[file])
     (folder / MAP).unlink()
     assert decode(folder) == f"dither-server: {folder / MAP}: cannot be read: No such file or directory\n"
 
 
-def test_a_metric_of_the_collector_goes_into_the_files(tmp_path: Path) -> None:
+def test_rappor_export_writes_files_that_rappor_decode_reads(tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text(TOML, encoding="utf-8")
     metric = parse_metrics(TOML)["word"]
     database = f"sqlite:///{tmp_path}/d.db"

@@ -27,15 +27,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_estimate_of_a_stratum(folder: Path) -> None:
+def test_commands_print_the_stratum_that_they_read(folder: Path) -> None:
     lines = invoke(folder, "estimate", "layout", "--stratum", "platform=linux").stdout.splitlines()
     assert lines[0] == "platform linux, channel any"
     assert lines[1].startswith("layout: randomized-response, 400 reports, 2026-11-20 to 2026-11-20")
     options = ("--stratum", "platform=linux", "--stratum", "channel=other", "--json")
     assert json.loads(invoke(folder, "estimate", "layout", *options).stdout)["reports"] == 0
+    lines = invoke(folder, "trend", "layout", "--stratum", "channel=stable").stdout.splitlines()
+    assert lines[0] == "platform any, channel stable"
+    assert "700 reports" in lines[1]
+    lines = invoke(folder, "metric", "show", "layout").stdout.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("strata")] == [
+        "platform: linux, windows, other; channel: stable, other"
+    ]
+    assert "strata" in invoke(folder, "metric", "show", "theme").stdout.split()  # and nothing behind it
 
 
-def test_estimates_by_an_attribute_and_of_all(folder: Path) -> None:
+def test_estimate_by_an_attribute_ends_with_all_together(folder: Path) -> None:
     told = invoke(folder, "estimate", "layout", "--by", "platform").stdout
     parts = told.split("\n\nplatform ")
     assert [part.splitlines()[0].removeprefix("platform ") for part in parts] == [
@@ -49,15 +57,7 @@ def test_estimates_by_an_attribute_and_of_all(folder: Path) -> None:
     assert len(invoke(folder, "estimate", "theme").stdout.split("\n\n")) == 3  # nothing is said of strata
 
 
-def test_a_metric_is_shown_with_its_strata(folder: Path) -> None:
-    lines = invoke(folder, "metric", "show", "layout").stdout.splitlines()
-    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("strata")] == [
-        "platform: linux, windows, other; channel: stable, other"
-    ]
-    assert "strata" in invoke(folder, "metric", "show", "theme").stdout.split()  # and nothing behind it
-
-
-def test_two_strata_are_compared(folder: Path) -> None:
+def test_compare_prints_the_stratum_of_each_side(folder: Path) -> None:
     options = ("--stratum", "platform=linux", "--other-stratum", "platform=windows")
     lines = invoke(folder, "compare", "layout", *options).stdout.splitlines()
     assert lines[:2] == ["first: platform linux, channel any", "second: platform windows, channel any"]
@@ -65,13 +65,7 @@ def test_two_strata_are_compared(folder: Path) -> None:
     assert "strata that do not overlap" in told(invoke(folder, "compare", "layout", "--since", "2026-01-01"))
 
 
-def test_a_trend_of_a_stratum(folder: Path) -> None:
-    lines = invoke(folder, "trend", "layout", "--stratum", "channel=stable").stdout.splitlines()
-    assert lines[0] == "platform any, channel stable"
-    assert "700 reports" in lines[1]
-
-
-def test_an_export_has_a_column_for_each_attribute(folder: Path) -> None:
+def test_export_has_a_column_for_each_attribute(folder: Path) -> None:
     def lines(*arguments: str) -> list[dict[str, str]]:
         result = invoke(folder, "export", *arguments)
         assert result.exit_code == 0, result.output
@@ -92,28 +86,17 @@ def test_an_export_has_a_column_for_each_attribute(folder: Path) -> None:
     assert {line["reports"] for line in lines("layout", "--stratum", "platform=windows", "--by", "channel")} == {"300"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (
-            ("estimate", "layout", "--stratum", "linux"),
-            "--stratum: no attribute with a value; write it as platform=linux",
-        ),
-        (
-            ("estimate", "layout", "--stratum", "platform=amiga"),
-            "platform: 'amiga' is not one of linux, windows, other",
-        ),
-        (
-            ("estimate", "layout", "--stratum", "platform=linux", "--stratum", "platform=windows"),
-            "--stratum: platform is given twice",
-        ),
-        (("estimate", "theme", "--stratum", "platform=linux"), "'platform': unknown; known here: "),
+def test_unknown_strata_are_refused_and_named(folder: Path) -> None:
+    linux = ("--stratum", "platform=linux")
+    for arguments, says in (
+        (("estimate", "layout", "--stratum", "linux"), "--stratum: no attribute with a value; write it as platform="),
+        (("estimate", "layout", "--stratum", "platform=amiga"), "'amiga' is not one of linux, windows, other"),
+        (("estimate", "layout", *linux, "--stratum", "platform=windows"), "--stratum: platform is given twice"),
+        (("estimate", "theme", *linux), "'platform': unknown; known here: "),
         (("estimate", "layout", "--by", "color"), "by: names no attribute of layout; there are platform, channel"),
         (("export", "--by", "color"), "--by: names an attribute of no metric; there are platform, channel"),
         (("export", "theme", "--by", "platform"), "by: names no attribute of theme; it has none"),
         (("compare", "layout", "--other-stratum", "x"), "--other-stratum: no attribute with a value"),
         (("trend", "layout", "--stratum", "color=red"), "'color': unknown; known here: "),
-    ],
-)
-def test_what_is_no_stratum_is_told(folder: Path, arguments: tuple[str, ...], says: str) -> None:
-    assert says in told(invoke(folder, *arguments))
+    ):
+        assert says in told(invoke(folder, *arguments)), arguments

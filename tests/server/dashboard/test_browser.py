@@ -1,9 +1,9 @@
-"""The pages in a real browser: charts where scripts run, whole pages where they do not, and never a complaint.
+"""The pages in a real browser: they fit, can be read, tell numbers under the pointer, and never cause a complaint.
 
 What test_pages.py asserts of the HTML, too, is slow here: a page takes a browser a second.
 """
 
-import json
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -16,18 +16,10 @@ from werkzeug import Response
 from werkzeug.serving import make_server
 
 from dither_server.app import collector_of
-from dither_server.dashboard import pages
 from server.browser import Page
 from server.collecting import THEME
 from server.dashboard.shown import HOSTILE, filled
 
-SCROLL = """(async () => {
-    for (let y = 0; y <= document.body.scrollHeight; y += 400) {
-        scrollTo(0, y);
-        await new Promise((done) => setTimeout(done, 20));
-    }
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-})()"""
 CONTRAST = """(() => {
     const luminance = (colour) => {
         const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255)
@@ -41,32 +33,13 @@ CONTRAST = """(() => {
         return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
     }));
 })()"""
-BESIDE = """(() => {
-    const tick = document.querySelectorAll("[data-chart=bars] .ytick text")[%d].getBoundingClientRect();
-    const plot = document.querySelector("[data-chart=bars] .nsewdrag").getBoundingClientRect();
-    return [plot.x + plot.width / 2, tick.y + tick.height / 2];
-})()"""
-HOVERED = """new Promise((done) => {
-    const look = () => {
-        const text = document.querySelector(".hoverlayer").textContent;
-        text.includes(%s) ? done(text) : requestAnimationFrame(look);
-    };
-    look();
-})"""
-INKED = """new Promise((done) => {
-    const look = () => {
-        const ink = getComputedStyle(document.querySelector(".plot .ytick text")).fill;
-        ink === "%s" ? done(true) : requestAnimationFrame(look);
-    };
-    look();
-})"""
 NAMELESS = """[...document.querySelectorAll("input:not([type=hidden]), button, a, summary, figure, [role=img]")]
     .filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML)"""
 
 
 @contextmanager
 def served(app: WSGIApplication) -> Iterator[str]:
-    """Yield the URL of an app, which is served by this process meanwhile."""
+    """Serve an app from this process, and yield its URL."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -86,7 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def url(site: str, tab: Page) -> Iterator[str]:
-    """The same, of which the browser must not complain meanwhile."""
+    """The same, about which the browser must not complain."""
     tab.complaints.clear()
     yield site
     tab.open("about:blank")
@@ -98,16 +71,13 @@ def count(tab: Page, selector: str) -> Any:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1000, False), pytest.param(390, True, marks=pytest.mark.slow)])
-def test_charts_take_the_place_of_tables(tab: Page, url: str, width: int, dark: bool) -> None:
+def test_pages_fit_and_can_be_read_without_complaints(tab: Page, url: str, width: int, dark: bool) -> None:
     tab.look(width, dark=dark)
-    for path, bars, rest in (("/", 4, 3), ("/m/theme", 1, 1 + len(THEME.labels)), ("/m/wide", 1, 1 + 12)):
-        tables = bars if width == 390 else 0  # on a phone
+    for path, figures in (("/", 4 + 3), ("/m/theme", 1 + 1 + len(THEME.labels)), ("/m/wide", 1 + 1 + 12)):
         tab.open(url + path)
-        tab.run(SCROLL)
-        assert count(tab, ".plot .main-svg") > 0
-        assert count(tab, "figure") == bars + rest
-        assert count(tab, ".plot[data-drawn]") == bars + rest - tables
-        assert count(tab, "details[open]") == count(tab, "[data-chart=bars] details[open]") == tables
+        assert count(tab, "figure") == figures
+        assert tab.run("[...document.querySelectorAll('.values')].every((table) => table.offsetHeight > 0)")
+        assert tab.run("document.querySelector('.values .bar').getBoundingClientRect().height") > 0
         assert tab.run("document.documentElement.scrollWidth") == width
         assert tab.run(CONTRAST) >= 4.5  # WCAG 2.2, level AA
         assert tab.run(NAMELESS) == []
@@ -117,70 +87,34 @@ def test_charts_take_the_place_of_tables(tab: Page, url: str, width: int, dark: 
     )
 
 
-@pytest.mark.parametrize("width", [pytest.param(1000, marks=pytest.mark.slow), 390])
-def test_without_script_tables_hold_bars(tab: Page, url: str, width: int) -> None:
-    tab.look(width, script=False)
-    for path in ("/", "/m/theme"):
-        tab.open(url + path)
-        assert count(tab, ".plot .main-svg") == 0
-        assert tab.run("[...document.querySelectorAll('.values')].every((table) => table.offsetHeight > 0)")
-        assert tab.run("document.querySelector('.values .bar').getBoundingClientRect().height") > 0
-        assert tab.run("document.documentElement.scrollWidth") == width
-
-
-@pytest.mark.slow
-def test_charts_follow_the_colours_and_the_width_of_the_page(tab: Page, url: str) -> None:
+def test_charts_tell_their_numbers_under_the_pointer(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/theme")
-    tab.run(SCROLL)
-    tab.look(390, dark=True)
-    assert tab.run(INKED % "rgb(232, 234, 237)")
-    assert count(tab, ".plot .point path") > 0
-    tab.run(SCROLL)
-    assert tab.run("document.documentElement.scrollWidth") == 390
-    assert count(tab, "[data-chart=bars] .main-svg") == 0  # the table, with its bars, is the chart of a phone
-    assert count(tab, "[data-chart=bars] details[open]") == 1
-    tab.look(1000)  # it is turned
-    tab.run(SCROLL)
-    assert count(tab, "[data-chart=bars] .main-svg") > 0
-    assert count(tab, "[data-chart=bars] details[open]") == 0
-
-
-@pytest.mark.slow
-def test_without_plotly_there_is_no_complaint(tab: Page, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "bundle", lambda: None)
-    tab.look(1000)
-    tab.open(f"{url}/m/theme")
-    assert count(tab, "details[open]") == 1
-
-
-@pytest.mark.slow
-def test_if_plotly_does_not_arrive_tables_stay(tab: Page, site: str) -> None:
-    tab.look(1000)
-    tab.call("Network.setCacheDisabled", cacheDisabled=True)
-    tab.call("Network.setBlockedURLs", urls=["*plotly.js*"])
-    tab.open(f"{site}/m/theme")
-    tab.call("Network.setBlockedURLs", urls=[])
-    assert tab.run("typeof Plotly") == "undefined"
-    assert count(tab, "details[open]") == 1
-    assert not [one for one in tab.complaints if "ERR_BLOCKED" not in one]
+    titles = "[...document.querySelectorAll(%r)].map((one) => one.textContent.trim())"
+    assert tab.run(titles % ".days title") == ["2026-11-20: 300", "2026-11-21: 600", "2026-11-24: 1,500"]
+    bars = tab.run(titles % ".values title")
+    assert len(bars) == len(THEME.labels)
+    assert all(re.fullmatch(r"Share .*%, interval .* to .*%, noise alone .* to .*%", bar) for bar in bars)
+    steps = tab.run(titles % ".course title")
+    assert len(steps) == 3 * len(THEME.labels)
+    assert all(re.fullmatch(r"2026-11-2[014]: .*%, interval .* to .*%", step) for step in steps)
+    place = "(() => { const one = document.querySelectorAll('.course .step')[1].getBoundingClientRect();"
+    x, y = tab.run(f"{place} return [one.x + one.width / 2, one.y + one.height / 2]; }})()")
+    tab.run(f"scrollTo(0, {y} - 300)")
+    under = tab.run(f"document.elementFromPoint({x}, {y} - scrollY).textContent.trim()")
+    assert under == steps[1]  # nothing lies above it
 
 
 def test_hostile_labels_are_text(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/hostile")
-    tab.run(SCROLL)
-    ticks = "[...document.querySelectorAll('[data-chart=bars] .ytick text')]"
-    assert tab.run(f"{ticks}.map((tick) => tick.textContent)") == list(HOSTILE.labels)
-    tab.run("scrollTo(0, 0)")
-    for place, label in enumerate(HOSTILE.labels):
-        tab.move(*tab.run(BESIDE % place))
-        assert "interval" in tab.run(HOVERED % json.dumps(label))
-    assert count(tab, "svg a, svg image, .plot img, iframe, object") == 0
+    named = "[...document.querySelectorAll('.values th[scope=row] bdi:last-of-type')].map((one) => one.textContent)"
+    assert tab.run(named) == list(HOSTILE.labels)
+    assert count(tab, "svg a, svg image, iframe, object, script") == 0
 
 
 @pytest.mark.slow
-def test_a_reader_finds_values_and_days_by_keyboard(tab: Page, url: str) -> None:
+def test_values_are_found_by_keyboard(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/wide")
     tab.run("document.querySelector('input[name=find]').focus()")
@@ -191,7 +125,7 @@ def test_a_reader_finds_values_and_days_by_keyboard(tab: Page, url: str) -> None
 
 
 @pytest.mark.slow
-def test_a_problem_is_a_page(tab: Page, site: str) -> None:
+def test_problem_is_a_page(tab: Page, site: str) -> None:
     tab.look(390, dark=True)
     tab.complaints.clear()
     tab.open(f"{site}/m/nothing")
@@ -201,7 +135,7 @@ def test_a_problem_is_a_page(tab: Page, site: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_printed_address_opens_the_pages_and_other_ports_nothing(tab: Page, tmp_path: Path) -> None:
+def test_printed_address_opens_the_pages_and_its_cookie_no_other_port(tab: Page, tmp_path: Path) -> None:
     app, asked = filled(tmp_path, open=frozenset()), []
 
     def watched(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -219,8 +153,7 @@ def test_the_printed_address_opens_the_pages_and_other_ports_nothing(tab: Page, 
         assert tab.run("[location.href, document.cookie, document.referrer]") == [
             f"{url}/m/theme?confidence=0.9", "", ""
         ]  # fmt: skip
-        tab.run(SCROLL)
-        assert count(tab, ".js-plotly-plot") == 2 + len(THEME.labels)
+        assert count(tab, "figure") == 2 + len(THEME.labels)
         tab.open(url)
         assert tab.complaints == []
         asked.clear()

@@ -1,4 +1,4 @@
-"""The pages on paper: every chart and every table, with a script and without."""
+"""The pages on paper: every chart and every table."""
 
 import shutil
 import subprocess
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from dither_server.app import collector_of
-from dither_server.dashboard import pages
 from server.browser import Page
 from server.dashboard.shown import filled
 from server.dashboard.test_browser import served
@@ -28,14 +27,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["plotly", "svg"])
-def charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charts by Plotly where scripts run, or drawings."""
-    if request.param == "svg":
-        monkeypatch.setattr(pages, "bundle", lambda: None)
-
-
-@pytest.mark.usefixtures("charts")
 @pytest.mark.parametrize(
     "path", [pytest.param("/", marks=pytest.mark.slow), "/m/theme", pytest.param("/m/wide", marks=pytest.mark.slow)]
 )
@@ -47,13 +38,12 @@ def test_every_chart_and_table_is_on_paper(tab: Page, site: str, path: str) -> N
     assert tab.run("document.querySelectorAll('figure').length") > 3
     for selector in ("table", ".still svg", ".drawn svg", "td", "figcaption"):
         assert tab.run(SEEN % selector), selector
-    assert not tab.run("[...document.querySelectorAll('.plot, form, summary')].some((one) => one.checkVisibility())")
+    assert not tab.run("[...document.querySelectorAll('form, summary')].some((one) => one.checkVisibility())")
     assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     tab.call("Emulation.setEmulatedMedia", media="")
 
 
 @pytest.mark.slow  # the page above is what is printed: this looks at the paper
-@pytest.mark.usefixtures("charts")
 @pytest.mark.skipif(shutil.which("pdftoppm") is None, reason="no pdftoppm here: apt-get install poppler-utils")
 def test_a_page_that_is_saved_as_pdf_is_whole(tab: Page, site: str, tmp_path: Path) -> None:
     tab.look(1280, dark=True)

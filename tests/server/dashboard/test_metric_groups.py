@@ -18,9 +18,7 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
         assert problem(client.get("/?tier=secret")) == (400, "parameter")
         assert problem(client.get("/m/theme?tier=sensitive")) == (400, "parameter")
         assert "No metric of this tier." in client.get("/?tier=content").text
-    assert [first.index(f">{tier}</h2>") for tier in ("Technical", "Sensitive")] == sorted(
-        first.index(f">{tier}</h2>") for tier in ("Technical", "Sensitive")
-    )
+    assert first.index(">Technical</h2>") < first.index(">Sensitive</h2>")
     assert Elements(first).count("h3") == 12
     assert ">No tier</h2>" in last
     assert all(f'<option value="{tier}"' in first for tier in ("technical", "sensitive", "none"))

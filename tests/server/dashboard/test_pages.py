@@ -4,20 +4,16 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.dashboard import pages
 from server.collecting import THEME, TODAY, VERSION, config, problem, rows_of, upload
 from server.dashboard.shown import SHOWN, Elements
 
-"""With those of ``METRICS`` 31: nine are sensitive, nine technical, and the others have no tier."""
 
-
-def test_every_metric_is_on_the_first_page(client: FlaskClient) -> None:
-    page = client.get("/").text
+def test_first_page_shows_every_metric(reader: FlaskClient) -> None:
+    page = reader.get("/").text
     elements = Elements(page)
     assert elements.count("h2") == len(SHOWN)
     assert "Of the 2,400 reports from 20 to 24 November 2026, at most one a device and day." in page
@@ -32,8 +28,8 @@ def test_every_metric_is_on_the_first_page(client: FlaskClient) -> None:
     assert "All 1,000 values" in page
 
 
-def test_a_page_shows_days_and_courses(client: FlaskClient) -> None:
-    page = client.get("/m/theme").text
+def test_page_of_a_metric_draws_days_and_each_value_over_time(reader: FlaskClient) -> None:
+    page = reader.get("/m/theme").text
     elements = Elements(page)
     assert "<title>2026-11-20: 300</title>" in page
     assert "<title>2026-11-24: 1,500</title>" in page
@@ -45,119 +41,94 @@ def test_a_page_shows_days_and_courses(client: FlaskClient) -> None:
     assert page.index("light over days") < page.index("dark over days")  # the most frequent first
     assert page.count("no drift seen") == len(THEME.labels)
     assert elements.count("a", href="/v1/metrics/theme/trend") == 1
-    assert "lists no candidates" in client.get("/m/open").text
-    assert "<polyline" not in client.get("/m/mobile").text  # one day is no course
-    assert "No reports yet" in client.get("/m/version").text
+    assert "lists no candidates" in reader.get("/m/open").text
+    assert "<polyline" not in reader.get("/m/mobile").text  # one day is no course
+    assert "No reports yet" in reader.get("/m/version").text
 
 
-def test_days_and_confidence_can_be_chosen(client: FlaskClient) -> None:
-    page = client.get("/m/theme?since=2026-11-21&until=2026-11-24&confidence=0.5&find=").text
+def test_days_and_confidence_can_be_chosen(reader: FlaskClient) -> None:
+    page = reader.get("/m/theme?since=2026-11-21&until=2026-11-24&confidence=0.5&find=").text
     assert "Of the 2,100 reports from 21 to 24 November 2026" in page
     assert "50% interval" in page
     chosen = "format=ndjson&amp;since=2026-11-21&amp;until=2026-11-24&amp;confidence=0.5"
     assert f'href="/v1/metrics/theme/estimate?{chosen}"' in page
     assert Elements(page).count("polyline") == len(THEME.labels)
-    assert "No reports on these days" in client.get("/m/theme?since=2026-12-01").text
-    assert f"Version {THEME.version}" in client.get(f"/m/theme?version={THEME.version}").text
+    assert "No reports on these days" in reader.get("/m/theme?since=2026-12-01").text
+    assert f"Version {THEME.version}" in reader.get(f"/m/theme?version={THEME.version}").text
 
 
-def test_many_values_are_paged_and_found(client: FlaskClient) -> None:
-    first = client.get("/m/wide").text
+def test_many_values_are_paged_and_found(reader: FlaskClient) -> None:
+    first = reader.get("/m/wide").text
     assert first.count('<th scope="row"><bdi>') == 50
     assert first.index("plugin 7<") == first.index("<bdi>plugin") + 5  # the most frequent comes first
     assert "Page 1 of 20" in first
     assert "All intervals hold together" in first
     assert 'href="/m/wide?page=2&amp;simultaneous=true"' in first
-    last = client.get("/m/wide?page=20").text
-    assert client.get("/m/wide?page=99").text == last
+    last = reader.get("/m/wide?page=20").text
+    assert reader.get("/m/wide?page=99").text == last
     assert 'rel="next"' not in last
-    found = client.get("/m/wide?find=PLUGIN 99").text
+    found = reader.get("/m/wide?find=PLUGIN 99").text
     assert found.count('<th scope="row"><bdi>plugin 99') == 10
-    assert "No value has “nothing”" in client.get("/m/wide?find=nothing").text
+    assert "No value has “nothing”" in reader.get("/m/wide?find=nothing").text
 
 
-def test_many_metrics_are_paged_and_found(client: FlaskClient) -> None:
-    first, second = (Elements(client.get(f"/?limit=4&page={number}").text) for number in (1, 2))
+def test_many_metrics_are_paged_and_found(reader: FlaskClient) -> None:
+    first, second = (Elements(reader.get(f"/?limit=4&page={number}").text) for number in (1, 2))
     assert (first.count("h2"), second.count("h2")) == (4, 2)
-    assert Elements(client.get("/?find=themes").text).count("h2") == 0
-    found = Elements(client.get("/?find=THEME").text)
+    assert Elements(reader.get("/?find=themes").text).count("h2") == 0
+    found = Elements(reader.get("/?find=THEME").text)
     assert found.count("h2") == found.count("a", href="/m/theme") == 1
 
 
-@pytest.mark.parametrize(
-    "query", ["page=0", "page=-1", "page=x", "page=1e3", "page=٣", "since=soon", "other=1", "page=1&page=2"]
-)
-def test_wrong_arguments_are_told(query: str, client: FlaskClient) -> None:
-    assert problem(client.get(f"/m/theme?{query}")) == (400, "parameter")
+def test_wrong_arguments_are_refused(reader: FlaskClient) -> None:
+    for query in ("page=0", "page=-1", "page=x", "page=1e3", "page=٣", "since=soon", "other=1", "page=1&page=2"):
+        assert problem(reader.get(f"/m/theme?{query}")) == (400, "parameter"), query
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/m/hostile", "/m/hostile?find=<script>alert(3)</script>", "/?find='\"><script>"]
-)
-def test_nothing_in_a_page_runs_but_what_is_ours(path: str, client: FlaskClient) -> None:
-    response = client.get(path)
-    elements = Elements(response.text).found
-    scripts = [found["src"] for tag, found in elements if tag == "script"]
-    assert [(source or "").partition("?")[0] for source in scripts] == ["/plotly.js", "/static/plotly_charts.js"]
-    names = {name for _, found in elements for name in found}
-    assert not [name for name in names if name.startswith("on") or name == "style"]
-    assert {found["src"] for tag, found in elements if tag == "img"} == {"/static/icon.svg"}
-    policy = response.headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
-    assert "unsafe" not in policy
-    assert "http" not in policy
+def test_no_script_runs_in_a_page(reader: FlaskClient) -> None:
+    for path in ("/", "/m/hostile", "/m/hostile?find=<script>alert(3)</script>", "/?find='\"><script>"):
+        response = reader.get(path)
+        elements = Elements(response.text).found
+        assert not [tag for tag, _ in elements if tag == "script"]
+        names = {name for _, found in elements for name in found}
+        assert not [name for name in names if name.startswith("on") or name == "style"]
+        assert {found["src"] for tag, found in elements if tag == "img"} == {"/static/icon.svg"}
+        policy = response.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert "http" not in policy
 
 
-def test_the_pages_are_whole_without_plotly(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "bundle", lambda: None)
-    for path in ("/", "/m/theme"):
-        assert Elements(client.get(path).text).count("script") == 0
-    assert problem(client.get("/plotly.js")) == (404, "not-found")
-
-
-def test_the_bundle_comes_compressed_and_stays(client: FlaskClient) -> None:
-    response = client.get("/plotly.js")
-    assert response.headers["Content-Encoding"] == "gzip"
-    assert response.headers["Cache-Control"] == "private, max-age=31536000, immutable"
-    assert response.mimetype == "text/javascript"
-
-
-def test_who_may_read_is_told(app: Flask, tmp_path: Path) -> None:
-    assert "pages are public" in app.test_client().get("/", environ_overrides={"REMOTE_ADDR": "192.0.2.7"}).text
-    closed = create_app(config(tmp_path, open=frozenset()))
-    token = collector_of(closed).gatekeeper.draw_local_token(80).token
-    page = closed.test_client().get("/", headers={"Authorization": f"Bearer {token}"})
+def test_page_says_whether_it_is_public(reader: FlaskClient, tmp_path: Path) -> None:
+    assert "pages are public" in reader.get("/", environ_overrides={"REMOTE_ADDR": "192.0.2.7"}).text
+    with closing(collector_of(app := create_app(config(tmp_path, open=frozenset())))) as collector:
+        token = collector.gatekeeper.draw_local_token(80).token
+        page = app.test_client().get("/", headers={"Authorization": f"Bearer {token}"})
     assert (page.status_code, "pages are public" in page.text) == (200, False)
-    collector_of(closed).close()
 
 
-def test_forged_and_odd_and_refused_reports_are_told(app: Flask, client: FlaskClient) -> None:
+def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskClient) -> None:
     page = client.get("/m/theme").text
     assert "If 1% of these\n(24) were forged" in page
     assert "look like those of honest devices" in page
-    rows = b"\x01" * 3000  # every report says the same: no noise does
-    collector_of(app).store.commit([upload(THEME, rows)], TODAY, b"t" * 16)
+    store = collector_of(app).store
+    store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports say the same: no noise does
+    store.disable("theme", None, TODAY)
     for path in ("/", "/m/theme"):
-        assert "These reports look odd." in client.get(path).text
+        page = client.get(path).text
+        assert "These reports look odd." in page
+        assert page.count("Disabled since 2026-11-20") == 1
 
 
-def test_a_disabled_metric_says_so(app: Flask, client: FlaskClient) -> None:
-    collector_of(app).store.disable("theme", None, TODAY)
-    assert client.get("/").text.count("Disabled since 2026-11-20") == 1
-    assert "Disabled since 2026-11-20" in client.get("/m/theme").text
-
-
-def test_people_beyond_the_list_are_told(app: Flask, client: FlaskClient) -> None:
-    collector_of(app).store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
+def test_strings_beyond_the_list_and_those_found_are_told(app: Flask, client: FlaskClient) -> None:
+    store = collector_of(app).store
+    store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
     rest = client.get("/v1/metrics/version/estimate").json["unlisted"]  # type: ignore[index]
     for path in ("/", "/m/version"):
         page = client.get(path).text
         assert f'<data value="{rest["frequency"]}">' in page
         assert "have a string that is\nnone of th" in page
-
-
-def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: FlaskClient) -> None:
-    collector_of(app).store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
+    store.commit([upload(VERSION, rows_of(VERSION, 4000, value="1.0"))], TODAY, b"s" * 16)
     rows = client.get("/v1/metrics/version/estimate").json["values"]  # type: ignore[index]
     assert {row["found"] for row in rows} == {True, False}
     page = client.get("/m/version").text
@@ -171,7 +142,7 @@ def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: Fl
         assert "an expected 5%" not in page
 
 
-def test_pages_say_how_far_folds_have_come(tmp_path: Path, client: FlaskClient) -> None:
+def test_pages_say_when_the_last_fold_began(tmp_path: Path, reader: FlaskClient) -> None:
     with closing(collector_of(app := create_app(config(tmp_path, spool=f"{tmp_path}/spool")))) as collector:
         for path in ("/", "/m/theme"):
             assert "which has not run yet" in app.test_client().get(path).text
@@ -182,4 +153,4 @@ def test_pages_say_how_far_folds_have_come(tmp_path: Path, client: FlaskClient) 
                 "The last fold began 2026-11-20 14:05 UTC; what collectors took in the 300 seconds before"
                 in app.test_client().get(path).text
             )
-            assert "olded up to" not in client.get(path).text  # this one counts by itself
+            assert "olded up to" not in reader.get(path).text  # this one counts by itself

@@ -4,26 +4,14 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard import panels as module
 from dither_shared import parse_metrics
-from server.collecting import (
-    LAYOUT,
-    METRICS,
-    SPEED,
-    STRATA,
-    TODAY,
-    config,
-    problem,
-    rows_of,
-    upload,
-)
+from server.collecting import LAYOUT, METRICS, SPEED, STRATA, TODAY, config, problem, rows_of, upload
 from server.dashboard.shown import Elements
 
 SHARD = b"s" * 16
@@ -35,9 +23,9 @@ MANY = parse_metrics(
 )["many"]
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path, metrics=METRICS | STRATA | {"many": MANY}))
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    app = create_app(config(tmp_path_factory.mktemp("panels"), metrics=METRICS | STRATA | {"many": MANY}))
     with closing(collector_of(app)) as collector:
         for place, count, value in ((0, 40, "tabs"), (1, 30, "tabs"), (2, 500, "list"), (4, 100, "tabs")):
             rows = rows_of(LAYOUT, count, bytes([place]), value)
@@ -48,7 +36,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
         for place in range(16):
             rows = rows_of(MANY, 20 + place, bytes([place]), f"value {place}")
             collector.store.commit([upload(MANY, rows, stratum=place)], TODAY, SHARD)
-        yield app
+        yield app.test_client()
 
 
 def panels(page: str) -> list[str]:
@@ -96,7 +84,7 @@ def test_bars_of_all_panels_have_one_scale(client: FlaskClient) -> None:
         assert max(widths) == pytest.approx(100 * min(most, 1.0) / top, abs=0.01)
 
 
-def test_numbers_are_dots_on_one_scale(client: FlaskClient) -> None:
+def test_panels_of_numbers_are_dots_on_one_scale(client: FlaskClient) -> None:
     page = client.get("/m/speed").text
     assert sorted(headed(page)) == [("linux", "400"), ("windows", "400")]
     places = [[float(x) for x in re.findall('<circle class="bar" cx="([0-9.]+)%"', panel)] for panel in panels(page)]
@@ -116,7 +104,7 @@ def test_numbers_are_dots_on_one_scale(client: FlaskClient) -> None:
     assert "p95" in panels(page)[0]
 
 
-def test_a_page_of_a_stratum_says_so_and_parts_it_further(client: FlaskClient) -> None:
+def test_page_of_a_stratum_says_so_and_has_panels_of_the_rest(client: FlaskClient) -> None:
     page = client.get("/m/layout?platform=linux&confidence=0.9").text
     assert "Only reports of platform <strong>linux</strong>" in page
     assert "Of the 70 reports" in page
@@ -126,16 +114,12 @@ def test_a_page_of_a_stratum_says_so_and_parts_it_further(client: FlaskClient) -
     assert 'format=csv&amp;confidence=0.9&amp;platform=linux"' in page
     assert Elements(page).count("input", type="hidden", name="platform", value="linux") == 1
     assert panels(client.get("/m/layout?platform=linux&channel=stable").text) == []
+    assert panels(client.get("/m/theme").text) == []
+    assert "in the clear" not in client.get("/m/theme").text
     assert "No reports yet of this stratum" in client.get("/m/layout?platform=windows&channel=other").text
 
 
-def test_a_page_without_strata_has_no_panels(client: FlaskClient) -> None:
-    page = client.get("/m/theme").text
-    assert panels(page) == []
-    assert "in the clear" not in page
-
-
-def test_sixteen_strata_with_long_and_hostile_labels(client: FlaskClient) -> None:
+def test_panels_of_sixteen_strata_with_long_and_hostile_labels(client: FlaskClient) -> None:
     page = client.get("/m/many").text
     assert len(panels(page)) == 16
     assert headed(page)[-1] == ("<script>'&", "20")
@@ -145,7 +129,7 @@ def test_sixteen_strata_with_long_and_hostile_labels(client: FlaskClient) -> Non
     assert [len(one) for one in names] == [6]  # the same values in each, the most frequent
 
 
-def test_where_estimates_would_take_too_long_reports_are_shown(
+def test_panels_show_only_reports_if_estimates_cost_too_much(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_WORK", 3)
@@ -154,7 +138,7 @@ def test_where_estimates_would_take_too_long_reports_are_shown(
     assert "<table" not in "".join(panels(page))
 
 
-def test_what_no_page_shows_is_refused(client: FlaskClient) -> None:
+def test_strata_that_no_page_shows_are_refused(client: FlaskClient) -> None:
     for url in (
         "/?platform=linux",
         "/m/theme?platform=linux",

@@ -12,7 +12,7 @@ from dither_server.store import Refusal
 from server.collecting import THEME, TODAY, config, problem
 
 
-def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient, tmp_path: Path) -> None:
+def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -> None:
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     with closing(collector_of(closed := create_app(config(tmp_path, open=frozenset())))):
         shut = closed.test_client().get("/", headers=browser)
@@ -30,7 +30,9 @@ def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient, tmp_path:
         assert problem(client.get(path))[0] == status
 
 
-def test_a_fault_of_ours_is_a_page_too(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_browser_gets_an_internal_error_as_a_page(
+    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise ArithmeticError("a secret")
 
@@ -41,7 +43,7 @@ def test_a_fault_of_ours_is_a_page_too(app: Flask, client: FlaskClient, monkeypa
     assert "secret" not in response.text
 
 
-def test_of_sealed_batches_reports_are_counted(app: Flask, client: FlaskClient) -> None:
+def test_refused_sealed_reports_are_counted_one_by_one(app: Flask, client: FlaskClient) -> None:
     """Each reason says what it counts; what is beside the longest list is told by the same words."""
     malformed = {Refusal(f"other{number}", TODAY, "malformed"): 5 + number for number in range(9)}
     sealed = {Refusal("theme", TODAY, "sealed", THEME.version): 1412, Refusal("other0", TODAY, "sealed"): 3}
@@ -49,6 +51,7 @@ def test_of_sealed_batches_reports_are_counted(app: Flask, client: FlaskClient) 
     collector_of(app).store.add_refusals(malformed | sealed | one, b"s" * 16)
     text = client.get("/").text
     assert ">1,412 reports</data>" in text
+    assert "not counted, 2026-11-14 to 2026-11-20" in text  # a week
     assert ">13 batches</data>" in text
     assert "And 1 batch and 3 sealed reports more, of other kinds." in text
     assert ">1,412 reports</data>" in client.get("/m/theme").text

@@ -1,16 +1,11 @@
-"""Fixtures of the tests of POST /v1/reports."""
+"""Fixtures of the tests of the routes that bring reports."""
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.ingest.ingest import IngestLayer
 
-
-@pytest.fixture(params=["layer", "route"])
-def door(request: pytest.FixtureRequest, app: Flask) -> FlaskClient:
-    if request.param == "route":
-        layer = app.wsgi_app
-        assert isinstance(layer, IngestLayer)
-        app.wsgi_app = layer.app  # type: ignore[method-assign, assignment]
+@pytest.fixture
+def door(app: Flask) -> FlaskClient:
+    """The app under any WSGI server; tests/server/serving has the door of our own."""
     return app.test_client()

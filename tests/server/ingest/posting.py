@@ -6,9 +6,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from server.collecting import (
-    batch,
-)
+from server.collecting import batch
 
 JSON = "application/json"
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.committer import ClosedError, Committer, Limits, QueueFullError
+from dither_server.ingest.committer import Committer
 from dither_server.ingest.refusal_counts import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
-from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
+from dither_serving.committer import ClosedError, Limits, QueueFullError
+from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
@@ -42,9 +43,6 @@ class Gate:
             raise ArithmeticError
         return [COUNTED] * len(uploads)
 
-    def tend(self) -> bool:
-        return False
-
     def forget(self, before: date) -> bool:
         self.forgotten.append(before)
         return len(self.forgotten) < 2
@@ -59,7 +57,7 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: Committer[Upload], one: Upload) -> "Future[Outcome]":
+def submitted(committer: Committer, one: Upload) -> "Future[Outcome]":
     """Submit an upload; return what is told of it."""
     told: Future[Outcome] = Future()
     committer.submit(
@@ -74,14 +72,14 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def committer(gate: Gate) -> Iterator[Committer[Upload]]:
+def committer(gate: Gate) -> Iterator[Committer]:
     committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2))
     yield committer
     gate.let(100)
     committer.close()
 
 
-def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer[Upload]) -> None:
+def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: Committer) -> None:
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
@@ -92,7 +90,7 @@ def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Comm
     assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
 
 
-def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer[Upload]) -> None:
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer) -> None:
     first = submitted(committer, upload())
     gate.wait()
     waiting = [submitted(committer, upload()) for _ in range(3)]
@@ -104,9 +102,7 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, com
     assert sum(map(len, gate.groups)) == 5
 
 
-def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
-    gate: Gate, committer: Committer[Upload]
-) -> None:
+def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: Gate, committer: Committer) -> None:
     gate.failure = StoreError("database: full")
     answers = [submitted(committer, upload())]
     gate.wait()
@@ -120,7 +116,7 @@ def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
 
 
 def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
-    gate: Gate, committer: Committer[Upload], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, committer: Committer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         told = submitted(committer, upload())
@@ -133,12 +129,12 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
         fail()
     about = "not committed, told at most once a minute: the disk is full"
     assert caplog.messages == [f"1 batch was {about}"]
-    monkeypatch.setattr("dither_server.observability.once_a_minute._QUIET", 0.0)
+    monkeypatch.setattr("dither_serving.once_a_minute._QUIET", 0.0)
     fail()
     assert caplog.messages == [f"1 batch was {about}", f"3 batches were {about}"]
 
 
-def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]) -> None:
+def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
     first, bad, good = upload(), upload(), upload()
     gate.poison = bad.batch
     before = submitted(committer, first)
@@ -150,7 +146,7 @@ def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]
     assert healthy.result(PATIENCE) is COUNTED
 
 
-def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer[Upload]) -> None:
+def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
     answers = [submitted(committer, upload())]
     gate.wait()
     answers += [submitted(committer, upload()) for _ in range(3)]
@@ -164,7 +160,7 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_closing_what_never_started_is_immediate() -> None:
+def test_committer_that_never_started_closes_at_once() -> None:
     Committer(Gate(), lambda: TODAY, Limits(1, 1)).close()
 
 
@@ -172,9 +168,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
     committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
     uploads = [upload() for _ in range(5)]
     answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
-    conflict = submitted(committer, upload(rows=b"\x00", name=uploads[0].batch))
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
-    assert conflict.result(PATIENCE) is CONFLICT
     committer.close()
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
@@ -216,8 +210,7 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     assert gate.forgotten == [first, first, first + timedelta(days=1)]
 
 
-def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -> None:
-    """One body of sealed rows brings more ids than a step of it moves."""
+def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> None:
     steps: list[str] = []
     last = threading.Event()
 
@@ -226,14 +219,10 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
             steps.append("commit")
             return [COUNTED] * len(uploads)
 
-        def tend(self) -> bool:
-            steps.append("tend")
-            if steps == ["commit", "tend", "tend"]:
-                made.submit(upload(), lambda _: None)
-            return steps.count("tend") < 5
-
         def forget(self, before: date) -> bool:
             steps.append("forget")
+            if steps == ["commit", "forget", "forget"]:
+                made.submit(upload(), lambda _: None)
             if steps.count("forget") == 4:
                 last.set()
             return steps.count("forget") < 4
@@ -242,7 +231,7 @@ def test_housekeeping_goes_on_while_nothing_waits_and_gives_way_to_what_does() -
     made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
     made.close()
-    assert steps == ["commit", "tend", "tend", "forget", "commit", *["tend"] * 3, *["forget"] * 3]
+    assert steps == ["commit", "forget", "forget", "commit", "forget", "forget"]
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:

@@ -1,7 +1,9 @@
 """Reports from web pages: whose are taken, what is read of them, and what the page may read of the answer."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,9 @@ from werkzeug.test import TestResponse
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.access.origins import Origins
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import QueueFullError, Then
-from dither_server.ingest.ingest import IngestLayer
+from dither_server.ingest.committer import Then
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
+from dither_serving.committer import QueueFullError
 from server.collecting import THEME, TODAY, batch, config, problem
 from server.ingest.posting import JSON, post
 
@@ -46,28 +48,23 @@ def shares(response: TestResponse, origin: str) -> bool:
     } and all(len(response.headers.getlist(name)) == 1 for name in SHARED)
 
 
-@pytest.mark.parametrize(
-    "content_type", [PLAIN, "text/plain", "Text/Plain; Charset=utf-8", 'text/plain;charset="utf-8"', JSON]
-)
-def test_a_listed_page_is_counted(content_type: str, door: FlaskClient, app: Flask) -> None:
-    for origin in (APP, "http://localhost:3000"):
+def test_reports_of_a_listed_page_are_counted_as_text_and_as_json(door: FlaskClient, app: Flask) -> None:
+    taken = [PLAIN, "text/plain", "Text/Plain; Charset=utf-8", 'text/plain;charset="utf-8"', JSON]
+    for origin, content_type in product((APP, "http://localhost:3000"), taken):
         response = send(door, origin, content_type=content_type)
-        assert (response.status_code, response.json) == (202, {"accepted": 3})
+        assert (response.status_code, response.json) == (202, {"accepted": 3}), content_type
         assert shares(response, origin)
         assert "Access-Control-Allow-Credentials" not in response.headers
-    assert collector_of(app).store.tally(THEME).total == 6
+    assert collector_of(app).store.tally(THEME).total == 3 * 2 * len(taken)
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["", "text/plain;charset=latin-1", "text/plain;charset=utf8", "text/plain;x=y", "text/html", "multipart/form-data"],
-)
-def test_a_listed_page_is_told_of_what_is_not_read(content_type: str, door: FlaskClient) -> None:
-    response = send(door, APP, content_type=content_type)
-    assert problem(response) == (415, "media-type")
-    assert shares(response, APP)
-    assert response.json is not None
-    assert response.json["detail"] == "Content-Type: text/plain or application/json is right"
+def test_listed_page_is_told_which_media_types_are_taken(door: FlaskClient) -> None:
+    charsets = ["text/plain;charset=latin-1", "text/plain;charset=utf8", "text/plain;x=y"]
+    for content_type in ["", *charsets, "text/html", "multipart/form-data"]:
+        response = send(door, APP, content_type=content_type)
+        assert problem(response) == (415, "media-type"), content_type
+        assert shares(response, APP)
+        assert json.loads(response.data)["detail"] == "Content-Type: text/plain or application/json is right"
 
 
 OTHERS = [
@@ -78,9 +75,8 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("content_type", [PLAIN, JSON, "", "application/x-www-form-urlencoded"])
-def test_any_other_page_counts_nothing(content_type: str, door: FlaskClient, app: Flask) -> None:
-    for origin in OTHERS:
+def test_reports_of_any_other_page_are_refused(door: FlaskClient, app: Flask) -> None:
+    for origin, content_type in product(OTHERS, (PLAIN, JSON, "", "application/x-www-form-urlencoded")):
         response = send(door, origin, content_type=content_type)
         assert problem(response) == (403, "origin"), origin
         assert "Access-Control-Allow-Origin" not in response.headers
@@ -88,7 +84,7 @@ def test_any_other_page_counts_nothing(content_type: str, door: FlaskClient, app
     assert collector_of(app).store.tally(THEME).total == 0
 
 
-def test_what_is_refused_is_counted_by_its_name(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
+def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
     for origin in (FOREIGN, "null"):
         send(door, origin)
     assert b'dither_refused_batches_total{metric="(unknown)",reason="origin",version="(unknown)"} 2.0' in (
@@ -101,12 +97,10 @@ def test_what_is_refused_is_counted_by_its_name(door: FlaskClient, app: Flask, t
 
 
 def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = batch()
-    assert send(door, APP, first.encode()).status_code == 202
+    assert send(door, APP).status_code == 202
     for body, expected in (
         (b"{}", (400, "malformed")),
         (b" " * 20_001, (413, "too-large")),
-        (batch(name=first.batch, rows=b"\x00").encode(), (409, "batch-conflict")),
         (batch()._replace(metric="strange").encode(), (404, "unknown-metric")),
     ):
         response = send(door, APP, body)
@@ -126,10 +120,10 @@ def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch
         assert shares(response, APP)
 
 
-def test_a_commit_that_takes_too_long_is_told_to_the_page(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector_of(app).committer, "submit", lambda *_: None)
-    impatient = IngestLayer(app.wsgi_app, replace(collector_of(app).ingest, patience=0.01))
-    app.wsgi_app = impatient  # type: ignore[method-assign]
+def test_page_may_read_the_answer_of_a_commit_that_takes_too_long(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = collector_of(app)
+    monkeypatch.setattr(collector.committer, "submit", lambda *_: None)
+    monkeypatch.setattr(collector, "ingest", replace(collector.ingest, patience=0.01))
     response = send(app.test_client(), APP)
     assert (problem(response), response.headers["Retry-After"]) == ((503, "unavailable"), "10")
     assert shares(response, APP)
@@ -148,27 +142,26 @@ def test_a_page_without_a_token_is_told_so_where_one_is_needed(tmp_path: Path) -
     collector_of(app).close()
 
 
-def test_without_an_origin_all_is_as_it_was(door: FlaskClient) -> None:
+def test_request_without_an_origin_gets_no_sharing_headers(door: FlaskClient) -> None:
     assert problem(send(door, None)) == (415, "media-type")
     taken = send(door, None, content_type=JSON)
     assert (taken.status_code, taken.headers["Vary"]) == (202, "Origin")
     assert "Access-Control-Allow-Origin" not in taken.headers
 
 
-@pytest.mark.parametrize("content_type", [PLAIN, JSON, ""])
-def test_where_none_is_listed_no_page_reports(content_type: str, tmp_path: Path) -> None:
-    """Its loopback collector is what a page of the web could reach in an operator's own browser."""
+def test_no_page_reports_where_no_origin_is_listed(tmp_path: Path) -> None:
+    """A collector on loopback is what a page of the web could reach in an operator's own browser."""
     app = create_app(config(tmp_path))
-    door = app.test_client()
-    for origin in (APP, "null", "http://localhost", "http://127.0.0.1:80"):
-        response = send(door, origin, content_type=content_type)
-        assert problem(response) == (403, "origin")
+    origins = (APP, "null", "http://localhost", "http://127.0.0.1:80")
+    for origin, content_type in product(origins, (PLAIN, JSON, "")):
+        response = send(app.test_client(), origin, content_type=content_type)
+        assert problem(response) == (403, "origin"), (origin, content_type)
         assert "Access-Control-Allow-Origin" not in response.headers
     assert collector_of(app).store.tally(THEME).total == 0
-    expected = {"application/json": 202}.get(content_type, 415)
-    response = send(door, None, content_type=content_type)
-    assert response.status_code == expected
-    assert not SHARED & set(response.headers.keys())
+    for content_type, expected in ((PLAIN, 415), (JSON, 202), ("", 415)):
+        response = send(app.test_client(), None, content_type=content_type)
+        assert response.status_code == expected
+        assert not SHARED & set(response.headers.keys())
     collector_of(app).close()
 
 

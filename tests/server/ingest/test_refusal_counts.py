@@ -36,7 +36,7 @@ class Written:
         self.writes.append(dict(refused))
 
 
-def test_a_flood_is_written_once_and_not_at_once() -> None:
+def test_flood_of_refusals_is_written_once_after_a_pause() -> None:
     now, days, written = [0.0], [TODAY], Written()
     refusals = Refusals(lambda: days[-1], lambda: now[-1])
     assert refusals.pause() is None
@@ -58,16 +58,15 @@ def test_a_flood_is_written_once_and_not_at_once() -> None:
     assert refusals.add(THEME_BATCH)
 
 
-@pytest.mark.parametrize("failure", [StoreError("database: locked"), ArithmeticError()])
-def test_what_cannot_be_written_is_kept_and_tried_later(failure: Exception) -> None:
+def test_refusals_that_cannot_be_written_are_kept_and_tried_later() -> None:
     now, written = [0.0], Written()
     refusals = Refusals(lambda: TODAY, lambda: now[-1])
-    refusals.add(Refused("malformed"))
-    now.append(10.0)
-    written.failure = failure
-    refusals.write(written, b"")
-    assert refusals.pause() == 10.0
-    refusals.add(Refused("malformed"))
+    for failure in (StoreError("database: locked"), ArithmeticError()):
+        refusals.add(Refused("malformed"))
+        now.append(now[-1] + 10.0)
+        written.failure = failure
+        refusals.write(written, b"")
+        assert refusals.pause() == 10.0
     written.failure = None
     refusals.write(written, b"")
     assert written.writes == [{Refusal("", TODAY, "malformed"): 2}]
@@ -95,7 +94,7 @@ def test_counts_add_up_over_writes_shards_and_days(store: Store) -> None:
 def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> None:
     good = batch()
     bodies = [good.encode(), b"{", good.encode()[:-1] + b" }", batch(rows=b"\xff").encode()]
-    bodies += [batch(rows=b"\x00", name=good.batch).encode(), batch(rows=b"\x00" * 1001).encode()]
+    bodies += [batch()._replace(version="0" * 16).encode(), batch(rows=b"\x00" * 1001).encode()]
     bodies += [batch().encode().replace(b"theme", b"stranger")] * 2
     for body in bodies:
         client.post("/v1/reports", data=body, content_type="application/json")
@@ -103,11 +102,11 @@ def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> 
     store = collector_of(app).store
     assert store.refusals("theme") == {}
     collector_of(app).close()
-    assert store.refusals("theme") == {"batch-conflict": 1, "malformed": 1, "too-large": 1}
+    assert store.refusals("theme") == {"malformed": 1, "too-large": 1, "version-conflict": 1}
     assert store.refusals("") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
     assert store.refusals("stranger") == {}
     named = {(refusal.metric, refusal.version) for refusal in store.refused()}
-    assert named == {("theme", VERSION), ("", "")}
+    assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
 
 
 def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
@@ -126,7 +125,7 @@ def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
     assert counts[Refusal("theme", TOMORROW, "malformed", VERSION)] == 1
 
 
-def test_one_of_many_is_logged_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     refusals = Refusals(lambda: TODAY, lambda: now[-1])
     for second in range(150):
@@ -140,7 +139,7 @@ def test_one_of_many_is_logged_a_minute(caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
-def test_what_was_refused_is_a_metric_with_few_labels(client: FlaskClient) -> None:
+def test_prometheus_counts_refusals_with_few_labels(client: FlaskClient) -> None:
     bodies = [batch().encode().replace(VERSION.encode(), f"{number:016x}".encode()) for number in range(50)]
     bodies += [batch().encode().replace(b"theme", f"stranger{number}".encode()) for number in range(50)]
     for body in [*bodies, batch(rows=b"\xff").encode()]:
@@ -191,7 +190,7 @@ def refused(tmp_path: Path, one_day: None) -> Path:
     return tmp_path
 
 
-def test_a_command_shows_them(refused: Path) -> None:
+def test_refusals_command_lists_them_by_reason_and_by_day(refused: Path) -> None:
     def lines(*options: str) -> list[list[str]]:
         result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
         assert result.exit_code == 0, result.output
@@ -215,32 +214,21 @@ def test_a_command_shows_them(refused: Path) -> None:
     assert lines("--since", "2026-01-01")[2][:2] == ["unknown-metric", "1,004"]
 
 
-def test_a_command_tells_them_in_json(refused: Path) -> None:
+def test_refusals_command_prints_json(refused: Path) -> None:
     told = json.loads(CliRunner().invoke(cli, ["refusals", "--json"], env=environment(refused)).stdout)
     assert told["until"] == str(utc_today())
-    assert told["refused"][0] == {
-        "day": None,
-        "metric": "theme",
-        "version": "0123456789abcdef",
-        "registered": False,
-        "reason": "version-conflict",
-        "batches": 12_345,
-    }
-    assert told["refused"][-1] | {"batches": 0, "reason": ""} == {
-        "day": None,
-        "metric": None,
-        "version": None,
-        "registered": None,
-        "reason": "",
-        "batches": 0,
-    }
+    names = ("day", "metric", "version", "registered", "reason", "batches")
+    strange = (None, "theme", "0123456789abcdef", False, "version-conflict", 12_345)
+    unknown = (None, None, None, None, "unknown-metric", 4)
+    assert [told["refused"][place] for place in (0, -1)] == [
+        dict(zip(names, row, strict=True)) for row in (strange, unknown)
+    ]
 
 
-@pytest.mark.parametrize("options", [["--since", "soon"], ["--since", "2026-02-01", "--until", "2026-01-01"]])
-def test_a_command_refuses_days_that_cannot_be(options: list[str], refused: Path) -> None:
-    result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
-    assert result.exit_code == 2
-    assert "--since: " in result.stderr
+def test_refusals_command_refuses_days_that_cannot_be(refused: Path) -> None:
+    for options in (["--since", "soon"], ["--since", "2026-02-01", "--until", "2026-01-01"]):
+        result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
+        assert (result.exit_code, "--since: " in result.stderr) == (2, True)
 
 
 def test_made_up_versions_of_one_metric_hide_none_of_another() -> None:

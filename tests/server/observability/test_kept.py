@@ -1,10 +1,16 @@
+"""Readings of the database, the spool and folds: how often they are made, and what stands in for one that fails."""
+
 import logging
 import threading
 
 import pytest
 
-from dither_server.observability.kept import Kept
-from dither_server.store import StoreError
+from dither_server.observability.database_gauges import Vitals
+from dither_server.observability.prometheus import Prometheus
+from dither_server.store import Condition, StoreError
+from dither_server.store.condition import Disk
+from dither_serving.kept import Kept
+from server.observability.test_prometheus import samples
 
 PATIENCE = 60.0
 
@@ -17,6 +23,7 @@ class Clock:
         self.takes = 0.0
         self.reads = 0
         self.failure: Exception | None = None
+        self.kept = Kept("thing", self.read, lambda: self.now)
 
     def read(self) -> int:
         self.reads += 1
@@ -25,65 +32,52 @@ class Clock:
             raise self.failure
         return self.reads
 
-
-def kept(clock: Clock) -> Kept[int]:
-    return Kept("thing", clock.read, lambda: clock.now)
-
-
-def test_what_was_read_is_told_for_ten_seconds() -> None:
-    clock = Clock()
-    thing = kept(clock)
-    assert [thing.value(), thing.value()] == [1, 1]
-    clock.now = 9.9
-    assert thing.value() == 1
-    clock.now = 10.0
-    assert thing.value() == 2
+    def at(self, second: float) -> int | None:
+        self.now = second
+        return self.kept.value()
 
 
-def test_what_took_long_is_told_for_longer() -> None:
-    clock = Clock()
-    clock.takes = 1.0
-    thing = kept(clock)
-    assert thing.value() == 1
-    clock.now = 200.9
-    assert thing.value() == 1
-    clock.now = 201.0
-    assert thing.value() == 2
+def test_reading_is_reused_for_ten_seconds_or_200_times_its_duration() -> None:
+    quick, slow = Clock(), Clock()
+    assert [quick.at(second) for second in (0, 0, 9.9, 10.0)] == [1, 1, 1, 2]
+    slow.takes = 1.0
+    assert [slow.at(second) for second in (0, 200.9, 201.0)] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("failure", [StoreError("database: gone"), OSError(5, "Input/output error")])
-def test_what_cannot_be_read_is_unknown_and_told_once(failure: Exception, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_reading_is_unknown_and_logged_once(failure: Exception, caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    thing = kept(clock)
-    assert thing.value() == 1
-
-    def at(second: float) -> int | None:
-        clock.now = second
-        return thing.value()
-
+    assert clock.at(0) == 1
     clock.failure = failure
     with caplog.at_level(logging.WARNING):
-        assert [at(10), at(11), at(20), at(30)] == [None] * 4
-        assert clock.reads == 4  # at 11 it was known already
+        assert [clock.at(second) for second in (10, 11, 20, 30)] == [None] * 4
+        assert clock.reads == 4, "the failure at 10 s stands for 11 s, too"
         assert [one.getMessage() for one in caplog.records] == [f"the state of the thing could not be read: {failure}"]
         clock.failure = None
-        assert at(40) == 5
+        assert clock.at(40) == 5
         clock.failure = failure
-        assert at(50) is None
+        assert clock.at(50) is None
     assert len(caplog.records) == 2
 
 
-def test_a_fault_of_ours_is_raised_and_the_next_reads_again() -> None:
+def test_reading_that_failed_after_long_is_tried_again_in_a_minute() -> None:
     clock = Clock()
-    thing = kept(clock)
+    clock.takes, clock.failure = 10.0, StoreError("database: timeout")
+    assert clock.at(0) is None
+    clock.failure, clock.takes = None, 0.0
+    assert [clock.at(second) for second in (69.9, 70.0)] == [None, 2]
+
+
+def test_programming_error_is_raised_and_the_next_reads_again() -> None:
+    clock = Clock()
     clock.failure = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
-        thing.value()
-    clock.failure, clock.now = None, 10.0
-    assert thing.value() == 2
+        clock.at(0)
+    clock.failure = None
+    assert clock.at(10) == 2
 
 
-def test_while_one_reads_others_are_told_what_was_known_but_not_for_ever() -> None:
+def test_while_one_thread_reads_others_get_the_last_value_for_30_seconds() -> None:
     begun, may_end = threading.Event(), threading.Event()
     now = [0.0]
 
@@ -109,13 +103,26 @@ def test_while_one_reads_others_are_told_what_was_known_but_not_for_ever() -> No
     assert thing.value() == "later"
 
 
-def test_what_failed_after_long_is_tried_again_in_a_minute() -> None:
-    clock = Clock()
-    thing = kept(clock)
-    clock.takes, clock.failure = 10.0, StoreError("database: timeout")
-    assert thing.value() is None
-    clock.failure, clock.takes = None, 0.0
-    clock.now = 69.9
-    assert thing.value() is None
-    clock.now = 70.0
-    assert thing.value() == 2
+class Source:
+    """A database that answers, or fails."""
+
+    failure: Exception | None = None
+
+    def condition(self) -> Condition:
+        self._fail()
+        return Condition("sqlite 3", 1, 0, 7, Disk(1, 2))
+
+    def _fail(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+
+def test_database_that_fails_is_down_and_keeps_its_build_information() -> None:
+    database, now = Source(), [0.0]
+    vitals = Vitals(database, lambda: now[0])
+    build = [name for name in samples(Prometheus().text(vitals.families())) if name.startswith("dither_build_info")]
+    assert 'database="sqlite 3"' in build[0]
+    database.failure, now[0] = StoreError("database: gone"), 10.0
+    told = samples(Prometheus().text(vitals.families()))
+    assert told["dither_database_up"] == 0
+    assert [name for name in told if name.startswith("dither_build_info")] == build

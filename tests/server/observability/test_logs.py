@@ -5,8 +5,8 @@ import json
 import logging
 import sys
 
-from dither_server.observability.logs import JsonFormatter
 from dither_server.store import StoreError
+from dither_serving.logs import JsonFormatter
 
 
 def logged(name: str, message: str, error: Exception | None = None) -> dict[str, object]:
@@ -24,23 +24,14 @@ def logged(name: str, message: str, error: Exception | None = None) -> dict[str,
     return told
 
 
-def test_a_record_of_ours_is_one_line_of_json() -> None:
+def test_log_lines_are_json_without_what_other_libraries_quote() -> None:
     told = logged("dither_server.ingest.committer", "it says\n%s")
-    assert (told["level"], told["logger"], told["message"]) == (
-        "warning",
-        "dither_server.ingest.committer",
-        "it says\na",
-    )
     assert set(told) == {"time", "level", "logger", "message"}
-
-
-def test_what_a_foreign_exception_quotes_is_left_out() -> None:
+    assert (told["level"], told["logger"]) == ("warning", "dither_server.ingest.committer")
+    assert told["message"] == "it says\na"
+    assert "message" not in logged("waitress", "client 192.0.2.7 sent %s")
     told = logged("dither_server.ingest.ingest", "failed %s", ValueError("invalid: secret value"))
     assert "secret" not in json.dumps(told)
     assert told["error"] == "ValueError"
     assert "test_logs.py" in str(told["at"])
     assert logged("dither_server.x", "failed %s", StoreError("database: full"))["detail"] == "database: full"
-
-
-def test_of_other_programs_there_is_no_message() -> None:
-    assert "message" not in logged("waitress", "client 192.0.2.7 sent %s")

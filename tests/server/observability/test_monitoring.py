@@ -16,9 +16,9 @@ from flask.testing import FlaskClient
 
 from dither_server.analysis.answers import answer
 from dither_server.app import collector_of, create_app
-from dither_server.protocol.problems import Kind
 from dither_server.reading.materialize import refresh
 from dither_server.store import Refusal, Store
+from dither_serving.problems import Kind
 from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS, THEME, TODAY, config, rows_of, upload
 from server.postgresql import WHY_NOT, server
@@ -44,18 +44,14 @@ def spooling(tmp_path: Path) -> Iterator[FlaskClient]:
         yield app.test_client()
 
 
-@pytest.mark.parametrize("where", ["alerts", "dashboard"])
-def test_every_name_is_one_that_the_collector_tells(where: str, spooling: FlaskClient) -> None:
-    text = ALERTS.read_text(encoding="utf-8") if where == "alerts" else "\n".join(QUERIES)
-    asked = set(re.findall(r"\bdither_(?!relay_)\w+", text))  # tests/relay/test_numbers.py asks a relay
+def test_alerts_and_dashboard_name_only_what_the_collector_exports(spooling: FlaskClient) -> None:
     families = re.findall(r"^# TYPE (\S+) (\S+)$", spooling.get("/metrics").text, re.MULTILINE)
     endings = {"histogram": ("_bucket", "_sum", "_count")}
     told = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
-    assert asked
-    assert asked <= told
-
-
-def test_reasons_in_the_alerts_are_kinds_of_problems() -> None:
+    for text in (ALERTS.read_text(encoding="utf-8"), "\n".join(QUERIES)):
+        asked = set(re.findall(r"\bdither_(?!relay_)\w+", text))  # tests/relay/test_numbers.py asks a relay
+        assert asked
+        assert asked <= told
     named = re.findall(r'reason!?[=~]+"([a-z|-]+)"', ALERTS.read_text(encoding="utf-8"))
     assert {one for group in named for one in group.split("|")} <= {kind.slug for kind in Kind}
     assert len(named) == 6
@@ -73,7 +69,7 @@ def checked(*command: object) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
 
 
-def test_each_alert_fires_for_what_is_sick_and_for_nothing_else(tmp_path: Path) -> None:
+def test_each_alert_fires_for_its_fault_and_for_no_other(tmp_path: Path) -> None:
     checked(promtool(), "check", "rules", ALERTS)
     tests = [shutil.copy(file, tmp_path) for file in Path(__file__).parent.glob("*alerts_test.yml")]
     shutil.copy(ALERTS, tmp_path)
@@ -84,7 +80,9 @@ def test_each_alert_fires_for_what_is_sick_and_for_nothing_else(tmp_path: Path) 
     assert all(f'alertname="{alert}"' in tried for alert in alerts)
 
 
-def test_prometheus_reads_every_question_of_the_dashboard(tmp_path: Path) -> None:
+def test_prometheus_parses_the_dashboards_queries_and_the_collectors_answer(
+    tmp_path: Path, client: FlaskClient
+) -> None:
     rules = [
         {"record": f"panel:{place}", "expr": query.replace("$__rate_interval", "5m").replace("$instance", ".*")}
         for place, query in enumerate(QUERIES)
@@ -93,16 +91,13 @@ def test_prometheus_reads_every_question_of_the_dashboard(tmp_path: Path) -> Non
     file = tmp_path / "rules.yml"
     file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")  # JSON is YAML
     checked(promtool(), "check", "rules", file)
-
-
-def test_prometheus_reads_what_the_collector_tells(client: FlaskClient) -> None:
     read = subprocess.run(
         [promtool(), "check", "metrics"], input=client.get("/metrics").data, capture_output=True, check=False
     )
     assert read.returncode == 0, read.stdout + read.stderr
 
 
-def test_panels_do_not_overlap_and_their_ids_differ() -> None:
+def test_dashboard_panels_have_room_an_id_and_a_description() -> None:
     panels = DASHBOARD["panels"]
     places = [
         (x, y)
@@ -114,9 +109,6 @@ def test_panels_do_not_overlap_and_their_ids_differ() -> None:
     assert max(x for x, _ in places) == 23
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(panel["description"] for panel in PANELS.values())
-
-
-def test_a_share_has_its_interval_as_a_band() -> None:
     (bands,) = (one for one in PANELS["$value"]["fieldConfig"]["overrides"] if one["matcher"]["options"] == "high")
     assert {"id": "custom.fillBelowTo", "value": "low"} in bands["properties"]
 
@@ -165,20 +157,31 @@ def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("metric", [THEME, QUOTED], ids=lambda metric: metric.name)
-def test_shares_are_those_of_the_api(metric: Metric, filled: tuple[str, Mapping[str, Any]]) -> None:
+def test_dashboards_sql_shows_what_the_api_says(filled: tuple[str, Mapping[str, Any]]) -> None:
     database, told = filled
-    asks = {"metric": metric.name, "version": metric.version}
-    for row in told[metric.name]["values"]:
-        shown = asked(database, PANELS["$value"]["targets"][0]["rawSql"], **asks, value=row["value"])
-        assert list(shown[0]) == ["time", "low", "share", "high"]
-        assert len(shown) == 31
-        last = shown[-1]
-        assert last["time"].isoformat().startswith(f"{TODAY}T00:00:00")
-        assert [last["low"], last["share"], last["high"]] == [row["low"], row["frequency"], row["high"]]
+    for metric in (THEME, QUOTED):
+        asks = {"metric": metric.name, "version": metric.version}
+        for row in told[metric.name]["values"]:
+            shown = asked(database, PANELS["$value"]["targets"][0]["rawSql"], **asks, value=row["value"])
+            assert list(shown[0]) == ["time", "low", "share", "high"]
+            assert len(shown) == 31
+            last = shown[-1]
+            assert last["time"].isoformat().startswith(f"{TODAY}T00:00:00")
+            assert [last["low"], last["share"], last["high"]] == [row["low"], row["frequency"], row["high"]]
+    reports = asked(database, PANELS["Reports a day"]["targets"][0]["rawSql"])
+    assert len(reports) == 2 * 31
+    assert {(row["metric"], row["reports"]) for row in reports} == {("quoted", 50), ("theme", 50)}
+    refused = asked(database, PANELS["Refused batches, by day"]["targets"][0]["rawSql"])
+    assert [tuple(row.values()) for row in refused if row["metric"] != "quoted"] == [
+        (str(TODAY), "version-conflict", "theme", "0123456789abcdef", False, 5),
+        (str(TODAY), "malformed", "theme", THEME.version, True, 3),
+        (str(TODAY), "too-large", "(no metric)", "", None, 2),
+    ]
+    panels = {name for name, panel in PANELS.items() if any("rawSql" in target for target in panel["targets"])}
+    assert panels == {"$value", "Reports a day", "Refused batches, by day"}, "another panel is not tested"
 
 
-def test_the_variables_list_what_there_is(filled: tuple[str, Mapping[str, Any]]) -> None:
+def test_dashboards_variables_list_metrics_versions_and_values(filled: tuple[str, Mapping[str, Any]]) -> None:
     database, told = filled
 
     def listed(name: str, **variables: str) -> list[str]:
@@ -189,23 +192,5 @@ def test_the_variables_list_what_there_is(filled: tuple[str, Mapping[str, Any]])
     values = listed("value", metric="quoted", version=QUOTED.version)
     assert sorted(values) == sorted(row["value"] for row in told["quoted"]["values"])
     assert values[0] == ODD
-
-
-def test_reports_and_refusals_of_each_day(filled: tuple[str, Mapping[str, Any]]) -> None:
-    database, _ = filled
-    reports = asked(database, PANELS["Reports a day"]["targets"][0]["rawSql"])
-    assert len(reports) == 2 * 31
-    assert {(row["metric"], row["reports"]) for row in reports} == {("quoted", 50), ("theme", 50)}
-    refused = asked(database, PANELS["Refused batches, by day"]["targets"][0]["rawSql"])
-    assert [tuple(row.values()) for row in refused if row["metric"] != "quoted"] == [
-        (str(TODAY), "version-conflict", "theme", "0123456789abcdef", False, 5),
-        (str(TODAY), "malformed", "theme", THEME.version, True, 3),
-        (str(TODAY), "too-large", "(no metric)", "", None, 2),
-    ]
-
-
-def test_every_question_in_sql_was_asked() -> None:
-    panels = {name for name, panel in PANELS.items() if any("rawSql" in target for target in panel["targets"])}
-    assert panels == {"$value", "Reports a day", "Refused batches, by day"}
     variables = {name for name, one in VARIABLES.items() if one["type"] == "query" and isinstance(one["query"], str)}
-    assert variables == {"metric", "version", "value"}
+    assert variables == {"metric", "version", "value"}, "another variable is not tested"

@@ -2,10 +2,10 @@ import logging
 
 import pytest
 
-from dither_server.observability.once_a_minute import OnceAMinute, limited_lines
+from dither_serving.once_a_minute import OnceAMinute, limited_lines
 
 
-def test_the_first_event_may_be_logged_at_once_and_others_together_a_minute_later() -> None:
+def test_first_event_is_logged_at_once_and_later_ones_once_a_minute() -> None:
     now = [0.0]
     lines = OnceAMinute(lambda: now[-1])
     assert [lines.add(), lines.add(), lines.add(3)] == [1, 0, 0]
@@ -19,7 +19,7 @@ def test_the_first_event_may_be_logged_at_once_and_others_together_a_minute_late
     assert [lines.rest(), lines.rest()] == [4, 0]
 
 
-def test_a_logger_writes_some_lines_a_minute_and_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_limited_logger_writes_some_lines_a_minute_and_the_number_left_out(caplog: pytest.LogCaptureFixture) -> None:
     now, logger = [0.0], logging.getLogger("of.a.dependency")
     with limited_lines(logger, 2, lambda: now[0]):
         for minute in (0.0, 60.0):

@@ -92,8 +92,8 @@ def some_of_everything(url: str, token: str) -> None:
         one.close()
 
 
-@pytest.mark.slow  # it asks every two seconds, and each panel wants two answers; promtool reads the same in an instant
-def test_it_reads_both_and_each_panel_shows_something(tmp_path: Path) -> None:
+@pytest.mark.slow  # Prometheus scrapes every two seconds, and each panel needs two scrapes; promtool parses the same
+def test_prometheus_scrapes_collector_and_relay_and_each_panel_shows_something(tmp_path: Path) -> None:
     (tmp_path / "relay").mkdir()
     with (
         running(tmp_path, "--open", "report", "--connections", "10") as (url, _),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dither_server.store import Store
+from dither_server.store import Snapshot
 from dither_shared import Metric
 
 
@@ -12,11 +12,11 @@ from dither_shared import Metric
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The metrics whose tallies were read, one for each time."""
     names: list[str] = []
-    tally = Store.tally
+    tally = Snapshot.tally
 
-    def reading(self: Store, metric: Metric, *days: Any) -> Any:
+    def reading(self: Snapshot, metric: Metric, *days: Any) -> Any:
         names.append(metric.name)
         return tally(self, metric, *days)
 
-    monkeypatch.setattr(Store, "tally", reading)
+    monkeypatch.setattr(Snapshot, "tally", reading)
     return names

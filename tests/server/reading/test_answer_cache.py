@@ -1,4 +1,4 @@
-"""Answers are computed once for what was collected, whoever counted it, while there is room."""
+"""Answers are computed once for the same collected reports, as long as the cache has room."""
 
 import gc
 import threading
@@ -15,6 +15,7 @@ from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE
+from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.window import Look
 from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
@@ -34,7 +35,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(len(labels))
         return estimate(mechanism, labels, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("dither_server.reading.summaries.shares.summary.estimate", counting)
+    monkeypatch.setattr("dither_server.reading.summaries.shares.estimate", counting)
     return calls
 
 
@@ -42,7 +43,7 @@ def add(store: Store, metric: Metric, count: int, day: date = TODAY, shard: byte
     store.commit([upload(metric, rows_of(metric, count))], day, shard)
 
 
-def test_what_was_collected_is_estimated_once_and_read_once(store: Store, computed: list[int], read: list[str]) -> None:
+def test_same_question_is_estimated_and_read_once(store: Store, computed: list[int], read: list[str]) -> None:
     reader = EstimateReader(store, AnswerCache(PLENTY))
     add(store, THEME, 50)
     first = reader.table(THEME, Query())
@@ -56,7 +57,7 @@ def test_what_was_collected_is_estimated_once_and_read_once(store: Store, comput
     assert computed == [4] * 3
 
 
-def test_each_kind_of_answer_is_remembered(store: Store, computed: list[int], read: list[str]) -> None:
+def test_every_kind_of_answer_is_cached(store: Store, computed: list[int], read: list[str]) -> None:
     reader = EstimateReader(store, AnswerCache(PLENTY))
     for number in range(DAYS):
         add(store, THEME, 20 + number, TODAY - timedelta(days=number))
@@ -65,7 +66,7 @@ def test_each_kind_of_answer_is_remembered(store: Store, computed: list[int], re
         list(reader.tables(THEME, Query(by_day=True, top=1)))
         reader.compare(THEME, THEME, Comparison())
         reader.combine(THEME, [THEME], Query())
-        reader.exhibit(THEME, Query(), EVERYONE, Look("", 1, 12))
+        reader.estimate_view(THEME, Query(), EVERYONE, Look("", 1, 12))
 
     ask()
     once, tallies = len(computed), len(read)
@@ -73,7 +74,7 @@ def test_each_kind_of_answer_is_remembered(store: Store, computed: list[int], re
     assert (len(computed), len(read)) == (once, tallies)
 
 
-def test_new_reports_of_one_day_leave_the_answers_of_the_others(store: Store, computed: list[int]) -> None:
+def test_new_reports_of_one_day_leave_cached_answers_of_the_others(store: Store, computed: list[int]) -> None:
     reader = EstimateReader(store, AnswerCache(PLENTY))
     for number in range(DAYS):
         add(store, THEME, 20, TODAY - timedelta(days=number))
@@ -83,15 +84,9 @@ def test_new_reports_of_one_day_leave_the_answers_of_the_others(store: Store, co
     assert len(computed) == DAYS + 1
 
 
-def test_refused_batches_are_counted_in_a_remembered_answer(store: Store) -> None:
-    reader = EstimateReader(store, AnswerCache(PLENTY))
-    add(store, THEME, 50)
-    assert reader.table(THEME, Query()).about["refused"] == {}
-    store.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, b"s" * 16)
-    assert reader.table(THEME, Query()).about["refused"] == {"malformed": 3}
-
-
-def test_reports_of_any_process_make_another_answer(store: Store, tmp_path: Path, computed: list[int]) -> None:
+def test_refusals_reports_of_other_processes_and_purges_change_cached_answers(
+    store: Store, tmp_path: Path, computed: list[int]
+) -> None:
     reader = EstimateReader(store, AnswerCache(PLENTY))
     add(store, THEME, 50)
     reader.table(THEME, Query())
@@ -99,23 +94,22 @@ def test_reports_of_any_process_make_another_answer(store: Store, tmp_path: Path
     add(other, THEME, 7, shard=b"t" * 16)
     other.close()
     assert reader.table(THEME, Query()).about["reports"] == 57
-    store.disable("theme", None, TODAY)
-    assert reader.table(THEME, Query()).about["reports"] == 57
+    assert reader.table(THEME, Query()).about["refused"] == {}
     assert computed == [4] * 2
-
-
-def test_as_many_reports_in_the_place_of_those_purged_make_another_answer(store: Store) -> None:
-    reader = EstimateReader(store, AnswerCache(PLENTY))
-    add(store, THEME, 57)
-    reader.table(THEME, Query())
+    store.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, b"s" * 16)
+    assert reader.table(THEME, Query()).about["refused"] == {"malformed": 3}
     store.purge_day(THEME.version, TODAY)
     rows = rows_of(THEME, 57, value="dark")
-    store.commit([upload(THEME, rows)], TODAY, b"s" * 16)
+    store.commit([upload(THEME, rows)], TODAY, b"s" * 16)  # as many as were purged
     right = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows)).frequency
     assert np.array_equal(np.asarray(reader.table(THEME, Query()).columns["frequency"]), right)
+    made = len(computed)
+    store.disable("theme", None, TODAY)
+    assert reader.table(THEME, Query()).about["reports"] == 57
+    assert len(computed) == made, "disabling a version changes no number"
 
 
-def test_a_day_that_is_closed_keeps_its_answers(store: Store, computed: list[int]) -> None:
+def test_closing_a_day_keeps_its_cached_answers(store: Store, computed: list[int]) -> None:
     reader = EstimateReader(store, AnswerCache(PLENTY))
     add(store, THEME, 50)
     first = reader.table(THEME, Query())
@@ -139,7 +133,7 @@ def table(values: int) -> Table:
     return Table({}, {"frequency": np.zeros(values)})
 
 
-def test_what_was_not_used_for_longest_is_forgotten() -> None:
+def test_least_recently_used_answer_is_evicted() -> None:
     made: list[int] = []
 
     def compute(number: int) -> Table:
@@ -154,31 +148,29 @@ def test_what_was_not_used_for_longest_is_forgotten() -> None:
     assert cache.size == 2 * (2_000 + 8_000)
 
 
-def test_an_estimate_takes_no_more_than_it_is_said_to() -> None:
+def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:
     found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
     columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
     assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
-
-
-def test_what_is_remembered_of_many_days_takes_no_more_than_it_is_said_to(store: Store) -> None:
-    """An answer is found by what was collected on each of its days, which once took ten times its own room."""
-    for number in range(400):
-        add(store, THEME, 1, TODAY - timedelta(days=number))
+    number = parse_metrics('[metrics.x]\ntype = "number"\nlow = 0\nhigh = 60\nepsilon = 2.0\n')["x"]
+    assert 5_000 < summary_of(number).estimate(number, (), Tally.zero(number.mechanism), 0.95, False).size < 20_000
+    for day in range(100):  # an answer's key is of what was collected on each of its days
+        add(store, THEME, 1, TODAY - timedelta(days=day))
     cache = AnswerCache(1 << 30)
     reader = EstimateReader(store, cache)
-    reader.exhibit(THEME, Query(), EVERYONE, Look("", 1, 12))
+    reader.estimate_view(THEME, Query(), EVERYONE, Look("", 1, 12))
     before = cache.size
     tracemalloc.start()
-    for number in range(20):
-        reader.table(THEME, Query(forged=0.01 + number / 1000))
-        reader.exhibit(THEME, Query(), EVERYONE, Look(f"{number}" + "x" * 10_000, 1, 12))
+    for turn in range(20):
+        reader.table(THEME, Query(forged=0.01 + turn / 1000))
+        reader.estimate_view(THEME, Query(), EVERYONE, Look(f"{turn}" + "x" * 10_000, 1, 12))
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken < 2 * (cache.size - before)
 
 
-def test_many_threads_use_one() -> None:
+def test_many_threads_share_one_cache() -> None:
     cache = AnswerCache(2 * 10_000)
     wrong: list[int] = []
 

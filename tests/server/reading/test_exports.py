@@ -1,4 +1,4 @@
-"""Answers for other programs: the same rows in every format, inert where a spreadsheet would run them."""
+"""Answers for other programs: the same rows in every format, with formulas escaped for spreadsheets."""
 
 import csv
 import io
@@ -17,11 +17,12 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_server.analysis.answers import Row
+from dither_server.analysis.answers import SHARES
+from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading import exports
-from dither_server.reading.exports import FORMATS, columns, inert, real
+from dither_server.reading.exports import FORMATS, columns, escape_formula, unescape_formula
 from dither_server.reading.summaries import summary_of
 from dither_server.store import Store, StoreError
 from server.collecting import (
@@ -48,11 +49,11 @@ def client(app: Flask) -> FlaskClient:
     return app.test_client()
 
 
-def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
+def test_every_format_has_the_same_rows(client: FlaskClient) -> None:
     answer = client.get(URL).json
     assert answer is not None
     rows = [json.loads(line) for line in client.get(f"{URL}?format=ndjson").text.splitlines()]
-    assert [{name: row[name] for name in Row.__annotations__} for row in rows] == answer["values"]
+    assert [{name: row[name] for name in names_of(SHARES)} for row in rows] == answer["values"]
     assert {name: rows[0][name] for name in ("metric", "since", "reports")} == {
         "metric": "theme",
         "since": "2026-11-20",
@@ -68,21 +69,23 @@ def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
     assert list(text[0]) == list(rows[0]) == COLUMNS
 
 
-def test_what_is_found_is_true_or_false_in_every_format(app: Flask) -> None:
+def test_truths_and_undefined_numbers_are_written_as_each_format_has_them(app: Flask, client: FlaskClient) -> None:
     collector_of(app).store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
-    url, client = "/v1/metrics/version/estimate", app.test_client()
+    url = "/v1/metrics/version/estimate"
     found = [json.loads(line)["found"] for line in client.get(f"{url}?format=ndjson").text.splitlines()]
-    assert found == [True, False]
     table = pa.ipc.open_stream(client.get(f"{url}?format=arrow").data).read_all()
-    assert table.schema.field("found").type == pa.bool_()
-    assert table["found"].to_pylist() == found
     text = csv.DictReader(io.StringIO(client.get(f"{url}?format=csv").text))
+    assert table.schema.field("found").type == pa.bool_()
+    assert found == table["found"].to_pylist() == [True, False]
     assert [row["found"] for row in text] == ["true", "false"]
-    listed = pa.ipc.open_stream(client.get(f"{URL}?format=arrow").data).read_all()
-    assert set(listed["found"].to_pylist()) == {None}
+    first = client.get("/v1/metrics/mobile/estimate?format=csv").text.splitlines()[1]
+    assert first.startswith(f"mobile,{MOBILE.version},,,0,0.95,,false,,,")
+    table = pa.ipc.open_stream(client.get("/v1/metrics/mobile/estimate?format=arrow").data).read_all()
+    for name, kind in (("frequency", pa.float64()), ("since", pa.date32()), ("found", pa.bool_())):
+        assert (table[name].to_pylist(), table.schema.field(name).type) == ([None, None], kind)
 
 
-def test_days_are_answered_one_by_one(app: Flask, client: FlaskClient) -> None:
+def test_by_day_every_format_has_one_answer_for_each_day(app: Flask, client: FlaskClient) -> None:
     later = TODAY + timedelta(days=2)
     collector_of(app).store.commit([upload(THEME, rows_of(THEME, 60))], later, b"s" * 16)
     each = client.get(f"{URL}?by_day=true").json
@@ -99,33 +102,20 @@ def test_days_are_answered_one_by_one(app: Flask, client: FlaskClient) -> None:
     assert problem(client.get("/v1/metrics/theme/combined?by_day=true")) == (400, "parameter")
 
 
-def test_what_is_not_defined_is_empty_or_null(client: FlaskClient) -> None:
-    first = client.get("/v1/metrics/mobile/estimate?format=csv").text.splitlines()[1]
-    assert first.startswith(f"mobile,{MOBILE.version},,,0,0.95,,false,,,")
-    table = pa.ipc.open_stream(client.get("/v1/metrics/mobile/estimate?format=arrow").data).read_all()
-    assert table["frequency"].to_pylist() == table["since"].to_pylist() == [None, None]
-    assert table.schema.field("frequency").type == pa.float64()
-    assert table.schema.field("since").type == pa.date32()
-
-
-@pytest.mark.parametrize(
-    ("accept", "given"),
-    [
+def test_format_is_chosen_by_name_or_by_accept_among_those_installed(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for accept, preferred in (
         ("text/csv", "text/csv"),
         (ARROW, ARROW),
         ("application/x-ndjson, application/json;q=0.9", "application/x-ndjson"),
         ("text/html,application/xhtml+xml,*/*;q=0.8", "application/json"),
         ("*/*", "application/json"),
         ("", "application/json"),
-    ],
-)
-def test_accept_chooses_the_format(accept: str, given: str, client: FlaskClient) -> None:
-    assert client.get(URL, headers={"Accept": accept}).mimetype == given
-    named = client.get(f"{URL}?format=ndjson", headers={"Accept": accept})
-    assert named.mimetype == "application/x-ndjson"
-
-
-def test_a_format_that_cannot_be_had_is_told(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    ):
+        assert client.get(URL, headers={"Accept": accept}).mimetype == preferred, accept
+        named = client.get(f"{URL}?format=ndjson", headers={"Accept": accept})
+        assert named.mimetype == "application/x-ndjson", accept
     assert problem(client.get(URL, headers={"Accept": "image/png"})) == (406, "not-acceptable")
     monkeypatch.setattr(exports, "find_spec", lambda _name: None)
     for response in (client.get(f"{URL}?format=arrow"), client.get(URL, headers={"Accept": ARROW})):
@@ -135,45 +125,28 @@ def test_a_format_that_cannot_be_had_is_told(client: FlaskClient, monkeypatch: p
     assert both.mimetype == "text/csv"
 
 
-@pytest.mark.parametrize(
-    ("label", "written"),
-    [
-        ("=1", "'=1"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@a", "'@a"),
-        ("\t=1", "'\\t=1"),
-        ("\r=1", "'\\r=1"),
-        ("\n=1", "'\\n=1"),
-        (" =1", "' =1"),
-        ("\u3000=1", "'\u3000=1"),
-        ("＝1", "'＝1"),
-        ("＋1", "'＋1"),
-        ("－1", "'－1"),
-        ("＠a", "'＠a"),
-        ("a;=1", "'a\\u003b=1"),
-        ("a; ＝1", "'a\\u003b ＝1"),
-        ("a\n@b", "'a\\n@b"),
-        ("'=1", "''=1"),
-        ("'", "''"),
-        (r'="\u003b"', r"""'=\"\\u003b\""""),
-        *((label, label) for label in ("a=1", "", "1-2", "é", "a;b", "a, -b", 'say "no"', "\\u003b", "it's")),
-    ],
-)
-def test_formulas_are_inert_and_can_be_told_from_what_was_meant(label: str, written: str) -> None:
-    assert inert(label) == written
-    assert real(written) == label
+def test_formula_is_escaped_and_other_labels_are_not() -> None:
+    for label in ("=1", "+1", "-1", "@a", " =1", "\u3000=1", "＝1", "＋1", "－1", "＠a", "'=1", "'"):
+        assert escape_formula(label) == f"'{label}"
+    for label, written in (
+        ("\t=1", "\\t=1"),
+        ("a;=1", "a\\u003b=1"),
+        ("a\n@b", "a\\n@b"),
+        (r'="\u003b"', r"=\"\\u003b\""),
+    ):
+        assert escape_formula(label) == f"'{written}"
+    for label in ("a=1", "", "1-2", "é", "a;b", "a, -b", 'say "no"', "\\u003b", "it's"):
+        assert escape_formula(label) == label
 
 
 @given(st.text(st.sampled_from("=+-@＝＋－＠;,'\"\\ \t\r\na\x00\u3000u0é"), max_size=8))
-def test_whatever_a_label_is_no_cell_of_it_is_a_formula(label: str) -> None:
-    """However a spreadsheet parts the cells; and reading gives back the label."""
+def test_no_cell_of_any_label_is_a_formula_and_every_label_is_read_back(label: str) -> None:
     text = io.StringIO()
-    csv.writer(text).writerow(["theme", inert(label)])
+    csv.writer(text).writerow(["theme", escape_formula(label)])
     for cell in re.split("[;\t\r\n]", text.getvalue()):
         assert not re.match('[\\s\\x00"]*[=+\\-@＝＋－＠]', cell.removeprefix("theme,"))
     ((_, written),) = csv.reader(io.StringIO(text.getvalue(), newline=""))
-    assert real(written) == label
+    assert unescape_formula(written) == label
 
 
 @pytest.fixture
@@ -192,7 +165,7 @@ def run(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(cli, ["export", *arguments], env=environment(folder))
 
 
-def test_the_command_writes_one_table_of_all(folder: Path) -> None:
+def test_export_writes_all_metrics_to_one_table(folder: Path) -> None:
     result = run(folder)
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
@@ -201,7 +174,7 @@ def test_the_command_writes_one_table_of_all(folder: Path) -> None:
     assert result.stderr == "open is left out: it takes any string and lists no candidates\n"
 
 
-def test_the_command_writes_a_day_at_a_time_to_a_file(folder: Path) -> None:
+def test_export_by_day_writes_each_day_to_a_file(folder: Path) -> None:
     path = folder / "table.arrow"
     assert run(folder, "theme", "--by-day", "--format", "arrow", "--output", str(path)).output == ""
     table = pa.ipc.open_stream(path.read_bytes()).read_all()
@@ -213,7 +186,7 @@ def test_the_command_writes_a_day_at_a_time_to_a_file(folder: Path) -> None:
     assert date.fromisoformat(later[0]["until"]) == last
 
 
-def test_a_file_is_there_only_when_it_is_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_export_leaves_the_former_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder / "table.csv"
     path.write_text("before", encoding="utf-8")
 
@@ -227,7 +200,7 @@ def test_a_file_is_there_only_when_it_is_whole(folder: Path, monkeypatch: pytest
     assert not list(folder.glob("*.part"))
 
 
-def test_what_is_no_file_is_written_to_and_not_replaced(folder: Path) -> None:
+def test_export_writes_into_a_pipe_and_does_not_replace_it(folder: Path) -> None:
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     with closing(os.fdopen(os.open(pipe, os.O_RDWR), "rb", buffering=0)) as end:  # holds some kilobytes by itself
@@ -236,24 +209,16 @@ def test_what_is_no_file_is_written_to_and_not_replaced(folder: Path) -> None:
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
+def test_mistakes_in_an_export_are_refused_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments, what in (
         (["nothing"], "no such metric"),
         (["open"], "list candidates in its definition"),
         (["--since", "soon"], "--since: not a date"),
         (["--since", "2026-11-21", "--until", "2026-11-20"], "later than until"),
         (["--output", "/nowhere/table"], "cannot be written"),
         (["--format", "xml"], "'xml' is not one of"),
-    ],
-)
-def test_mistakes_get_one_clear_line(arguments: list[str], what: str, folder: Path) -> None:
-    result = run(folder, *arguments)
-    assert result.exit_code == 2
-    assert what in result.stderr
-    assert result.stdout == ""
-
-
-def test_without_pyarrow_the_command_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ):
+        result = run(folder, *arguments)
+        assert (result.exit_code, result.stdout, what in result.stderr) == (2, "", True), result.output
     monkeypatch.setattr(exports, "find_spec", lambda _name: None)
     assert "pip install 'dither[arrow]'" in run(folder, "--format", "arrow").stderr

@@ -1,4 +1,4 @@
-"""Analyses beside ingest: so many at a time, in turns, and none for a peer that is gone."""
+"""Large analyses run a few at a time beside ingest; small ones pass them; none runs for a peer that is gone."""
 
 import threading
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from flask import Flask
 
 from dither_server.app import collector_of
 from dither_server.observability.prometheus import Prometheus
-from dither_server.protocol.problems import Problem
 from dither_server.reading.costs import effort
-from dither_server.reading.limiter import AnalysisLimiter, PeerGoneError, Turns, Work
-from dither_server.store import Store, StoreError
+from dither_server.reading.limiter import Analysis, AnalysisLimiter, PeerGoneError
+from dither_server.store import Snapshot, StoreError
+from dither_serving.problems import Problem
 from server.collecting import TODAY, problem, rows_of, upload
 from server.reading.wide import DAYS, ESTIMATE, TABLE, TREND, WIDE, ended, filled, rows
 
@@ -26,8 +26,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
     collector_of(app).close()
 
 
-def test_a_table_by_day_is_made_while_it_is_read(app: Flask, read: list[str]) -> None:
-    """And a second one waits for its place, which is free when the first is closed."""
+def test_table_is_computed_while_it_is_read_and_keeps_its_slot_until_it_is_closed(app: Flask, read: list[str]) -> None:
     client = app.test_client()
     stream = client.get(TABLE, buffered=False)
     pieces = stream.iter_encoded()
@@ -43,7 +42,7 @@ def test_a_table_by_day_is_made_while_it_is_read(app: Flask, read: list[str]) ->
     assert len(read) == 1 + DAYS  # the days that the first had made are remembered
 
 
-def test_an_answer_that_nobody_reads_frees_its_place(app: Flask) -> None:
+def test_answer_that_nobody_reads_frees_its_slot(app: Flask) -> None:
     for _ in range(3):
         app.test_client().head(TABLE).close()
     assert app.test_client().get(ESTIMATE).status_code == 200
@@ -56,7 +55,7 @@ def test_an_answer_that_nobody_reads_frees_its_place(app: Flask) -> None:
         (TABLE, "waitress.client_disconnected"),
     ],
 )
-def test_work_ends_when_the_peer_is_gone(path: str, told_by: str, app: Flask, read: list[str]) -> None:
+def test_analysis_ends_when_its_peer_has_hung_up(path: str, told_by: str, app: Flask, read: list[str]) -> None:
     asked: list[bool] = []
 
     def gone() -> bool:
@@ -70,8 +69,7 @@ def test_work_ends_when_the_peer_is_gone(path: str, told_by: str, app: Flask, re
     assert app.test_client().get(ESTIMATE).status_code == 200
 
 
-def test_a_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A whole table would be taken for all there is."""
+def test_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = app.test_client().get(TABLE, buffered=False)
     pieces = stream.iter_encoded()
     next(pieces)
@@ -79,7 +77,7 @@ def test_a_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise StoreError("database: gone")
 
-    monkeypatch.setattr(Store, "tally", fail)
+    monkeypatch.setattr(Snapshot, "tally", fail)
     with pytest.raises(StoreError):
         list(pieces)
     stream.close()
@@ -88,52 +86,21 @@ def test_a_failure_in_the_middle_cuts_the_answer(app: Flask, monkeypatch: pytest
     assert ended(app) == {"failed": 2}
 
 
-def test_a_table_of_which_a_day_is_new_is_refused_at_its_beginning_if_at_all(app: Flask) -> None:
-    """The days before it are remembered: they were sent at once, and then the connection was cut."""
+def test_table_with_one_new_day_costs_that_day_and_is_refused_before_it_begins(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = app.test_client()
     assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
     collector_of(app).store.commit([upload(WIDE, rows_of(WIDE, 20, value="v,1"))], TODAY, b"s" * 16)
     large = client.get(f"{TABLE}&confidence=0.9", buffered=False)
     next(large.iter_encoded())
-    assert problem(client.get(TABLE)) == (503, "busy")
-    large.close()
-    assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
-
-
-def test_a_table_costs_what_is_not_remembered(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = app.test_client()
-    assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
-    collector_of(app).store.commit([upload(WIDE, rows_of(WIDE, 20, value="v,1"))], TODAY, b"s" * 16)
+    assert problem(client.get(TABLE)) == (503, "busy"), "even though all days but one are cached"
     monkeypatch.setattr("dither_server.reading.limiter._SMALL", 2 * (300 + effort(WIDE)))
-    large = client.get(f"{TABLE}&confidence=0.9", buffered=False)
-    next(large.iter_encoded())
     assert client.get(TABLE).text.count("\r\n") == 1 + 300 * DAYS
     large.close()
 
 
-def test_turns_are_taken_in_order() -> None:
-    turns, order, waiting = Turns(), list[int](), list[threading.Thread]()
-    assert turns.acquire(0)
-    assert not turns.acquire(0.001)
-
-    def wait(number: int) -> None:
-        assert turns.acquire(10)
-        order.append(number)
-        turns.release()
-
-    for number in range(5):
-        waiting.append(threading.Thread(target=wait, args=(number,)))
-        waiting[-1].start()
-        while turns.waiting <= number:
-            pass
-    turns.release()
-    for thread in waiting:
-        thread.join()
-    assert order == [0, 1, 2, 3, 4]
-    assert turns.acquire(0)
-
-
-def large(limiter: AnalysisLimiter) -> Work:
+def large(limiter: AnalysisLimiter) -> Analysis:
     """A large analysis that has its slot."""
     work = limiter.begin(lambda: False)
     with work.step():
@@ -142,7 +109,7 @@ def large(limiter: AnalysisLimiter) -> Work:
     return work
 
 
-def test_only_one_large_computes_and_a_slow_reader_holds_nobody_up() -> None:
+def test_one_large_analysis_computes_at_a_time_and_a_slow_reader_holds_nobody_up() -> None:
     limiter = AnalysisLimiter(2, Prometheus())
     one, other = large(limiter), large(limiter)
     inside: list[int] = []
@@ -163,7 +130,7 @@ def test_only_one_large_computes_and_a_slow_reader_holds_nobody_up() -> None:
     assert len(list(first)) == 49
 
 
-def test_small_analyses_pass_large_ones_in_whatever_number() -> None:
+def test_small_analyses_pass_any_number_of_large_ones() -> None:
     """Four that are large hold every slot, and one of them computes for ever."""
     limiter = AnalysisLimiter(4, Prometheus(), patience=0.01)
     greedy = [large(limiter) for _ in range(4)]
@@ -178,24 +145,24 @@ def test_small_analyses_pass_large_ones_in_whatever_number() -> None:
             fifth.step(),
         ):
             limiter.demand(10**6)
-        with limiter.begin(lambda: False) as small, small.step():  # the refused one has left its turn
+        with limiter.begin(lambda: False) as small, small.step():  # the refused one does not block it
             limiter.demand(500)
     for work in greedy:
         work.end()
     large(limiter).end()
 
 
-def test_what_adds_up_to_much_is_large() -> None:
+def test_analysis_becomes_large_when_its_costs_add_up() -> None:
     limiter = AnalysisLimiter(1, Prometheus())
     with limiter.begin(lambda: False) as work:
-        for turn in range(100):
+        for step in range(100):
             with work.step():
                 limiter.demand(1_000)
-            assert work.is_large == (turn >= 10)
+            assert work.is_large == (step >= 10)
     limiter.demand(10**9)  # outside of a step it is nobody's
 
 
-def test_a_slot_is_given_back_once() -> None:
+def test_slot_is_given_back_once() -> None:
     limiter = AnalysisLimiter(1, Prometheus(), patience=0.01)
     with pytest.raises(PeerGoneError), limiter.begin(lambda: True) as work, work.step():
         raise AssertionError("a step for nobody")

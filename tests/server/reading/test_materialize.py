@@ -1,4 +1,4 @@
-"""Daily estimates in the database: what the API says, made anew only where something changed, readable by SQL."""
+"""Daily estimates in the database: what the API says, computed again only where something changed, read by SQL."""
 
 import re
 import sqlite3
@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from dither_server.analysis.answers import answer
 from dither_server.cli.main import cli
 from dither_server.reading.materialize import refresh
-from dither_server.reading.summaries.shares.summary import Shares
+from dither_server.reading.summaries.shares import Shares
 from dither_server.store import Store
 from dither_shared import parse_metrics
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
@@ -35,7 +35,7 @@ def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
     """The view's rows of a day, from the tally."""
     told = answer(THEME, store.tally(THEME, day, day))
     names = ("frequency", "count", "noise_error", "standard_error", "low", "high")
-    return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]  # type: ignore[literal-required]
+    return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]
 
 
 def recipes() -> list[str]:
@@ -51,7 +51,7 @@ def view(store: Store, tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def test_the_view_says_what_the_api_says(store: Store, view: sqlite3.Connection) -> None:
+def test_view_of_daily_estimates_says_what_the_api_says(store: Store, view: sqlite3.Connection) -> None:
     add(store, TODAY, 300)
     add(store, TOMORROW, 500)
     add(store, TOMORROW, 200, b"t" * 16)
@@ -63,7 +63,7 @@ def test_the_view_says_what_the_api_says(store: Store, view: sqlite3.Connection)
     assert [row[2] for row in rows] == [300] * 4 + [700] * 4
 
 
-def test_only_what_changed_is_made_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_days_are_computed_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     add(store, TODAY, 30)
     add(store, TOMORROW, 30)
     assert list(refresh(store, THEME)) == [TODAY, TOMORROW]
@@ -71,11 +71,11 @@ def test_only_what_changed_is_made_anew(store: Store, monkeypatch: pytest.Monkey
     add(store, TOMORROW, 1, b"t" * 16)
     assert list(refresh(store, THEME)) == [TOMORROW]
     assert list(refresh(store, THEME, everything=True)) == [TODAY, TOMORROW]
-    monkeypatch.setattr(Shares, "table", None)  # what is true is not even computed
+    monkeypatch.setattr(Shares, "table", None)  # nothing is even computed
     assert list(refresh(store, THEME)) == []
 
 
-def test_other_candidates_make_every_day_anew(store: Store, view: sqlite3.Connection) -> None:
+def test_other_candidates_change_every_day(store: Store, view: sqlite3.Connection) -> None:
     add(store, TODAY, 50)
     assert list(refresh(store, VERSION)) == [TODAY]
     more = parse_metrics(METRICS_TOML.replace('["1.0", "2.0"]', '["1.0", "2.0", "3.0"]'))["version"]
@@ -85,7 +85,7 @@ def test_other_candidates_make_every_day_anew(store: Store, view: sqlite3.Connec
     assert list(refresh(store, OPEN)) == []
 
 
-def test_a_failure_leaves_what_was_there(store: Store, view: sqlite3.Connection) -> None:
+def test_failed_write_leaves_the_former_estimates(store: Store, view: sqlite3.Connection) -> None:
     add(store, TODAY, 50)
     list(refresh(store, THEME))
     before = view.execute(SELECT).fetchall()
@@ -96,7 +96,7 @@ def test_a_failure_leaves_what_was_there(store: Store, view: sqlite3.Connection)
     assert store.estimated(THEME.version) == {TODAY: basis}
 
 
-def test_reports_by_day_are_the_tallies_totals(store: Store) -> None:
+def test_reports_by_day_are_the_totals_of_tallies(store: Store) -> None:
     add(store, TOMORROW, 70)
     add(store, TODAY, 30)
     add(store, TODAY, 9, b"t" * 16)
@@ -105,7 +105,7 @@ def test_reports_by_day_are_the_tallies_totals(store: Store) -> None:
     assert store.reports_by_day(OPEN) == {}
 
 
-def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
+def test_refresh_prints_how_many_days_it_wrote(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(METRICS.values())
         add(store, TODAY, 40)
@@ -119,7 +119,7 @@ def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
     assert "does not exist" in missing.stderr
 
 
-def test_a_version_that_cannot_be_read_is_left_out(store: Store, tmp_path: Path) -> None:
+def test_refresh_skips_a_version_that_it_cannot_read(store: Store, tmp_path: Path) -> None:
     add(store, TODAY, 40)
     execute(url_of(tmp_path), "UPDATE metrics SET definition = replace(definition, 'rappor', 'other')")
     result = CliRunner().invoke(cli, ["refresh"], env=environment(tmp_path))
@@ -127,7 +127,7 @@ def test_a_version_that_cannot_be_read_is_left_out(store: Store, tmp_path: Path)
     assert f"theme {THEME.version}: 1 day written" in result.stdout
 
 
-def test_duckdb_reads_the_file(store: Store, tmp_path: Path) -> None:
+def test_duckdb_reads_the_view(store: Store, tmp_path: Path) -> None:
     add(store, TODAY, 300)
     list(refresh(store, THEME))
     folder = Path(duckdb_extension_sqlite_scanner.__file__).parent

@@ -1,4 +1,4 @@
-"""A number from the database to whoever asks: routes, exports, SQL, commands and costs; walks through several files."""
+"""Numbers in every channel: the API, exports, SQL, commands, and what they cost."""
 
 import csv
 import io
@@ -19,14 +19,9 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
-from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.costs import effort
-from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.materialize import refresh
-from dither_server.reading.query import Query
-from dither_server.reading.summaries.numbers.summary import Numbers
-from dither_server.tally.tally import Tally
-from dither_shared import Metric, parse_metrics
+from dither_shared import parse_metrics
 from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, environment, problem, rows_of, upload
 
 TOML = """
@@ -88,18 +83,14 @@ def body_schema(client: FlaskClient, path: str) -> dict[str, Any]:
     return {**content["schema"], "components": document["components"]}
 
 
-@pytest.mark.parametrize("end", ["estimate", "compare", "trend"])
-@pytest.mark.parametrize("name", ["startup", "table", "other", "theme"])
-def test_every_answer_is_as_the_api_says(end: str, name: str, app: Flask) -> None:
+def test_answers_about_numbers_match_the_described_schema(app: Flask) -> None:
     client = app.test_client()
-    response = client.get(f"/v1/metrics/{name}/{end}")
-    assert response.status_code == 200, response.text
-    schema = body_schema(client, f"/v1/metrics/{{name}}/{end}")
-    jsonschema_rs.validate(schema, response.get_json())
-
-
-def test_days_are_answered_one_by_one(app: Flask) -> None:
-    client = app.test_client()
+    for end in ("estimate", "compare", "trend"):
+        schema = body_schema(client, f"/v1/metrics/{{name}}/{end}")
+        for name in ("startup", "table", "other", "theme"):
+            response = client.get(f"/v1/metrics/{name}/{end}")
+            assert response.status_code == 200, response.text
+            jsonschema_rs.validate(schema, response.get_json())
     days = client.get(f"{URL}/estimate?by_day=true&quantile=0.9&at=1&at=2").get_json()
     jsonschema_rs.validate(body_schema(client, "/v1/metrics/{name}/estimate"), days)
     assert [(one["since"], one["reports"], len(one["quantiles"])) for one in days] == [
@@ -108,30 +99,19 @@ def test_days_are_answered_one_by_one(app: Flask) -> None:
     assert [row["at"] for row in days[0]["cdf"]] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("query", "what"),
-    [
-        ("at=0.04", "at: 0.04 is not within the range, from 0.05 to 60"),
-        ("at=61", "at: 61 is not within"),
-        ("at=nan", "at: not a number"),
-        ("at=inf", "at: not a number"),
-        ("quantile=0", "quantile: not a number strictly between 0 and 1"),
-        ("quantile=1", "quantile: not a number"),
-        ("quantile=nan", "quantile: not a number"),
-        ("simultaneous=true", "simultaneous: not for numbers"),
-        ("values=slow", "values: does not apply, nor do top, limit and offset: this metric has no listed values"),
-        ("by_day=true&top=2", "values: does not apply, nor do top"),
-    ],
-)
-def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
-    response = app.test_client().get(f"{URL}/estimate?{query}")
-    assert problem(response) == (400, "parameter")
-    assert what in response.get_json()["detail"]
-
-
-@pytest.mark.parametrize(
-    ("path", "what"),
-    [
+def test_bad_parameters_of_numbers_are_refused_and_named(app: Flask) -> None:
+    client = app.test_client()
+    for path, what in (
+        (f"{URL}/estimate?at=0.04", "at: 0.04 is not within the range, from 0.05 to 60"),
+        (f"{URL}/estimate?at=61", "at: 61 is not within"),
+        (f"{URL}/estimate?at=nan", "at: not a number"),
+        (f"{URL}/estimate?at=inf", "at: not a number"),
+        (f"{URL}/estimate?quantile=0", "quantile: not a number strictly between 0 and 1"),
+        (f"{URL}/estimate?quantile=1", "quantile: not a number"),
+        (f"{URL}/estimate?quantile=nan", "quantile: not a number"),
+        (f"{URL}/estimate?simultaneous=true", "simultaneous: not for numbers"),
+        (f"{URL}/estimate?values=slow", "values: does not apply, nor do top, limit and offset"),
+        (f"{URL}/estimate?by_day=true&top=2", "values: does not apply, nor do top"),
         ("/v1/metrics/theme/estimate?quantile=0.5", "theme asks for no number"),
         (f"{URL}/trend?top=1", "no listed values"),
         (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
@@ -139,16 +119,13 @@ def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
         (f"{URL}/combined", "name a version, for versions are not combined"),
         ("/m/startup?quantile=0.5", "not for pages"),
         ("/m/startup?simultaneous=true", "not for numbers"),
-    ],
-)
-def test_what_numbers_and_shares_do_not_have_in_common(path: str, what: str, app: Flask) -> None:
-    response = app.test_client().get(path)
-    assert problem(response) == (400, "parameter")
-    assert what in response.get_json()["detail"]
+    ):
+        response = client.get(path)
+        assert problem(response) == (400, "parameter"), path
+        assert what in response.get_json()["detail"], path
 
 
-def test_a_version_that_was_a_choice(app: Flask) -> None:
-    """Its kind changed under one name; each version is read as what it was."""
+def test_each_version_is_read_as_the_kind_that_it_was(app: Flask) -> None:
     store, client = collector_of(app).store, app.test_client()
     store.register([FORMER])
     store.commit([upload(FORMER, rows_of(FORMER, 90, value="slow"))], TODAY, b"s" * 16)
@@ -160,7 +137,7 @@ def test_a_version_that_was_a_choice(app: Flask) -> None:
     assert client.get(f"{URL}/estimate").get_json()["mean"]["kind"] == "geometric"
 
 
-def test_every_format_holds_the_same_rows(app: Flask) -> None:
+def test_every_format_has_the_same_rows(app: Flask) -> None:
     client = app.test_client()
     answer = client.get(f"{URL}/estimate").get_json()
     lines = [json.loads(line) for line in client.get(f"{URL}/estimate?format=ndjson").text.splitlines()]
@@ -183,39 +160,32 @@ def command(folder: Path, *arguments: str) -> Result:
 
 
 @pytest.mark.usefixtures("app")
-@pytest.mark.parametrize("kind", ["csv", "ndjson", "arrow"])
-def test_kinds_stand_in_one_table_with_the_columns_of_all(kind: str, tmp_path: Path) -> None:
-    target = tmp_path / f"out.{kind}"
-    result = command(tmp_path, "export", "theme", "startup", "--by-day", "--format", kind, "--output", str(target))
-    assert result.exit_code == 0, result.output
-    if kind == "csv":
-        rows = list(csv.DictReader(io.StringIO(target.read_text(encoding="utf-8"))))
-        empty: object = ""
-    elif kind == "arrow":
-        rows, empty = pa.ipc.open_stream(target.read_bytes()).read_all().to_pylist(), None
-    else:
-        rows, empty = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()], None
-    shares, numbers = ([row for row in rows if row["metric"] == name] for name in ("theme", "startup"))
-    assert (len(shares), len(numbers)) == (4 * DAYS, 39 * DAYS)
-    assert {row.get("statistic", empty) for row in shares} == {empty}
-    assert {row.get("value", empty) for row in numbers} == {empty}
-    if kind != "ndjson":
-        assert len({tuple(row) for row in rows}) == 1
+def test_export_of_several_kinds_has_the_columns_of_all(tmp_path: Path) -> None:
+    def exported(form: str) -> bytes:
+        target = tmp_path / f"out.{form}"
+        result = command(tmp_path, "export", "theme", "startup", "--by-day", "--format", form, "--output", str(target))
+        assert result.exit_code == 0, result.output
+        return target.read_bytes()
+
+    text = list(csv.DictReader(io.StringIO(exported("csv").decode())))
+    table = pa.ipc.open_stream(exported("arrow")).read_all().to_pylist()
+    lines = [json.loads(line) for line in exported("ndjson").splitlines()]
+    for rows, empty in ((text, ""), (table, None), (lines, None)):
+        shares, numbers = ([row for row in rows if row["metric"] == name] for name in ("theme", "startup"))
+        assert (len(shares), len(numbers)) == (4 * DAYS, 39 * DAYS)
+        assert {row.get("statistic", empty) for row in shares} == {empty}
+        assert {row.get("value", empty) for row in numbers} == {empty}
+    assert all(list(one) == list(other) == list(text[0]) for one, other in zip(text, table, strict=True))
 
 
-@pytest.mark.usefixtures("app")
-@pytest.mark.parametrize("name", ["startup", "table"])
-def test_commands_answer_in_words_and_as_the_api_does(name: str, tmp_path: Path, app: Flask) -> None:
+def test_commands_answer_in_words_and_as_the_api_does(tmp_path: Path, app: Flask) -> None:
     for verb, word in (("estimate", "p95"), ("compare", "no reports on one side"), ("trend", "slope")):
-        told = command(tmp_path, verb, name)
-        assert told.exit_code == 0, told.output
-        assert word in told.output
-        same = json.loads(command(tmp_path, verb, name, "--json").output)
-        assert same == app.test_client().get(f"/v1/metrics/{name}/{verb}").get_json()
-
-
-@pytest.mark.usefixtures("app")
-def test_a_bad_command_gets_one_line(tmp_path: Path) -> None:
+        for name in ("startup", "table"):
+            told = command(tmp_path, verb, name)
+            assert told.exit_code == 0, told.output
+            assert word in told.output
+            same = json.loads(command(tmp_path, verb, name, "--json").output)
+            assert same == app.test_client().get(f"/v1/metrics/{name}/{verb}").get_json()
     for arguments, what in (
         (("estimate", "startup", "--candidate", "x"), "candidates"),
         (("compare", "startup", "--other", "theme"), "only metrics of like kinds"),
@@ -229,7 +199,7 @@ def test_a_bad_command_gets_one_line(tmp_path: Path) -> None:
 SELECT = "SELECT day, reports, mean, mean_error, mean_low, mean_high, p50, p50_low, p50_high, p95, p95_low, p95_high"
 
 
-def test_the_view_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
+def test_view_of_daily_numbers_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
     assert command(tmp_path, "refresh").exit_code == 0
     told = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
@@ -246,13 +216,9 @@ def test_the_view_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
         assert row[6:] == pytest.approx([of[share][name] for share in (0.5, 0.95) for name in ("value", "low", "high")])
 
 
-def test_only_what_changed_is_made_anew_and_what_is_purged_is_gone(app: Flask, tmp_path: Path) -> None:
+def test_purged_days_leave_the_view(app: Flask, tmp_path: Path) -> None:
     store = collector_of(app).store
     assert len(list(refresh(store, STARTUP))) == DAYS
-    assert list(refresh(store, STARTUP)) == []
-    store.commit([upload(STARTUP, answers(STARTUP, 3, b"new"))], TODAY, b"t" * 16)
-    assert list(refresh(store, STARTUP)) == [TODAY]
-    assert len(list(refresh(store, STARTUP, everything=True))) == DAYS
     store.purge_day(STARTUP.version, TODAY)
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
         days = view.execute("SELECT day FROM daily_numbers ORDER BY day").fetchall()
@@ -261,27 +227,7 @@ def test_only_what_changed_is_made_anew_and_what_is_purged_is_gone(app: Flask, t
     assert kept == (DAYS - 1,)
 
 
-def test_estimates_are_remembered_by_their_tally(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[float] = []
-    estimate = Numbers.estimate
-
-    def counting(self: Numbers, metric: Metric, labels: Any, tally: Tally, confidence: float, together: bool) -> Any:
-        made.append(confidence)
-        found = estimate(self, metric, labels, tally, confidence, together)
-        assert 5_000 < found.size < 20_000
-        return found
-
-    monkeypatch.setattr(Numbers, "estimate", counting)
-    reader = EstimateReader(collector_of(app).store, AnswerCache(10**6))
-    reader.table(STARTUP, Query())
-    reader.table(STARTUP, Query(quantile=(0.3,), at=(1.0,)))  # of the same estimate
-    assert made == [0.95]
-    reader.table(STARTUP, Query(confidence=0.5))
-    assert made == [0.95, 0.5]
-
-
-def test_a_year_by_day_costs_what_is_said(tmp_path: Path) -> None:
-    """The usual grid is affordable by default; the finest is refused with a hint that helps."""
+def test_year_by_day_is_affordable_on_the_usual_grid_and_refused_on_the_finest(tmp_path: Path) -> None:
     assert 365 * effort(STARTUP) < 500_000
     finest = parse_metrics(TOML.replace("epsilon = 2.0\n", "epsilon = 2.0\nsteps = 1023\nresolution = 256\n", 1))
     assert effort(finest["startup"]) > 500_000

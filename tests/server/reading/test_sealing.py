@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -20,7 +19,7 @@ PERMANENT = parse_metrics(
 )["x"]
 
 
-def test_where_nothing_came_sealed_nothing_is_told(app: Flask, client: FlaskClient) -> None:
+def test_answers_without_sealed_reports_do_not_mention_sealing(app: Flask, client: FlaskClient) -> None:
     collector_of(app).store.commit([upload()], TODAY, b"s" * 16)
     answer = client.get("/v1/metrics/theme/estimate").json
     assert answer is not None
@@ -29,7 +28,9 @@ def test_where_nothing_came_sealed_nothing_is_told(app: Flask, client: FlaskClie
     assert about_sealed(None, THEME) == {}
 
 
-def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_path: Path) -> None:
+def test_sealed_reports_are_counted_in_answers_pages_and_commands(
+    app: Flask, client: FlaskClient, tmp_path: Path
+) -> None:
     collector_of(app).store.commit(
         [
             upload(),
@@ -67,8 +68,7 @@ def test_permanent_draws_gain_nothing_by_shuffling() -> None:
     assert worth.startswith("Shuffling adds nothing here: reports of one device repeat its permanent draw")
 
 
-def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
-    """n is rounded down, so what is said is no less than what is true of the least batch."""
+def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions() -> None:
     for least, among, delta in ((7, 7, 1e-6), (10_999, 10_000, 1e-6), (1_234_567, 1_200_000, 1e-8)):
         worth = about_sealed(Sealed(3, 2_000_000, least, 0), THEME, 30)["sealed"]["shuffled"]
         bound = amplified(THEME.mechanism, among, delta)
@@ -99,16 +99,15 @@ def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
     assert "its relay waited for others" in late  # one day on which reports came may be a batch of four days
 
 
-@pytest.mark.parametrize("reports", [1, 2, 40, 3_000])
-def test_a_relay_cannot_say_that_a_report_hides_among_more_than_have_come(reports: int) -> None:
-    largest = 10**12 - 1
-    worth = about_sealed(Sealed(1, reports, largest, 0), THEME)["sealed"]["shuffled"]
-    assert worth["reports"] == reports
-    assert worth["epsilon"] == amplified(THEME.mechanism, reports, worth["delta"]).best
-    assert about_sealed(Sealed(2, reports, reports, 0), THEME)["sealed"]["shuffled"] == worth
+def test_relay_cannot_claim_more_reports_than_have_come() -> None:
+    for reports in (1, 40):
+        worth = about_sealed(Sealed(1, reports, 10**12 - 1, 0), THEME)["sealed"]["shuffled"]
+        assert worth["reports"] == reports
+        assert worth["epsilon"] == amplified(THEME.mechanism, reports, worth["delta"]).best
+        assert about_sealed(Sealed(2, reports, reports, 0), THEME)["sealed"]["shuffled"] == worth
 
 
-def test_what_is_asked_once_has_no_report_that_came_late() -> None:
+def test_metric_of_period_once_has_no_late_reports() -> None:
     once = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", 'epsilon = 1.0\nperiod = "once"', 1))["theme"]
     assert once.period == "once"
     told = about_sealed(Sealed(1, 9_000, 9_000, 0), once)["sealed"]
@@ -118,7 +117,7 @@ def test_what_is_asked_once_has_no_report_that_came_late() -> None:
     assert conditions.startswith("That stands beside ε")
 
 
-def test_the_page_says_that_sealed_refusals_are_reports(app: Flask, client: FlaskClient) -> None:
+def test_overview_page_counts_sealed_refusals_by_report(app: Flask, client: FlaskClient) -> None:
     store = collector_of(app).store
     store.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, b"s" * 16)
     assert "each report counts that does not open" not in client.get("/").text

@@ -22,7 +22,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 @pytest.mark.parametrize(
     "base", [ESTIMATE, TREND, COMPARE, "/v1/metrics/wide/combined", f"{ESTIMATE}?simultaneous=true"]
 )
-def test_what_is_left_out_changes_no_number(base: str, app: Flask) -> None:
+def test_leaving_values_out_changes_no_other_number(base: str, app: Flask) -> None:
     client, mark = app.test_client(), "&" if "?" in base else "?"
     whole = rows(client, base)
     assert len(whole) == 300
@@ -41,7 +41,7 @@ def test_what_is_left_out_changes_no_number(base: str, app: Flask) -> None:
     ]
 
 
-def test_each_day_shows_the_same_values(app: Flask) -> None:
+def test_each_day_shows_the_values_that_are_most_frequent_over_all_days(app: Flask) -> None:
     client = app.test_client()
     shares = {row["value"]: row["frequency"] for row in rows(client, ESTIMATE)}
     top = sorted(shares, key=lambda value: -shares[value])[:3]
@@ -55,7 +55,7 @@ def test_each_day_shows_the_same_values(app: Flask) -> None:
         assert day == all_of_it | {"values": [named[value] for value in top]}
 
 
-def test_parts_that_cannot_be(app: Flask) -> None:
+def test_impossible_selections_are_refused(app: Flask) -> None:
     wrong = ["top=0", "top=-1", "top=x", "top=1&top=2", "top=9999999999", "top=2&limit=2", "top=2&offset=1"]
     wrong += ["limit=0", "offset=-1", "offset=1e3", "values=nobody", "values=v,1&values="]
     for base, query in product((ESTIMATE, TREND, COMPARE), wrong):
@@ -65,7 +65,7 @@ def test_parts_that_cannot_be(app: Flask) -> None:
     assert not {"answered", "failed"} & set(ended(app))
 
 
-def test_metrics_and_their_values_come_in_parts(app: Flask) -> None:
+def test_lists_of_metrics_and_values_take_limit_and_offset(app: Flask) -> None:
     client = app.test_client()
     whole = client.get("/v1/metrics").json
     assert whole is not None
@@ -82,7 +82,7 @@ def test_metrics_and_their_values_come_in_parts(app: Flask) -> None:
     assert problem(client.get("/v1/metrics/wide?top=2")) == (400, "parameter")
 
 
-def test_pages_take_a_limit_and_no_values(app: Flask) -> None:
+def test_pages_take_a_limit_and_a_page_but_no_values(app: Flask) -> None:
     client = app.test_client()
     page = client.get("/m/wide?limit=3&page=2").text
     assert page.count("<bdi>v,") == 3 * 2  # in the table, and above its course

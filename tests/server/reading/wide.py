@@ -1,8 +1,11 @@
 """A collector whose answers are long: 300 values on 20 days."""
 
 import json
+from contextlib import closing
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from flask import Flask
@@ -24,12 +27,20 @@ TABLE = f"{ESTIMATE}?by_day=true&format=csv"
 
 
 def filled(folder: Path, **changed: object) -> Flask:
-    app = create_app(config(folder, metrics=METRICS | {"wide": WIDE}, **changed))
-    store = collector_of(app).store
-    for day in range(DAYS):
-        rows = b"".join(rows_of(WIDE, 20, b"%d" % number, f"v,{number * number % 7}") for number in range(5))
-        store.commit([upload(WIDE, rows), upload(THEME, rows_of(THEME, 60))], TODAY - timedelta(days=day), b"s" * 16)
-    return app
+    """A collector on a copy of a database that each process fills once."""
+    (folder / "dither.db").write_bytes(_database())
+    return create_app(config(folder, metrics=METRICS | {"wide": WIDE}, **changed))
+
+
+@cache
+def _database() -> bytes:
+    rows = b"".join(rows_of(WIDE, 20, b"%d" % number, f"v,{number * number % 7}") for number in range(5))
+    with TemporaryDirectory() as folder:
+        with closing(collector_of(create_app(config(Path(folder), metrics=METRICS | {"wide": WIDE})))) as collector:
+            for day in range(DAYS):
+                uploads = [upload(WIDE, rows), upload(THEME, rows_of(THEME, 60))]
+                collector.store.commit(uploads, TODAY - timedelta(days=day), b"s" * 16)
+        return (Path(folder) / "dither.db").read_bytes()
 
 
 def ended(app: Flask) -> dict[str, int]:

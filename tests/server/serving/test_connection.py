@@ -19,15 +19,14 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
-from dither_server.protocol.problems import Answer
-from dither_server.reading.limiter import PEER_GONE
-from dither_server.serving.connection import Connection, read_buffer
-from dither_server.serving.gateway import Gateway
-from dither_server.serving.limiter import ConnectionLimiter
-from dither_server.serving.request import Request
-from dither_server.serving.server import accept
+from dither_serving.connection import Connection, read_buffer
+from dither_serving.gateway import Gateway
+from dither_serving.limiter import ConnectionLimiter
+from dither_serving.problems import Answer
+from dither_serving.proxies import Proxies
+from dither_serving.request import PEER_GONE, Request
+from dither_serving.server import accept
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
 from torture.slow import slow_clients

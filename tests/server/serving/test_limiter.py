@@ -1,7 +1,7 @@
 """Limits of connections: how many, how many per address, how long each waits, and how many bytes are held."""
 
 from dither_server.observability.prometheus import Prometheus
-from dither_server.serving.limiter import ConnectionLimiter
+from dither_serving.limiter import ConnectionLimiter
 
 MEMORY = 1000
 

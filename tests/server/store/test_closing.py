@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import date, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,26 +57,23 @@ def rows(metric: Metric, count: int, seed: int = 0) -> bytes:
     return rows_of(metric, count, b"%d" % seed, None if metric.question.size else "a")
 
 
-@pytest.mark.parametrize("metric", ALL, ids=lambda metric: metric.name)
-@pytest.mark.parametrize("count", [1, 40, 400])
-def test_closing_changes_no_number(any_store: Store, metric: Metric, count: int) -> None:
-    store = any_store
-    for number, (day, shard) in enumerate([(ago(9), SHARD), (ago(9), OTHER), (ago(8), SHARD), (TODAY, SHARD)]):
-        store.commit([upload(metric, rows(metric, count, number))], day, shard)
-    before = [store.tally(metric, day, day) for day in (ago(9), ago(8), TODAY)]
-    history = store.history(metric)
-    for day in (ago(9), ago(8), ago(9)):  # one of them twice
-        store.close_day(metric, day)
-    assert all(
-        same(store.tally(metric, day, day), one) for day, one in zip((ago(9), ago(8), TODAY), before, strict=True)
-    )
-    assert same(store.tally(metric), before[0] + before[1] + before[2])
-    assert store.history(metric).slice(None, None) == history.slice(None, None)
-    assert store.open_days(metric.version, TODAY) == []
-    assert store.open_days(metric.version, TODAY + timedelta(days=1)) == [TODAY]
+def test_closing_changes_no_number(any_store: Store) -> None:
+    store, days = any_store, (ago(9), ago(8), TODAY)
+    for metric, count in product(ALL, (1, 40, 400)):  # more and more are counted, and the same days closed again
+        for number, (day, shard) in enumerate([(ago(9), SHARD), (ago(9), OTHER), (ago(8), SHARD), (TODAY, SHARD)]):
+            store.commit([upload(metric, rows(metric, count, number))], day, shard)
+        before, history = [store.tally(metric, day, day) for day in days], store.history(metric)
+        for day in (ago(9), ago(8), ago(9)):  # one of them twice
+            store.close_day(metric, day)
+        for day, one in zip(days, before, strict=True):
+            assert same(store.tally(metric, day, day), one), (metric.name, count, day)
+        assert same(store.tally(metric), before[0] + before[1] + before[2]), (metric.name, count)
+        assert store.history(metric).slice(None, None) == history.slice(None, None), (metric.name, count)
+        assert store.open_days(metric.version, TODAY) == []
+        assert store.open_days(metric.version, TODAY + timedelta(days=1)) == [TODAY]
 
 
-def test_each_stratum_is_closed_by_itself(any_store: Store) -> None:
+def test_closed_days_keep_strata_apart(any_store: Store) -> None:
     for stratum, count in ((0, 5), (2, 7)):
         any_store.commit([upload(LAYOUT, rows_of(LAYOUT, count), stratum=stratum)], ago(9), SHARD)
     any_store.close_day(LAYOUT, ago(9))
@@ -83,7 +81,7 @@ def test_each_stratum_is_closed_by_itself(any_store: Store) -> None:
     assert [any_store.tally(LAYOUT, places=(place,)).total for place in (0, 1, 2)] == [5, 0, 7]
 
 
-def test_what_comes_later_for_a_closed_day_is_counted_and_closed_again(any_store: Store) -> None:
+def test_late_reports_of_a_closed_day_are_counted_and_closed_again(any_store: Store) -> None:
     sent = [rows_of(VERSION, count, b"%d" % count) for count in (30, 7, 300)]
     any_store.commit([upload(VERSION, sent[0])], ago(9), SHARD)
     any_store.close_day(VERSION, ago(9))
@@ -115,7 +113,7 @@ def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
     assert same(read, right)
 
 
-def test_any_order_of_counting_closing_and_purging_comes_to_the_same_as_plain_sums(any_store: Store) -> None:
+def test_any_order_of_counting_closing_and_purging_equals_plain_sums(any_store: Store) -> None:
     chance, right = random.Random(5), {ago(day): Tally.zero(VERSION.mechanism) for day in range(3)}
     for turn in range(60):
         day = ago(chance.randrange(3))
@@ -162,7 +160,7 @@ def test_a_collector_closes_days_after_a_week(store: Store, tmp_path: Path) -> N
         assert store.tally(metric).total == 36
 
 
-def test_a_version_that_this_program_cannot_read_stays_open_and_holds_up_no_other(store: Store, tmp_path: Path) -> None:
+def test_unreadable_version_stays_open_and_others_are_closed(store: Store, tmp_path: Path) -> None:
     for metric in (THEME, VERSION):
         store.commit([upload(metric, rows_of(metric, 3))], ago(9), SHARD)
     execute(url_of(tmp_path), "UPDATE metrics SET definition = 'unreadable' WHERE name = 'theme'")

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,19 +26,16 @@ def test_sqlite_is_durable(tmp_path: Path) -> None:
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
 
 
-@pytest.mark.parametrize(
-    ("url", "match"),
-    [
+def test_urls_that_cannot_be_used_are_refused_with_the_reason() -> None:
+    for url, match in (
         ("nonsense", "not a database URL"),
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("unheard-of://host/db", "not a database URL"),
         ("sqlite:////nowhere/at/all/dither.db", "folder does not exist"),
-    ],
-)
-def test_urls_that_cannot_be_used_are_told(url: str, match: str) -> None:
-    with pytest.raises(ParameterError, match=match):
-        Store(url)
+    ):
+        with pytest.raises(ParameterError, match=match):
+            Store(url)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
@@ -71,22 +69,15 @@ def test_reading_makes_no_database(tmp_path: Path) -> None:
         Store(f"sqlite:///{tmp_path}/empty.db", create=False)
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
-    (tmp_path / "dither.db").write_bytes(b"certainly not SQLite\n" * 100)
-    with pytest.raises(StoreError, match="not a database"):
-        Store(f"sqlite:///{tmp_path}/dither.db")
-
-
-@pytest.mark.parametrize("create", [True, False])
-@pytest.mark.parametrize("named", ["notes.py", "places.sqlite"])
-def test_a_file_of_somebody_else_is_named_and_stays_as_it_is(tmp_path: Path, named: str, create: bool) -> None:
+def test_file_of_another_program_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "notes.py").write_text("print('certainly not SQLite')\n" * 100)
     with closing(sqlite3.connect(tmp_path / "places.sqlite")) as other:
         other.execute("CREATE TABLE places (url TEXT)")
-    before = (tmp_path / named).read_bytes()
-    with pytest.raises(StoreError, match=rf"{tmp_path}/{named} is .*; name the file of a collector"):
-        Store(f"sqlite:///{tmp_path}/{named}", create=create)
-    assert (tmp_path / named).read_bytes() == before
+    for name, create in product(("notes.py", "places.sqlite"), (True, False)):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(StoreError, match=rf"{tmp_path}/{name} is .*; name the file of a collector"):
+            Store(f"sqlite:///{tmp_path}/{name}", create=create)
+        assert (tmp_path / name).read_bytes() == before, (name, create)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")

@@ -24,7 +24,7 @@ def waiters() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "dither-lock"}
 
 
-def test_one_at_a_time(tmp_path: Path) -> None:
+def test_file_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     lock, inside, most = FileLock(tmp_path / "lock"), 0, 0
 
     def work() -> None:
@@ -43,7 +43,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     assert (inside, most) == (0, 1)
 
 
-def test_waiting_ends_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_waiter_that_gives_up_does_not_take_the_file_lock_later(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "lock")
     with lock.held(PATIENCE), pytest.raises(StoreError, match="locked"), lock.held(0.01):
         pass
@@ -53,7 +53,7 @@ def test_waiting_ends_and_leaves_nothing_behind(tmp_path: Path) -> None:
         pass
 
 
-def test_who_does_not_wait_never_holds_the_lock_later(tmp_path: Path) -> None:
+def test_attempt_without_waiting_starts_no_thread(tmp_path: Path) -> None:
     lock, before = FileLock(tmp_path / "lock"), waiters()
     with lock.held(0.0):
         for _ in range(200):  # while it is held nobody who waits could have ended
@@ -64,7 +64,7 @@ def test_who_does_not_wait_never_holds_the_lock_later(tmp_path: Path) -> None:
         pass
 
 
-def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+def test_file_lock_is_released_when_its_process_is_killed(tmp_path: Path) -> None:
     hold = (
         "import sys, pathlib; from dither_server.store.lock import FileLock\n"
         "with FileLock(pathlib.Path(sys.argv[1])).held(1.0): print('held', flush=True); sys.stdin.read()"
@@ -81,7 +81,7 @@ def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
         pass
 
 
-def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
+def test_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="lock file"), FileLock(tmp_path / "no" / "lock").held(1.0):
         pass
 

@@ -1,6 +1,7 @@
 """Whole days are removed, by an operator and by the setting ``retention``; nothing that was removed counts again."""
 
 import logging
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -45,10 +46,18 @@ def fill(store: Store, days: int = 10) -> list[Upload]:
     return sent
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled")
+    with closing(Store(url_of(folder))) as store:
         fill(store)
+    return folder / "dither.db"
+
+
+@pytest.fixture
+def filled(tmp_path: Path, filled_once: Path) -> Iterator[Store]:
+    shutil.copyfile(filled_once, tmp_path / "dither.db")
+    with closing(Store(url_of(tmp_path))) as store:
         yield store
 
 
@@ -109,8 +118,8 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
 
 
 def test_what_was_removed_is_acknowledged_and_not_counted_again(tmp_path: Path) -> None:
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-        sent = fill(store)
+    with closing(Store(url_of(tmp_path))) as store:
+        sent = fill(store, days=3)
         assert purge(tmp_path, "--before", str(TODAY), "--yes").exit_code == 0
         before = [store.tally(metric).total for metric in (THEME, MOBILE)]
         assert store.commit(sent, TODAY, b"u" * 16) == [COUNTED] * len(sent)
@@ -130,7 +139,7 @@ def test_versions_and_whole_metrics_are_removed_and_stay_registered(filled: Stor
     assert filled.tally(THEME).total == 3
 
 
-def test_it_asks_first(filled: Store, tmp_path: Path) -> None:
+def test_purge_command_asks_before_it_removes(filled: Store, tmp_path: Path) -> None:
     for answer in ("n\n", "", None):
         refused = purge(tmp_path, "--metric", "theme", answer=answer)
         assert (refused.exit_code, filled.tally(THEME).total) == (1, 30)
@@ -139,25 +148,23 @@ def test_it_asks_first(filled: Store, tmp_path: Path) -> None:
     assert filled.tally(THEME).total == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
+def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path) -> None:
+    theme, missing = ["--metric", "theme"], "sqlite:///missing.db"
+    for arguments, what in (
         ([], "purge: name what to remove: --metric, --before or both"),
         (["--before", "2026-1-1"], "--before: not a date"),
         (["--before", "2999-01-01"], "--before: later than today"),
         (["--metric", "nothing"], "nothing: no such metric; there are mobile, open, theme, version"),
         (["--version", THEME.version], "--version: belongs to one metric"),
-        (["--metric", "theme", "--metric", "mobile", "--version", THEME.version], "--version: belongs to one metric"),
-        (["--metric", "theme", "--version", MOBILE.version], "--version: not collected here; there are"),
-        (["--metric", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
-    ],
-)
-def test_mistakes_get_one_line(arguments: list[str], what: str, filled: Store, tmp_path: Path) -> None:
-    assert what in told(purge(tmp_path, *arguments, "--yes"))
+        ([*theme, "--metric", "mobile", "--version", THEME.version], "--version: belongs to one metric"),
+        ([*theme, "--version", MOBILE.version], "--version: not collected here; there are"),
+        ([*theme, "--db", missing], "missing.db does not exist"),
+    ):
+        assert what in told(purge(tmp_path, *arguments, "--yes")), arguments
     assert filled.tally(THEME).total == 30
 
 
-def test_a_definition_that_cannot_be_read_is_no_hindrance(filled: Store, tmp_path: Path) -> None:
+def test_version_with_an_unreadable_definition_can_be_purged(filled: Store, tmp_path: Path) -> None:
     execute(url_of(tmp_path), "UPDATE metrics SET definition = replace(definition, 'randomized', 'forgotten')")
     done = purge(tmp_path, "--metric", "theme", "--yes")
     assert done.exit_code == 0
@@ -165,7 +172,7 @@ def test_a_definition_that_cannot_be_read_is_no_hindrance(filled: Store, tmp_pat
     assert filled.rows_by_day(THEME.version) == {}
 
 
-def test_estimates_that_were_made_while_their_day_was_removed_go_at_the_next_refresh(filled: Store) -> None:
+def test_estimates_written_after_their_day_was_purged_go_at_the_next_refresh(filled: Store) -> None:
     basis = filled.estimated(THEME.version)[ago(9)]
     row = dict.fromkeys(("frequency", "noise_error", "standard_error", "low", "high"), 0.0) | {"value": "dark"}
     filled.purge_day(THEME.version, ago(9))
@@ -197,7 +204,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
     assert ends(filled, THEME) == (ago(2), TODAY)
 
 
-def test_a_metric_of_which_nothing_is_said_is_kept(filled: Store, tmp_path: Path) -> None:
+def test_metric_without_a_retention_is_kept(filled: Store, tmp_path: Path) -> None:
     housekeeper(tmp_path, "theme = 3 days", [TODAY]).look()
     assert (ends(filled, THEME), ends(filled, MOBILE)) == ((ago(3), TODAY), (ago(9), TODAY))
     assert filled.refusals("") == {"malformed": 10}
@@ -222,7 +229,7 @@ def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(
     assert filled.tally(THEME).total == 3
 
 
-def test_what_fails_is_tried_again(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_retention_that_fails_is_tried_again(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     url, tries = f"sqlite:///{tmp_path}/dither.db", []
 
     def opened() -> Store:
@@ -238,29 +245,29 @@ def test_what_fails_is_tried_again(filled: Store, tmp_path: Path, caplog: pytest
     assert filled.tally(THEME).total == 12
 
 
-def test_a_collector_removes_old_days_at_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-        fill(store)
-        looked = threading.Event()
-        look = Housekeeper.look
+def test_collector_removes_old_days_at_its_start(
+    filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = threading.Event()
+    look = Housekeeper.look
 
-        def watched(self: Housekeeper) -> None:
-            look(self)
-            looked.set()
+    def watched(self: Housekeeper) -> None:
+        look(self)
+        looked.set()
 
-        monkeypatch.setattr(Housekeeper, "look", watched)
-        app = create_app(config(tmp_path, retention=Retention.read("3 days", "")))
-        with closing(collector_of(app)) as collector:
-            collector.start()
-            collector.start()
-            assert looked.wait(60)
-            names = [thread.name for thread in threading.enumerate()]
-            assert names.count("dither-housekeeper") == 1
-        assert "dither-housekeeper" not in [thread.name for thread in threading.enumerate()]
-        assert ends(store, THEME) == (ago(3), TODAY)
+    monkeypatch.setattr(Housekeeper, "look", watched)
+    app = create_app(config(tmp_path, retention=Retention.read("3 days", "")))
+    with closing(collector_of(app)) as collector:
+        collector.start()
+        collector.start()
+        assert looked.wait(60)
+        names = [thread.name for thread in threading.enumerate()]
+        assert names.count("dither-housekeeper") == 1
+    assert "dither-housekeeper" not in [thread.name for thread in threading.enumerate()]
+    assert ends(filled, THEME) == (ago(3), TODAY)
 
 
-def test_a_collector_process_does_so_too(tmp_path: Path) -> None:
+def test_collector_process_applies_its_retention(tmp_path: Path) -> None:
     with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
         store.register(METRICS.values())
         for day in (date(2020, 1, 1), date.today() - timedelta(days=1)):  # noqa: DTZ011  # a day, whose own does not matter
@@ -278,8 +285,8 @@ def test_a_collector_process_does_so_too(tmp_path: Path) -> None:
 def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: Path) -> None:
     (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
     settings = {**environment(tmp_path), "DITHER_RETENTION": "400 days, theem = 3 days, theme = 3 days"}
-    said = CliRunner().invoke(cli, ["check"], env=settings).stdout
-    assert "warning: retention: theem is no metric here; known are *, mobile, open, theme, version" in said
+    said = CliRunner().invoke(cli, ["doctor", "--before-start"], env=settings).stdout
+    assert "configuration: retention: theem is no metric here; known are *, mobile, open, theme, version" in said
     assert said.count("retention:") == 1
 
 

@@ -14,7 +14,6 @@ from dither_server.store import Refusal, Store, StoredToken, StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (
-    CONFLICT,
     COUNTED,
     DISABLED,
     METRICS,
@@ -55,7 +54,7 @@ def test_shards_and_days_add_up(store: Store) -> None:
     assert store.reports_by_day(MOBILE) == {}
 
 
-def test_a_full_disk_refuses_and_then_recovers(store: Store, tmp_path: Path) -> None:
+def test_commit_on_a_full_disk_fails_and_succeeds_when_there_is_room(store: Store, tmp_path: Path) -> None:
     store.commit([upload()], TODAY, SHARD)
     wide = parse_metrics('[metrics.wide]\ntype = "string"\nepsilon = 2.0\n')["wide"]
     store.register([wide])
@@ -67,7 +66,7 @@ def test_a_full_disk_refuses_and_then_recovers(store: Store, tmp_path: Path) -> 
     assert store.tally(wide).total == 2000
 
 
-def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Path) -> None:
+def test_commit_on_a_locked_database_fails_and_succeeds_later(store: Store, tmp_path: Path) -> None:
     one = upload()
     with closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -80,9 +79,8 @@ def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Pat
 
 def test_nothing_finer_than_a_day_is_kept(store: Store, tmp_path: Path) -> None:
     store.commit([upload()], TODAY, SHARD)
-    assert execute(url_of(tmp_path), "SELECT DISTINCT day FROM batch_journal UNION SELECT day FROM tallies") == [
-        ("2026-11-20",)
-    ]
+    days = "SELECT day FROM batches UNION SELECT day FROM batch_days UNION SELECT day FROM tallies"
+    assert execute(url_of(tmp_path), days) == [("2026-11-20",)]
 
 
 def test_versions_live_side_by_side(store: Store) -> None:
@@ -98,7 +96,7 @@ def test_versions_live_side_by_side(store: Store) -> None:
     assert store.metric("mobile", THEME.version) is None
 
 
-def test_registering_again_takes_what_the_numbers_do_not_depend_on(store: Store) -> None:
+def test_registering_a_version_again_updates_its_labels(store: Store) -> None:
     text = '[metrics.version]\ntype = "string"\nepsilon = 2.0\nbits = 20\ncohorts = 3\ncandidates = ["3.0"]\n'
     asked = parse_metrics(text)["version"]
     assert (asked.version, asked.labels) == (VERSION.version, ("3.0",))
@@ -106,15 +104,14 @@ def test_registering_again_takes_what_the_numbers_do_not_depend_on(store: Store)
     assert store.metric("version", VERSION.version) == asked
 
 
-def test_what_is_disabled_counts_no_more_at_the_very_next_commit(store: Store, tmp_path: Path) -> None:
+def test_disabled_version_is_refused_from_the_next_commit_on(store: Store, tmp_path: Path) -> None:
     before, after, other = upload(), upload(), upload(MOBILE, b"\x00")
     assert store.commit([before], TODAY, SHARD) == [COUNTED]
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as operator:
         assert operator.disable("theme", None, TODAY) == [THEME.version]
         assert operator.disable("theme", THEME.version, TODAY) == []
         assert operator.disabled() == {THEME.version: TODAY}
-    stolen = upload(rows=before.rows * 2, name=before.batch)
-    assert store.commit([before, after, other, stolen], TODAY, SHARD) == [COUNTED, DISABLED, COUNTED, CONFLICT]
+    assert store.commit([before, after, other], TODAY, SHARD) == [COUNTED, DISABLED, COUNTED]
     assert (store.tally(THEME).total, store.tally(MOBILE).total) == (3, 1)
     store.register(METRICS.values())  # a restart enables nothing
     assert store.enable("theme", None) == [THEME.version]
@@ -128,7 +125,7 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp
     text = '[metrics.many]\ntype = "string"\nepsilon = 2.0\nbits = 128\ncohorts = 65536\n'
     many = parse_metrics(text)["many"]
     random = np.random.default_rng(0)
-    rows = random.integers(0, 256, (20_000, many.mechanism.row_bytes), dtype=np.uint8).tobytes()
+    rows = random.integers(0, 256, (10_000, many.mechanism.row_bytes), dtype=np.uint8).tobytes()
     store.register([many])
     store.commit([upload(many, rows)], TODAY, SHARD)
     ((kept,),) = execute(url_of(tmp_path), "SELECT sum(length(counts)) FROM tallies")
@@ -136,22 +133,21 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp
     assert same(store.tally(many), Tally.fold(many.mechanism, rows))
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-def test_a_store_waits_five_seconds_for_whoever_writes(tmp_path: Path, read_only: bool) -> None:
-    url = f"sqlite:///{tmp_path}/dither.db"
-    Store(url).close()
+def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
+    Store(url_of(tmp_path)).close()
     waits: list[object] = []
 
     def note(connection: sqlalchemy.Connection, *_: object) -> None:
         driver = cast("sqlite3.Connection", connection.connection.driver_connection)
         waits.extend(driver.execute("PRAGMA busy_timeout").fetchone())
 
-    with closing(Store(url, read_only=read_only)) as store, listening("before_cursor_execute", note):
-        store.ping()
-    assert set(waits) == {5000}
+    for read_only in (False, True):
+        with closing(Store(url_of(tmp_path), read_only=read_only)) as store, listening("before_cursor_execute", note):
+            store.ping()
+    assert (set(waits), len(waits) >= 2) == ({5000}, True)
 
 
-def test_whatever_writes_says_so_before_it_reads(tmp_path: Path) -> None:
+def test_every_writing_transaction_begins_as_one(tmp_path: Path) -> None:
     """Of two that read and then write SQLite lets one fail at once, however long it may wait."""
     begun: list[list[str]] = []
 

@@ -61,7 +61,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(parts.reports, whole.reports)
 
 
-def test_one_bad_row_among_good_ones_counts_nothing() -> None:
+def test_batch_with_one_bad_row_counts_nothing() -> None:
     mechanism = Rappor.calibrate(None, 1.0, bits=20, cohorts=5)
     good = Report(4, bytes([255, 255, 15])).encode(mechanism)
     assert Tally.fold(mechanism, good * 3).counts[4].tolist() == [3] * 20
@@ -72,8 +72,8 @@ def test_one_bad_row_among_good_ones_counts_nothing() -> None:
     assert Tally.check(mechanism, good * 3) == 3
 
 
-@pytest.mark.parametrize("size", [2, 3, 200, 255, 256, 257, 300])
-def test_a_row_alone_is_held_to_the_same_rules(size: int) -> None:
+@pytest.mark.parametrize("size", [3, 256, 257])
+def test_row_alone_is_held_to_the_rules_of_many(size: int) -> None:
     """One report a body is what devices send, so a single row has a reader of its own."""
     mechanisms = (
         RandomizedResponse.calibrate(size, 1.0),
@@ -135,7 +135,7 @@ ALL_KINDS = [
 ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     mechanism=st.sampled_from(ALL_KINDS),
     seed=st.integers(0, 2**32 - 1),
@@ -192,10 +192,10 @@ def test_many_lists_are_folded_in_the_memory_of_their_cells() -> None:
     rows = b"".join(mechanism.randomize(turn, entropy) for turn in range(50))
     tracemalloc.start()
     try:
-        folded = Tally.fold(mechanism, rows * 4000)
+        folded = Tally.fold(mechanism, rows * 2000)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    np.testing.assert_array_equal(folded.counts, naive(mechanism, rows).counts * 4000)
-    cells = 8 * 200_000 * mechanism.listed
+    np.testing.assert_array_equal(folded.counts, naive(mechanism, rows).counts * 2000)
+    cells = 8 * 100_000 * mechanism.listed
     assert peak < 5 * cells  # their bits as integers, all at once, are ten times the cells

@@ -80,10 +80,3 @@ def test_the_page_asks_what_its_definitions_do() -> None:
     for name, metric in survey.metrics.items():
         assert metric.description in form
         assert f'name="{name}"' in form
-
-
-@pytest.mark.parametrize("others", [["--no-http"], ["--input", "x.csv", "--column", "a"], ["--column", "a"]])
-def test_the_page_asks_questions_of_its_own(others: list[str]) -> None:
-    status, _, complaints = demo(*others)
-    assert status == 2
-    assert "--browser" in complaints

@@ -1,6 +1,5 @@
 """The command ``dither-sim audit``; what the audit itself can find is tested where it lives."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -23,14 +22,14 @@ def test_every_mechanism_is_audited_and_passes() -> None:
 
     That an audit finds a loss is what the next test shows, with enough draws.
     """
-    result = run("--draws", "300", "--seed", "1", "--json")
+    result = run("--draws", "100", "--seed", "1", "--json")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
     assert [row["mechanism"] for row in rows] == list(MECHANISMS)
     for row in rows:
         assert 0 <= row["lower_bound"] <= row["declared"] <= 1.0
         assert row["passed"]
-        assert (row["reports"], row["draws"], row["confidence"]) == (1, 300, 0.999)
+        assert (row["reports"], row["draws"], row["confidence"]) == (1, 100, 0.999)
 
 
 def test_the_attack_finds_most_of_what_is_declared() -> None:
@@ -83,32 +82,3 @@ def test_a_randomizer_that_tells_too_much_is_found(monkeypatch: pytest.MonkeyPat
     assert lines["symmetric-unary"].endswith("FAIL")
     assert lines["optimized-unary"].endswith("pass")
     assert "VIOLATED by symmetric-unary" in result.stdout
-
-
-def test_findings_are_written(tmp_path: Path) -> None:
-    assert run(*FEW, "--mechanism", "bit-flip", "--out", tmp_path / "audit.csv").exit_code == 0
-    with (tmp_path / "audit.csv").open(newline="") as stream:
-        (row,) = csv.DictReader(stream)
-    assert row["mechanism"] == "bit-flip"
-    assert row["passed"] == "True"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--mechanism", "laplace"), "--mechanism"),
-        (("--epsilon", "0"), "--epsilon"),
-        (("--epsilon", "30"), "epsilon: 30"),
-        (("-k", "1"), "--size"),
-        (("--permanent-epsilon", "0.5"), "permanent_epsilon"),
-        (("--draws", "0"), "--draws"),
-        (("--reports", "0"), "--reports"),
-        (("--draws", "100", "--reports", "99"), "draws: 100"),
-        (("--seed", "-1"), "--seed"),
-        (("--out", "nowhere/audit.csv"), "--out"),
-    ],
-)
-def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert named in result.stderr.splitlines()[-1]

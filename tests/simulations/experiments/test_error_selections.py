@@ -21,14 +21,6 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["error", "--type", "selection", *map(str, arguments)])
 
 
-def test_rows_are_complete_and_plain() -> None:
-    rows = sweep(PLAN)
-    assert [(row.asked, row.epsilon) for row in rows] == [(name, epsilon) for name in SELECTIONS for epsilon in (1, 4)]
-    for row in rows:
-        assert {type(value) for value in vars(row).values()} <= {str, int, float, type(None)}
-        assert (row.size, row.at_most, row.users) == (6, 3, 2_000)
-
-
 def test_a_billion_people_cost_no_more_and_tell_more() -> None:
     few, many = (sweep(replace(PLAN, names=("privset",), users=(users,), repeats=10)) for users in (10**3, 10**9))
     for one, other in zip(few, many, strict=True):
@@ -44,13 +36,6 @@ def test_without_a_limit_privset_is_left_out_and_cannot_be_asked_for() -> None:
     assert "at_most: missing" in run(*SMALL, "--mechanism", "privset").stderr
 
 
-def test_results_are_written_and_drawn(tmp_path: Path) -> None:
-    result = run("--epsilon", "1,2", "--repeats", "2", "-n", "1000", "-k", "4,8", "--plot", tmp_path / "error.png")
-    assert result.exit_code == 0, result.output
-    assert "items" in result.stdout.splitlines()[0]
-    assert (tmp_path / "error.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_sets_of_a_file_are_read(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text('used\nexport;save\nsave\n""\nsave;export;print\nsave\n')
@@ -58,34 +43,6 @@ def test_sets_of_a_file_are_read(tmp_path: Path) -> None:
     assert {(row["size"], row["users"], row["distribution"]) for row in rows} == {(3, 5, "csv")}
     rows = json.loads(run(*SMALL, "--input", path, "--column", "used", "--separator", "v", "--json").stdout)
     assert {row["size"] for row in rows} == {4}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("-k", "1"), "from 2 to"),
-        (("-k", "8", "--at-most", "9"), "at_most: 9 must lie between 1 and the 8 items"),
-        (("--at-most", "0"), "--at-most"),
-        (("-n", "0"), "whole number from 1"),
-        (("--epsilon", "26"), "epsilon"),
-        (("--epsilon", "0"), "--epsilon"),
-        (("--greatest", "1.5"), "--greatest"),
-        (("--separator", " "), "--separator"),
-        (("--separator", ""), "--separator"),
-        (("--law", "marginal"), "hang together"),
-        (("--device", "--mechanism", "boolean"), "one by one"),
-        (("--mechanism", "rappor"), "is not for this --type"),
-        (("--days", "3"), "--days: goes with --type share"),
-        (("--collector", "auto"), "--collector: goes with --type share"),
-        (("--discover", "a-z/3"), "--discover: goes with --type string"),
-        (("--definitions", "x.toml"), "--definitions: goes with --type share"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(arguments: tuple[str, ...], problem: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("content", ["", "used\n", "used\nsave\nsave\n", "other\nsave;export\n"])

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
@@ -42,27 +41,3 @@ def test_strings_of_a_file_are_discovered(tmp_path: Path) -> None:
     (row,) = json.loads(run(*arguments, "--repeats", "1").stdout)
     assert row["distribution"] == "csv"
     assert row["recall_8"] == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("-k", "100", "--candidates", "50"), "fewer than the 100 strings"),
-        (("--candidates", "0"), "--candidates"),
-        (("--discover", "a-z/4", "--candidates", "50"), "goes without --discover"),
-        (("--discover", "a-b/3", "-k", "100"), "more than the 8"),
-        (("--discover", "a-z"), "an alphabet and a length"),
-        (("--discover", "a-z/0"), "length"),
-        (("--discover", "/4"), "an alphabet and a length"),
-        (("--discover", "a-z/4", "--mechanism", "rappor"), "is not for this --type; take prefix-sketch"),
-        (("--mechanism", "prefix-sketch"), "is not for this --type"),
-        (("--epsilon", "26"), "epsilon"),
-        (("--law", "marginal"), "share buckets"),
-        (("--at-most", "2"), "--at-most: goes with --type selection"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(arguments: tuple[str, ...], problem: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr
-    assert "Traceback" not in result.stderr

@@ -1,6 +1,5 @@
 """The command ``dither-sim plan``: which epsilon and how many users a survey needs."""
 
-import csv
 import json
 import math
 from dataclasses import replace
@@ -79,43 +78,6 @@ def test_the_table_fits_a_terminal_and_names_each_candidate() -> None:
     assert len(table) == 2
     assert all(len(line) <= 120 for line in table)
     assert "in 100" in result.stdout  # the odds, in words
-
-
-def test_programs_read_json_and_csv(tmp_path: Path) -> None:
-    result = run("-k", "16", "--epsilon", "1", "--json", "--out", tmp_path / "plan.csv")
-    rows = json.loads(result.stdout)
-    assert [row["mechanism"] for row in rows if row["chosen"]] == ["subset-selection"]
-    with (tmp_path / "plan.csv").open(newline="") as stream:
-        assert [row["mechanism"] for row in csv.DictReader(stream)] == [row["mechanism"] for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("-k", "1"), "--size"),
-        (("--epsilon", "0"), "--epsilon"),
-        (("--epsilon", "much"), "--epsilon"),
-        (("--epsilon", "nan"), "--epsilon"),
-        (("--epsilon", "26"), "epsilon: 26"),
-        (("--permanent-epsilon", "0.5"), "permanent_epsilon: 0.5"),
-        (("--permanent-epsilon", "-1"), "--permanent-epsilon"),
-        (("--report-budget", "0"), "--report-budget"),
-        (("-k", "1000", "--report-budget", "1"), "report_budget: 1"),
-        (("--users", "0"), "--users"),
-        (("--error", "0"), "--error"),
-        (("--error", "1"), "--error"),
-        (("--confidence", "95"), "--confidence"),
-        (("--out", "plan.txt"), "--out"),
-    ],
-)
-def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
-    result = run("-k", "16", "--epsilon", "1", *arguments)
-    assert result.exit_code == 2, result.output
-    assert named in result.stderr.splitlines()[-1]
-
-
-def test_the_size_must_be_given() -> None:
-    assert run("--epsilon", "1").exit_code == 2
 
 
 def test_without_an_epsilon_candidates_are_weighed_and_the_least_that_will_do_is_found() -> None:

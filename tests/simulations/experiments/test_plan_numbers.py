@@ -32,14 +32,14 @@ def test_users_needed_are_those_of_the_variances(epsilon: float, mean: int, medi
 
 
 def test_so_many_users_give_the_mean_as_wanted() -> None:
-    """Of 200 means of even answers 95% are within 1%: fewer than 170 with probability below 1e-7."""
-    assert stats.binom.cdf(169, 200, 0.95) < 1e-7
+    """Of 100 means of even answers 95% are within 1%: fewer than 80 with probability below 1e-6."""
+    assert stats.binom.cdf(79, 100, 0.95) < 1e-6
     mechanism = named_numeric("dithered-response", 2.0)
     setting = NumberSetting(
         mechanism, Numbers("uniform").shares(mechanism.size), users_for(NumberQuestion(), mechanism)
     )
-    errors = [run_number_trial(setting, seed)[0].error for seed in np.random.SeedSequence(8).spawn(200)]
-    assert 170 <= sum(error <= 0.01 for error in errors) < 200
+    errors = [run_number_trial(setting, seed)[0].error for seed in np.random.SeedSequence(8).spawn(100)]
+    assert 80 <= sum(error <= 0.01 for error in errors) < 100
 
 
 def test_so_many_users_give_the_quantile_as_wanted() -> None:
@@ -88,30 +88,6 @@ def test_a_permanent_part_is_planned_too() -> None:
     assert 1.9 < row["epsilon_days"] <= row["epsilon_forever"] <= 2
     assert row["users_least"] is None
     assert row["points"] == 33
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--aim", "median"), "--aim"),
-        (("--aim", "p0"), "--aim"),
-        (("--aim", "p100"), "--aim"),
-        (("--aim", "pnan"), "--aim"),
-        (("--within", "0"), "--within"),
-        (("--report-budget", "8"), "--report-budget: goes with --type share"),
-        (("--epsilon", "30"), "epsilon: 30"),
-    ],
-)
-def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert named in result.stderr.splitlines()[-1]
-
-
-def test_options_of_numbers_are_not_for_shares() -> None:
-    result = CliRunner().invoke(main, ["plan", "-k", "16", "--aim", "p95"])
-    assert result.exit_code == 2
-    assert "--aim: goes with --type number" in result.stderr
 
 
 def test_a_question_must_make_sense() -> None:

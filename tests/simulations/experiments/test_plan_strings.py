@@ -47,22 +47,3 @@ def test_a_selection_is_planned_for_an_item_that_half_of_all_have() -> None:
     assert "any of 8 items" in told
     assert "Asked one by one, at ε/8 each: 2,464,939 users" in told
     assert "Yes: with" in plan("selection", "-k", "8", "-n", "1e6").stdout
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "problem"),
-    [
-        ("string", (), "--size: or --discover is needed"),
-        ("string", ("--discover", "a-z/3", "-k", "9"), "--size: or --discover is needed"),
-        ("string", ("--discover", "a-z/3", "--share", "0"), "--share"),
-        ("string", ("-k", "9", "--error", "0.1"), "--error: goes with"),
-        ("selection", ("-k", "4", "--at-most", "5"), "--at-most: 5 is more than the 4 items"),
-        ("selection", (), "--size: missing"),
-        ("selection", ("-k", "4", "--share", "0.2"), "--share: goes with --type string"),
-        ("share", ("-k", "4", "--at-most", "2"), "--at-most: goes with --type selection"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(kind: str, arguments: tuple[str, ...], problem: str) -> None:
-    result = plan(kind, *arguments)
-    assert result.exit_code == 2
-    assert problem in result.stderr

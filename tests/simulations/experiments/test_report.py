@@ -83,12 +83,6 @@ def test_every_section_is_a_command_of_its_own() -> None:
         assert name in main.commands, name
 
 
-def test_the_page_is_html(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["report", "--out", str(tmp_path / "r.pdf")])
-    assert result.exit_code == 2
-    assert "--out" in result.stderr
-
-
 @pytest.mark.parametrize("dark", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_page_is_dark_where_the_reader_wants_that(tmp_path: Path, dark: bool) -> None:
     report(tmp_path)

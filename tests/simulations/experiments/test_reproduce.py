@@ -79,8 +79,3 @@ def test_each_paper_has_a_command() -> None:
     assert result.stdout.startswith("wang-2017\n")
     told = CliRunner().invoke(main, ["reproduce", "--repeats", "2", "--json"])
     assert len(json.loads(told.stdout)) == sum(map(len, PAPERS.values()))
-
-
-@pytest.mark.parametrize("arguments", [["wang"], ["--repeats", "1"]])
-def test_what_is_wrong_ends_with_status_2(arguments: list[str]) -> None:
-    assert CliRunner().invoke(main, ["reproduce", *arguments]).exit_code == 2

@@ -41,7 +41,7 @@ def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     return [(one.get_text(), one.get_window_extent()) for one in found if one.get_text() and one.get_visible()]
 
 
-@pytest.mark.parametrize("count", [1, 6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, 7, pytest.param(len(MECHANISMS), marks=pytest.mark.slow)])
 def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
     """Up to six lines share a panel, and seven have a panel each; slow with as many panels as mechanisms."""
     figure = lines_plot([panel(count)], "a title\nof two lines", "ε of one report")
@@ -58,8 +58,8 @@ def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
 
 
 def test_of_many_lines_each_has_a_panel_in_which_it_alone_has_a_colour() -> None:
-    figure = lines_plot([panel(len(MECHANISMS))], "", "ε")
-    assert len(figure.axes) == len(MECHANISMS)
+    figure = lines_plot([panel(9)], "", "ε")
+    assert len(figure.axes) == 9
     for axes in figure.axes:
         coloured = [line for line in axes.lines if to_hex(line.get_color()).upper() in COLOURS]
         assert len(coloured) == 2  # what was measured, and theory

@@ -149,7 +149,8 @@ def test_sampler_and_device_follow_the_exact_law(case: str, draws: int) -> None:
     law, rng = law_of_all(mechanism, population), np.random.default_rng(20)
     entropy = KeyedEntropy(b"a fixed stream", case.encode())
     assert_follows((sample_tally(mechanism, population, rng) for _ in range(draws)), law)
-    assert_follows((device_tally(mechanism, population, entropy) for _ in range(draws)), law)
+    # Contract tests enumerate the laws of devices: fewer draws show that their reports are folded rightly.
+    assert_follows((device_tally(mechanism, population, entropy) for _ in range(600)), law)
 
 
 LARGE: dict[str, Mechanism] = {
@@ -192,12 +193,11 @@ def people(mechanism: Mechanism, users: int) -> Population:
     return Population.spread(numbered(size), zipf(size, 1.3), users)
 
 
-@pytest.mark.parametrize("users", [6_000, 10**9, 10**12])
 @pytest.mark.parametrize("name", LARGE)
-def test_supports_are_where_their_law_puts_them_at_any_scale(name: str, users: int) -> None:
+def test_supports_are_where_their_law_puts_them_at_any_scale(name: str) -> None:
     """Six standard deviations: a normal variable is farther out with probability below 2e-9."""
     mechanism = LARGE[name]
-    users = min(users, 10**10) if name == "subset-selection" else users  # drawn in parts of half a billion
+    users = 10**10 if name == "subset-selection" else 10**12  # drawn in parts of half a billion
     population = people(mechanism, users)
     tally = sample_tally(mechanism, population, np.random.default_rng(users))
     assert tally.counts.dtype == np.int64
@@ -212,38 +212,23 @@ def test_supports_are_where_their_law_puts_them_at_any_scale(name: str, users: i
         assert (np.abs(trials - share * users) <= 6 * np.sqrt(users / 4)).all()
 
 
-def test_a_symbol_a_user_makes_the_counts_add_up() -> None:
-    population = Population.spread(numbered(12), zipf(12, 1.3), 10**12)
-    tally = sample_tally(LARGE["randomized-response"], population, np.random.default_rng(1))
-    assert int(tally.counts.sum()) == 10**12
-
-
 @pytest.mark.parametrize("name", LARGE)
-def test_the_mean_tally_is_the_expected_one(name: str) -> None:
-    """Seven standard errors: Student's t at 200 draws, for all of at most 100 counts together, is out below 1e-8."""
-    mechanism = LARGE[name]
-    population = people(mechanism, 20_000)
-    rng = np.random.default_rng(3)
-    draws = np.array([sample_tally(mechanism, population, rng).counts for _ in range(200)])
-    error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
-    assert (np.abs(draws.mean(axis=0) - expected_counts(mechanism, population)) < 7 * error + 1).all()
-    if mechanism.items != NUMBERS:
-        assert np.allclose(expected_tally(mechanism, population).counts, expected_counts(mechanism, population), atol=1)
+def test_sampler_and_devices_have_the_mean_of_the_law_at_many_users(name: str) -> None:
+    """Seven standard errors: Student's t at 120 draws, for all of at most 100 counts together, is out below 2e-8.
 
-
-@pytest.mark.parametrize("name", LARGE)
-def test_devices_and_sampler_agree_on_many_users(name: str) -> None:
-    """Six and a half standard deviations: t at 200 draws, for at most 100 counts together, is out below 1e-7.
-
-    And three users more, for cells that hardly any report has.
+    The tally of devices is one more draw; three users more are for cells that hardly any report has.
     """
     mechanism = LARGE[name]
     population = people(mechanism, 6_000)
-    drawn = [sample_tally(mechanism, population, rng).counts for rng in np.random.default_rng(9).spawn(200)]
+    drawn = [sample_tally(mechanism, population, rng).counts for rng in np.random.default_rng(9).spawn(120)]
+    mean, spread = np.mean(drawn, axis=0), np.std(drawn, axis=0, ddof=1)
+    expected = expected_counts(mechanism, population)
+    assert (np.abs(mean - expected) < 7 * spread / np.sqrt(len(drawn)) + 1).all()
     device = device_tally(mechanism, population, device_entropy(np.random.SeedSequence(4)))
     assert device.total == 6_000
-    spread = np.std(drawn, axis=0, ddof=1) * np.sqrt(1 + 1 / len(drawn))
-    assert (np.abs(device.counts - np.mean(drawn, axis=0)) < 6.5 * spread + 3).all()
+    assert (np.abs(device.counts - expected) < 7 * spread + 3).all()
+    if mechanism.items != NUMBERS:
+        assert np.allclose(expected_tally(mechanism, population).counts, expected, atol=1)
 
 
 def test_devices_repeat_with_their_seed_and_only_with_it() -> None:

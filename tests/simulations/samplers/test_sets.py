@@ -26,6 +26,8 @@ LAWS: dict[str, SetLaw] = {
     "certain-and-never": IndependentSets(np.array([1.0, 0.0, 0.4]), 2),
     "listed": ListedSets.of([0b000, 0b101, 0b010], 3, np.array([1.0, 3.0, 2.0])),
 }
+CASES = [(name, people) for name in MECHANISMS for people in LAWS if name.endswith("two") or people == "listed"]
+"""A window or a subset of two depends on how items hang together, so these are tried under every law."""
 
 
 def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
@@ -44,8 +46,7 @@ def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
 
 
 @pytest.mark.parametrize("draws", DRAWS)
-@pytest.mark.parametrize("people", LAWS)
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(("name", "people"), CASES)
 def test_the_sampler_follows_the_law_of_all_sets(name: str, people: str, draws: int) -> None:
     mechanism, one = MECHANISMS[name], dict[Cells, float]()
     for item, chance in of_sets(LAWS[people], 3).items():

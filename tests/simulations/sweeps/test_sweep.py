@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dither_server.ingest.folding.workers import workers
 from dither_shared import ParameterError
 from dither_simulations.cli import main
 from dither_simulations.experiments.error.experiment import Accuracy, Cell
@@ -20,6 +19,7 @@ from dither_simulations.sweeps.checkpoint import Journal
 from dither_simulations.sweeps.sweep import sweep
 from dither_simulations.trials.trial import Outcome
 from dither_simulations.users.sources import Distribution
+from dither_spool.workers import workers
 from server.dask import cluster_of
 
 PLAN = Accuracy(("randomized-response",), (0.5, 1.0, 2.0), (8,), (1000,), Distribution(), repeats=20, seed=3)
@@ -61,7 +61,7 @@ def test_a_dask_cluster_changes_no_number() -> None:
 
 
 def test_where_there_is_no_scheduler_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_server.ingest.folding.workers._PATIENCE", 0.1)
+    monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
     result = CliRunner().invoke(main, [*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9"])
     assert result.exit_code == 2
     assert "--scheduler: no Dask scheduler answers at 'tcp://127.0.0.1:9'" in result.stderr

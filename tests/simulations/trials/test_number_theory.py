@@ -28,7 +28,7 @@ def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, worst: 
 
 
 @pytest.mark.parametrize("name", [name for name in NUMERIC if name != "discrete-gaussian"])
-@pytest.mark.parametrize("epsilon", [0.25, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: float) -> None:
     """But for the size of the programme: one in a thousand."""
     mechanism = named_numeric(name, epsilon)

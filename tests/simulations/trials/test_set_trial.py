@@ -18,12 +18,12 @@ PEOPLE = ItemChances("geometric", ratio=0.7, greatest=0.6).people(6, 3)
 def test_the_squared_error_and_the_coverage_are_those_of_theory(name: str, epsilon: float) -> None:
     """Slow at the smaller ε, where the same is said of more noise.
 
-    300 trials of 6 items: a mean 5.5 standard errors off has probability below 1e-7, and so has the coverage.
+    150 trials of 6 items: a mean 5.5 standard errors off has probability below 1e-7, and so has the coverage.
 
     Both are of trials whose items are positively dependent at worst, which the standard error over trials measures.
     """
     setting = SetSetting(named_selection(name, 6, 3, epsilon), PEOPLE, 20_000)
-    scores = [run_set_trial(setting, seed) for seed in np.random.SeedSequence(2).spawn(300)]
+    scores = [run_set_trial(setting, seed) for seed in np.random.SeedSequence(2).spawn(150)]
     theory = expected_sets(setting)
     error, spread = mean([score.mse for score in scores])
     assert abs((error or 0) - theory.mse) < 5.5 * (spread or 0)

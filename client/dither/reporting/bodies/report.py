@@ -9,7 +9,7 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
 from ...state.journal_records import Queued
-from ..draws.keys import Keys
+from ..keys import Keys
 from .sealing import sealed
 
 __all__ = ["build"]

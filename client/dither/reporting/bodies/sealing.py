@@ -13,11 +13,11 @@ from dither_shared.errors import ParameterError
 from dither_shared.sealed import Pool, SealedReport, SealKey
 from dither_shared.wire import Batch
 
+from ...forks import importing
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives import hpke
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
-__all__ = ["SealError", "require", "sealed", "sealer"]
 
 _HPKE = "cryptography.hazmat.primitives.hpke"
 _MISSING = (
@@ -55,7 +55,8 @@ def sealed(batch: Batch, key: SealKey) -> bytes:
 def sealer(key: SealKey) -> Callable[..., bytes]:
     """Return what seals bytes, for an ``info``, with ``key``; load HPKE, and try it. Raises SealError."""
     try:
-        from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - only who seals pays for it
+        with importing():
+            from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - only who seals pays for it
 
         kem = {"x25519": hpke.KEM.X25519, "xwing": hpke.KEM.MLKEM768_X25519}[key.suite.name]
         suite = hpke.Suite(kem, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)

@@ -2,7 +2,7 @@
  * The environment of a Node process: what it says of consent, as `client/dither/consent/rules.py` reads it.
  *
  * `DO_NOT_TRACK` (any value but "" and "0") means off; then `DITHER` is off, local or on, in small letters or large;
- * then a machine for continuous integration, or a test, is off, for there is nobody whose answers they would be.
+ * then a machine for continuous integration, or a test, is off, because nobody is there to answer.
  */
 
 const AUTOMATION = [

@@ -6,7 +6,7 @@
  * @property {string} name
  * @property {string} description
  * @property {[string, string][]} facts Names of facts, and facts, in order.
- * @property {string} example The body of an upload, drawn anew from the example of the question and kept nowhere.
+ * @property {string} example The body of an upload, drawn from the example of the question and stored nowhere.
  */
 import { encode } from "../questions/index.js";
 import { buildReport } from "../reporting/report.js";

@@ -71,7 +71,7 @@ export function costs(metrics, labels) {
   const row = h("tr", { role: "row" }, ...head);
   return h(
     "table",
-    { part: "costs", role: "table" }, // said aloud, for on narrow screens its parts are no table to the browser
+    { part: "costs", role: "table" }, // explicit, because on narrow screens browsers do not take its parts for a table
     h("thead", { role: "rowgroup" }, row),
     h("tbody", { role: "rowgroup" }, ...rows),
   );

@@ -61,7 +61,7 @@ export function fieldOf(order, lower) {
 }
 
 /**
- * Return the vector of so many entries that are the digits of a number below 2^31, least significant first.
+ * Return the digits of a number below 2^31 as a vector, least significant first.
  * @param {number} number
  * @param {number} order
  * @param {number} length

@@ -39,7 +39,7 @@ export const padded = ({ size, at_most }) => (item) => [
 /**
  * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the
  * row's word of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py).
- * Rejects where the page is not secure (https), for no browser digests anything there.
+ * Rejects if the page is not secure (https), because browsers compute no digests there.
  * @type {Marking}
  */
 export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {

@@ -12,7 +12,7 @@ const KINDS = { boolean, choice, cross, discovery, number, selection, string };
 
 /**
  * Return what the mechanism randomizes for an answer. Every value has an item, a mistake too, and none throws: leaving
- * it out would be worse than useless, for then the absence of a report is an answer.
+ * it out would be worse than useless, because then the absence of a report is an answer.
  * @param {import("../types.js").Question} question One that `python -m dither compile` wrote.
  * @param {unknown} value
  */

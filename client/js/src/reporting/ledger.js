@@ -19,7 +19,7 @@ const MAX_REPORTS = 1_000;
 export const MAX_BYTES = 500_000;
 
 /**
- * Return whether `day` was written by a clock that was ahead, for all that is known `today`.
+ * Return whether `day` was written by a clock that was ahead, as far as is known `today`.
  * @param {number} day
  * @param {number} today
  */

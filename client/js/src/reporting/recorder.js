@@ -19,7 +19,7 @@
  * @property {number} [lifetimeCap] The most that all reports of all metrics may cost together.
  * @property {boolean} [strict] Whether what goes wrong rejects; for tests.
  *
- * @typedef {object} Counts What became of answers of which no report was made, or not the one that was meant.
+ * @typedef {object} Counts Answers that made no report, or not the one that was meant.
  * @property {number} ignored The period had its report, the cap was reached, or the collector wanted no more.
  * @property {number} withheld The consent did not cover the metric, as it is, or its last day was over.
  * @property {number} outside Reported, though outside the domain.
@@ -32,7 +32,7 @@ import { correct, debit, standing, trim } from "./ledger.js";
 import { buildReport } from "./report.js";
 import { labelOf, outsideOf, undeclared } from "./strata.js";
 
-/** Makes the reports of one client, and counts the answers of which none is made. */
+/** Makes the reports of one client, and counts the answers that make none. */
 export class Recorder {
   /** @type {Counts} */
   counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
@@ -166,7 +166,7 @@ export class Recorder {
   }
 
   /**
-   * Count an attribute of which no listed value is given; to give none is a mistake.
+   * Count an attribute that has no listed value; not to give it is a mistake.
    * @param {string} place
    * @param {unknown} given
    */

@@ -12,7 +12,7 @@ import { attempt, namesOf, textOf } from "../questions/plain.js";
 export const labelOf = ({ strata }, given) => strata.map((each) => listed(each, given) ?? "other").join("/") || null;
 
 /**
- * Return the attributes of which no listed value is given.
+ * Return the attributes that have no listed value.
  * @param {Stratified} metric
  * @param {unknown} given
  */

@@ -24,7 +24,7 @@ export class BaseState {
    * Let `change` alter the data, and keep what it left.
    * @template T
    * @param {(data: Data) => T} change
-   * @param {() => Data} [anew] Gives what takes the place of damaged data; what `change` throws at is damaged, too.
+   * @param {() => Data} [anew] Returns what replaces damaged data; data at which `change` throws are damaged, too.
    * Data of a later version are not damaged, and stay.
    * @returns {Promise<T>}
    */

@@ -21,8 +21,8 @@ export const empty = () => ({
 });
 
 /**
- * Return the data to begin with in place of what was damaged: every metric has answered in its present period, for it
- * may have. It is for a person who has just chosen anew.
+ * Return the data that replace damaged ones: every metric counts as answered in its present period, because it may
+ * have been. It is for a person who has just made a new choice.
  * @param {Iterable<string>} names Of all metrics.
  * @param {number} today
  * @returns {Data}

@@ -4,10 +4,11 @@
  *     FOLDER/APP/state.json                  the data in one line, and the SHA-256 of it in another
  *     FOLDER/APP/state.json.HOST.PID.RANDOM  the claim of a process that is about to replace it
  *
- * **Taking turns.** Whoever wants to write makes a file of its own, its claim, and only then looks for others: who
- * finds none has the turn, the rest withdraw and try again. The data are written into the claim, which is made durable and
- * renamed: that replaces the file at once, and ends the turn. A claim whose process is gone, or that is older than a
- * minute, is deleted by whoever finds it. A process that slept so long cannot do harm, for it has nothing to rename.
+ * **Taking turns.** A process that wants to write makes a file of its own, its claim, and only then looks for others. If
+ * there are none, it has the turn; otherwise it withdraws and tries again. It writes the data into the claim, makes that
+ * durable and renames it, which replaces the file at once and ends the turn. A claim whose process is gone, or that is
+ * older than a minute, is deleted by the process that finds it. A process that slept so long can do no harm: it has
+ * nothing to rename.
  */
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import { constants } from "node:fs";
@@ -98,7 +99,7 @@ async function claimed(folder, deadline) {
 }
 
 /**
- * Return whether a process that lives has a claim beside ours; delete those of others.
+ * Return whether another living process has a claim; delete the claims of dead ones.
  * @param {string} folder
  * @param {string} ours
  */
@@ -125,7 +126,7 @@ async function stored(file) {
   try {
     const found = await handle.stat();
     if (!found.isFile() || found.size > LARGEST) return null;
-    const bytes = Buffer.alloc(found.size); // what is written to it meanwhile is not of this file
+    const bytes = Buffer.alloc(found.size); // what is appended while it is read does not belong to it
     const { bytesRead } = await handle.read(bytes, 0, found.size, 0);
     const [text, sum] = bytes.toString("utf8", 0, bytesRead).split("\n");
     return sum === sumOf(text) ? JSON.parse(text) : null;
@@ -178,7 +179,7 @@ async function isOld(path) {
 }
 
 /**
- * Return whether a process of this computer runs, whoever's it is.
+ * Return whether a process of this computer runs, whichever user started it.
  * @param {number} pid
  */
 function runs(pid) {

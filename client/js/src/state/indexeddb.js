@@ -57,7 +57,7 @@ export class IndexedDBState extends BaseState {
 }
 
 /**
- * Return a connection to the database of an app; undefined if there is none, and none is to be made.
+ * Return a connection to the database of an app; undefined if there is none and none shall be made.
  * @param {string} app
  * @param {() => void} gone Is called when the browser closes it, or somebody wants to delete the database.
  * @param {boolean} make Whether one is to be made.

@@ -1,4 +1,4 @@
-/** Places: find the folder of the apps' states, beside that of Python's clients, whose files are others. */
+/** Places: find the folder of the apps' states, next to that of Python's clients, whose files differ. */
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 

@@ -20,12 +20,12 @@
  * @property {string} decidedBy What decided the mode, in words.
  * @property {MetricStatus[]} metrics
  * @property {number} queued Reports that wait to be sent.
- * @property {number} shown Reports made in the mode local, for the user's eyes only.
+ * @property {number} shown Reports made in the mode local, which only the user sees.
  * @property {number} sent For ever; the same for `dropped`: no collector can use them, they were too old, gave way to
  * newer ones, or the user withdrew.
  * @property {number} dropped
  * @property {import("../types.js").Data["attempt"]} lastAttempt The last try to upload a report; null if none was made.
- * @property {number} unrecorded Answers that went nowhere, for this client was disabled or closed.
+ * @property {number} unrecorded Answers that were lost, because this client was disabled or closed.
  * @property {{ [what: string]: any }} counts What became of answers in this page or process: see docs/reference/javascript.md.
  * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
  */

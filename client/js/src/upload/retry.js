@@ -2,11 +2,11 @@
  * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the
  * same as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
  *
- * @typedef {[base: number, cap: number]} Patience The next try is spread over `base`, doubled each time, at most `cap`.
+ * @typedef {[base: number, cap: number]} RetryWindow The next try is spread over `base`, doubled each time, at most `cap`.
  *
- * @typedef {object} Verdict
+ * @typedef {object} AnswerRule
  * @property {"sent" | "dropped" | null} fate What becomes of the report; null to keep it.
- * @property {Patience} patience
+ * @property {RetryWindow} window
  * @property {boolean} own Whether it says nothing of reports of other metrics.
  */
 
@@ -15,13 +15,13 @@ const STEP = 900e3;
 /** The longest that a collector can put a report off. */
 export const LONGEST_HOLD = 24 * STEP;
 
-/** The collector is overloaded, down behind its proxy, or hung up. @type {Patience} */
+/** The collector is overloaded, down behind its proxy, or hung up. @type {RetryWindow} */
 export const BUSY = [STEP, LONGEST_HOLD];
 
-/** Somebody must mend something first: a token, a path, a definition. @type {Patience} */
+/** Somebody must mend something first: a token, a path, a definition. @type {RetryWindow} */
 export const REFUSED = [16 * STEP, 96 * STEP];
 
-/** Nobody was reached. @type {Patience} */
+/** Nobody was reached. @type {RetryWindow} */
 export const NETWORK = [120e3, 600e3];
 
 /** The result where the collector may have seen the report; so that is an answer, too. */
@@ -34,16 +34,16 @@ export const UNREACHED = "not reached";
 export const GONE = "410";
 
 /**
- * Return the verdict on a report.
+ * Return what the result of an upload means for its report.
  * @param {string} result The status in digits, or one of the words above.
- * @returns {Verdict}
+ * @returns {AnswerRule}
  */
-export function verdictOn(result) {
+export function ruleFor(result) {
   // Statuses are three digits, so a pattern of three is the whole; of the words, both and no status have an "n".
   const dropped = /4(00|1[035]|22)/.test(result);
   return {
     fate: /20[02]/.test(result) ? "sent" : dropped ? "dropped" : null,
-    patience: /n|408|42[59]|50[234]/.test(result) ? BUSY : REFUSED,
+    window: /n|408|42[59]|50[234]/.test(result) ? BUSY : REFUSED,
     own: dropped || /40[49]/.test(result),
   };
 }
@@ -59,8 +59,8 @@ export function holdOf(wish, now) {
 }
 
 /**
- * Return over how long the next try is spread after so many failures before this one.
- * @param {Patience} patience
+ * Return the span over which the next try is spread, after this many earlier failures.
+ * @param {RetryWindow} window
  * @param {number} failures
  */
 export const windowOf = ([base, cap], failures) => Math.min(cap, base * 2 ** failures);

@@ -1,7 +1,7 @@
 import { MAX_BYTES, trim } from "../reporting/ledger.js";
 import { retain } from "../state/data.js";
 import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
-import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, verdictOn } from "./retry.js";
+import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, ruleFor } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
 
 /**
@@ -28,7 +28,7 @@ const PAUSE = 1e3;
 const LOOK = 900e3;
 /** The longest that a timer can be set to. */
 const LONGEST_WAIT = 2e9;
-/** How many bodies are kept to be shown. */
+/** How many bodies are kept for the user to see. */
 const MOST_SHOWN = 30;
 
 /**
@@ -58,10 +58,10 @@ export class Sender {
 
   /**
    * Look at the outbox, and send what is due; each report is at a moment of its own. Resolves when nothing more is due.
-   * @param {Set<string>} [haste] If given, what waits leaves at once, one after the other, until one fails for all.
+   * @param {Set<string>} [tried] If given, what waits leaves at once, one after the other, until one fails for all.
    */
-  wake(haste) {
-    return (this.#running = this.#running.then(() => this.#run(haste)));
+  wake(tried) {
+    return (this.#running = this.#running.then(() => this.#run(tried)));
   }
 
   /** Send nothing after the upload that may be under way. */
@@ -86,14 +86,14 @@ export class Sender {
     return totals.dropped === dropped && outbox.every(({ local }) => local);
   }
 
-  /** @param {Set<string>} [haste] */
-  async #run(haste) {
+  /** @param {Set<string>} [tried] */
+  async #run(tried) {
     const { locks = globalThis.navigator?.locks, diagnostics } = this.#options;
-    const step = (/** @type {unknown} */ lock) => (lock ? this.#step(haste) : PAUSE);
+    const step = (/** @type {unknown} */ lock) => (lock ? this.#step(tried) : PAUSE);
     clearTimeout(this.#timer);
     try {
       let pause;
-      do pause = await (locks ? locks.request(this.#address, { ifAvailable: !haste }, step) : step(1));
+      do pause = await (locks ? locks.request(this.#address, { ifAvailable: !tried }, step) : step(1));
       while (pause === 0);
       if (!pause) return;
       this.#timer = setTimeout(() => this.wake(), pause);
@@ -105,18 +105,18 @@ export class Sender {
 
   /**
    * Send a report that is due; return how many milliseconds to wait for the next step, or nothing if none is left.
-   * @param {Set<string>} [haste] The batches that were tried in this haste; ended by a wait.
+   * @param {Set<string>} [tried] The batches that this flush has tried; a wait ends it.
    */
-  async #step(haste) {
+  async #step(tried) {
     const { state, fetch = globalThis.fetch, diagnostics, now } = this.#options;
     if (this.#stopped || !this.#waiting(await state.read()).length) return;
     const at = now();
-    const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
+    const { entry, wait, again } = await state.update((data) => this.#claim(data, tried));
     if (!entry) return wait;
-    haste?.add(entry.batch);
+    tried?.add(entry.batch);
     if (Math.abs(now() - at) >= DEADLINE) return 0; // the page was frozen, and the user may have said no since
     const { result, retryAfter } = await exchange(fetch, this.#address, this.#headers, entry.body);
-    const { fate, own } = verdictOn(result);
+    const { fate, own } = ruleFor(result);
     if (fate !== "sent") diagnostics.note(`upload: ${result}`);
     await state.update((data) => this.#settle(data, entry, result, retryAfter));
     return fate || (own && !again) ? 0 : 1;
@@ -133,16 +133,16 @@ export class Sender {
   /**
    * Take what is due, and note it as one that got no answer.
    * @param {Data} data
-   * @param {Set<string>} [haste]
+   * @param {Set<string>} [tried]
    * @returns {{ entry?: Queued, again?: boolean, wait?: number }}
    */
-  #claim(data, haste) {
+  #claim(data, tried) {
     const at = this.#options.now();
     trim(data, this.#options.today());
     const waiting = this.#waiting(data);
     if (!waiting.length) return {};
     this.#schedule.plan(data, waiting);
-    const entry = nextOf(data, waiting, at, haste);
+    const entry = nextOf(data, waiting, at, tried);
     const hold = data.held[entry.batch];
     if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
     const again = hold.failures++ > 0;
@@ -155,7 +155,7 @@ export class Sender {
   }
 
   /**
-   * Note what became of a report. Throws Error if it is gone, for all was erased or another tab was first.
+   * Note what became of a report. Throws Error if it is gone, because all was erased or another tab was first.
    * @param {Data} data
    * @param {Queued} entry
    * @param {string} result
@@ -163,18 +163,18 @@ export class Sender {
    */
   #settle(data, { batch, body }, result, retryAfter) {
     const { held, outbox, attempt } = data;
-    const { fate, patience } = verdictOn(result);
+    const { fate, window } = ruleFor(result);
     const hold = held[batch];
     if (!hold || !attempt) throw new Error("gone meanwhile");
     attempt.result = result;
     if (result === UNREACHED) {
       hold.failures--;
       hold.moment = hold.notBefore = 0;
-      this.#schedule.rest(data, this.#unreached++);
+      this.#schedule.pause(data, this.#unreached++);
       return;
     }
     if (result !== UNANSWERED) this.#unreached = 0;
-    this.#schedule.putOff(hold, patience, retryAfter);
+    this.#schedule.putOff(hold, window, retryAfter);
     this.#schedule.redraw(data);
     if (!fate) return;
     const { version } = JSON.parse(body);

@@ -1,21 +1,27 @@
-"""The database: whether it is whole, what it takes, and whether its clock is ours."""
+"""The database: whether it is whole and its clock is ours, and what it tells of reports and refusals."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 
+from dither_serving.problems import Kind
 from dither_shared.counted import counted
 
-from ...store import Condition, Store
-from .findings import Finding, ok, problem, warning
-from .times import compared
-from .words import size
-
-__all__ = ["in_database"]
+from ...store import Condition, Refusal, Store
+from .findings import Finding, ok, problem, size, warning
+from .machine import compared
 
 _LARGE = 1_000_000_000
 """Bytes above which a database is not read whole unasked: it takes some seconds for each GB."""
 
 _LONG_LOG = 1_000_000_000
+
+_WEEK = timedelta(days=6)
+
+_MOST = 5
+"""Unknown versions that are named."""
+
+_REASONS = 3
 
 
 def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
@@ -48,3 +54,82 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
         yield problem("database", f"it is damaged: {damage}", advice)
     else:
         yield ok("database", "read whole, and not damaged")
+
+
+def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
+    """Yield what is found about the last reports, and about what was refused in the last week.
+
+    Of sealed reports the share ``seal_alarm`` may be refused without a warning.
+    """
+    yield _last(store.reported_before(date.max), today)
+    refused = store.refused(since=today - _WEEK)
+    yield _in_all(refused)
+    yield from _unopened(store, refused, today - _WEEK, seal_alarm)
+    yield from _unknown(refused, {version for _, version in store.registered()})
+
+
+def _last(last: date | None, today: date) -> Finding:
+    if last is None:
+        return ok("reports", "none have come yet")
+    if last > today:
+        advice = "This machine's clock is wrong, or that of a collector was; set it before batch ids are forgotten"
+        return problem("clock", f"reports are counted under {last}, which is to come: it is {today} here", advice)
+    if last < today - timedelta(days=1):
+        advice = "Try python -m dither test with the apps' endpoint; see whether a proxy or a certificate is at fault"
+        return warning("reports", f"the last came on {last}", advice)
+    return ok("reports", f"the last came on {last}")
+
+
+def _in_all(refused: Mapping[Refusal, int]) -> Finding:
+    kinds: Counter[str] = Counter()
+    for one, number in refused.items():
+        kinds[one.kind] += number
+    if not kinds:
+        return ok("refused", "nothing in the last 7 days")
+    sealed = kinds.pop(Kind.SEALED.slug, 0)  # which are counted one by one
+    parts = [f"{counted(sealed, 'sealed report')} that did not open"] if sealed else []
+    if kinds:
+        most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
+        parts.insert(0, f"{counted(kinds.total(), 'batch', 'batches')} ({most})")
+    return ok("refused", f"{' and '.join(parts)} in the last 7 days; dither-server refusals tells more")
+
+
+def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:
+    """Yield the metric versions of which too many sealed reports were refused."""
+    unopened: Counter[tuple[str, str]] = Counter()
+    for one, reports in refused.items():
+        if one.kind == Kind.SEALED.slug:
+            unopened[one.metric, one.version] += reports
+    for (name, version), reports in unopened.items():
+        metric = store.metric(name, version)
+        sealed = None if metric is None else store.sealed(metric, since)
+        whole = reports + (0 if sealed is None else sealed.reports)
+        if reports > alarm * whole:
+            part = f"{reports:,} of {counted(whole, 'report')} of {name}"
+            about = f"{part} did not open in the last 7 days, tries counted anew"
+            advice = "Compare dither-server key list with the keys of all apps; see whether somebody floods the relay"
+            yield warning("sealed", about, advice)
+
+
+def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[Finding]:
+    """Yield the versions that apps send and the collector refuses, because it does not know them."""
+    versions: Counter[tuple[str, str]] = Counter()
+    for one, batches in refused.items():
+        if one.kind == Kind.VERSION_CONFLICT.slug:
+            versions[one.metric, one.version] += batches
+    named = [(*key, batches) for key, batches in versions.most_common() if key[1]]
+    for metric, version, batches in named[:_MOST]:
+        about = f"apps send {metric} in version {version}, {counted(batches, 'batch', 'batches')} in the last 7 days"
+        if version in registered:
+            yield ok("versions", f"{about}, which is registered by now")
+        else:
+            advice = "Give the collector the metrics.toml of that release, and restart it"
+            yield warning("versions", f"{about}; it is not known here", advice)
+    others = versions.total() - sum(batches for *_, batches in named[:_MOST])
+    if others:
+        advice = "Many versions at once are made up, unless many releases are in the field"
+        yield warning(
+            "versions",
+            f"{counted(others, 'batch more was', 'batches more were')} of other versions that are not known here",
+            advice,
+        )

@@ -7,18 +7,13 @@ from dither_shared import DitherError, Metric, ParameterError
 
 from ...config.settings import Config
 from ...store import Store, database_file
-from ..config_check import remarks
-from .database import in_database
-from .field import in_field
-from .findings import Finding, Level, ok
+from ...store.sink import spool_package
+from .configuration import in_configuration
+from .database import in_database, in_field
+from .findings import Finding, ok
 from .machine import on_machine
 from .peer import Peer
 from .running import of_running
-from .spool import in_spool, of_folds
-
-__all__ = ["examine"]
-
-_LEVELS = {"ok": Level.OK, "warning": Level.WARNING, "error": Level.PROBLEM}
 
 
 def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Iterator[Finding]:
@@ -26,21 +21,20 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
 
     With ``thorough`` a large database is read whole, to see whether it is damaged.
     """
-    for remark in remarks(config):
-        yield Finding(_LEVELS[remark.level], "configuration", remark.text)
+    yield from in_configuration(config)
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             yield from in_database(store, thorough)
             yield from in_field(store, config.today(), config.seal_alarm)
             if config.spool:
-                yield from of_folds(config, store)
-    except DitherError:  # what ``remarks`` tells
+                yield from spool_package().findings_of_folds(config, store)
+    except DitherError:  # which is found in the configuration
         pass
     path = database_file(config.db)
     if path is not None:
         yield from on_machine(path.parent)
     if config.spool:
-        yield from in_spool(config)
+        yield from spool_package().findings(config)
     if peer is None:
         yield ok("collector", "not asked; --url https://... looks at it as devices do, proxies and clock included")
     else:
@@ -50,5 +44,5 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
 def _metrics(config: Config) -> dict[str, Metric]:
     try:
         return config.load()
-    except ParameterError:  # what ``remarks`` tells
+    except ParameterError:  # which is found in the configuration
         return {}

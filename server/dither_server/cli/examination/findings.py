@@ -3,8 +3,6 @@
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["Finding", "Level", "ok", "problem", "warning"]
-
 
 class Level(Enum):
     """How bad it is; the value is the exit status of a command that finds it."""
@@ -40,3 +38,12 @@ def warning(about: str, text: str, advice: str) -> Finding:
 def problem(about: str, text: str, advice: str) -> Finding:
     """Return what loses reports, or keeps the collector from its work."""
     return Finding(Level.PROBLEM, about, text, advice)
+
+
+def size(count: float) -> str:
+    """Return a number of bytes with three digits and a unit, such as 12.3 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

@@ -1,4 +1,4 @@
-"""The machine that a database file is on: its room, and whether what is written there is durable."""
+"""The machine that a collector runs on: its disk, whether what is written there is durable, and its clock."""
 
 import errno
 import os
@@ -7,12 +7,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from .findings import Finding, ok, problem, warning
-from .words import size
+from dither_shared.counted import counted
 
-__all__ = ["FORGETS", "NETWORKS", "durability", "file_system_of", "fsync_times", "on_machine"]
+from .findings import Finding, ok, problem, size, warning
 
 _WRITES = 20
 """Writes that are measured, of a page each."""
@@ -25,6 +25,10 @@ _SLOW = 0.05
 FORGETS = {"tmpfs", "ramfs"}
 _CONTAINERS = {"overlay", "aufs"}
 NETWORKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "9p"}
+
+_APART = timedelta(seconds=5)
+_WRONG = timedelta(hours=1)
+"""Differences of clocks from which there is a warning, or a problem: reports are counted under the UTC day."""
 
 _MOUNTS = Path("/proc/self/mountinfo")
 """Where Linux lists what is mounted."""
@@ -106,3 +110,24 @@ def fsync_times(folder: Path) -> list[float]:
             os.fsync(file.fileno())
             seconds.append(time.perf_counter() - start)
     return seconds
+
+
+def compared(whose: str, there: datetime, before: datetime, after: datetime) -> Finding:
+    """Compare a clock with ours, which was read before and after it; that it tells seconds only is allowed for."""
+    behind = before - (there + timedelta(seconds=1))
+    ahead = there - after
+    apart = max(behind, ahead, timedelta())
+    if apart < _APART:
+        return ok("clock", f"{whose} agrees with this machine's to {_APART.seconds} seconds")
+    way = "behind" if behind > ahead else "ahead of"
+    finding = problem if apart > _WRONG else warning
+    advice = "Set both by NTP: reports near midnight are counted under another day, and ids forgotten at another time"
+    return finding("clock", f"{whose} is {_length(apart)} {way} this machine's", advice)
+
+
+def _length(span: timedelta) -> str:
+    seconds = span.total_seconds()
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return counted(round(seconds / length), unit)
+    return counted(round(seconds), "second")

@@ -9,8 +9,6 @@ from urllib.parse import quote, urlsplit
 
 from dither_shared import DitherError, ParameterError
 
-__all__ = ["Peer", "Reply", "UnreachableError"]
-
 _PATIENCE = 10.0
 """Seconds for a connection, and for each part of an answer."""
 

@@ -5,16 +5,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from dither_serving.locality import is_loopback
 from dither_shared import Metric
 
-from ...access.locality import is_loopback
 from ...config.program import VERSION
 from ...config.settings import Config
 from .findings import Finding, Level, ok, problem, warning
+from .machine import compared
 from .peer import Peer, Reply, UnreachableError
-from .times import compared
-
-__all__ = ["of_running"]
 
 _MOST = 200
 """Metrics that are asked about."""

@@ -1,4 +1,4 @@
-"""What is published: metrics in all their versions with reports, and the days of which they are."""
+"""What is published: all versions of metrics that have reports, and their days."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,10 @@ from dither_shared import Metric, ParameterError
 from ...reading.query import Query
 from ...store import Store
 
-__all__ = ["Asked", "Edition", "Topic", "last_whole_day", "topics"]
-
 
 @dataclass(frozen=True)
 class Asked:
-    """What the site is to hold: days, both included, the confidence, and whether strings that were discovered."""
+    """What the site holds: days, both included, the confidence, and whether discovered strings are published."""
 
     since: date | None
     until: date
@@ -26,7 +24,7 @@ class Asked:
 class Edition(NamedTuple):
     """One version of a metric, with the days of its reports that are published.
 
-    ``current`` is whether it is the one that the definition asks, or else the one that was reported last.
+    ``current`` marks the version that the definition asks or, for a former metric, the one reported last.
     """
 
     metric: Metric
@@ -34,7 +32,7 @@ class Edition(NamedTuple):
     current: bool
 
     def query(self, asked: Asked) -> Query:
-        """Return what is asked of it: from its first day with reports to its last, whatever the calendar says."""
+        """Return its query: from its first day with reports to its last, whatever the calendar says."""
         first, last = (self.days[0], self.days[-1]) if self.days else (asked.until, asked.until)
         return Query(since=first, until=last, confidence=asked.confidence)
 
@@ -67,9 +65,9 @@ class Topic(NamedTuple):
 
 
 def last_whole_day(today: date, folded: datetime | None, spool_seconds: float) -> date:
-    """Return the last UTC day that is over, and that is counted whole where collectors spool.
+    """Return the last UTC day that is over and, if collectors spool, whose reports are all counted.
 
-    ``folded`` is when the last fold began: it counted what was taken up to ``spool_seconds`` before.
+    ``folded`` is when the last fold began, which counted reports received up to ``spool_seconds`` before.
     """
     last = today - timedelta(days=1)
     if folded is None:
@@ -80,10 +78,10 @@ def last_whole_day(today: date, folded: datetime | None, spool_seconds: float) -
 def topics(
     store: Store, metrics: Mapping[str, Metric], asked: Asked, left_out: list[ParameterError]
 ) -> Iterator[Topic]:
-    """Yield what is asked, in the order of the definition, then what was, by name.
+    """Yield the metrics of the definition in their order, then former ones by name.
 
-    A version without reports on these days is left out, but for one that is asked. Definitions that this program cannot
-    read are left out, and told.
+    Versions without reports on these days are left out, except the current one. Definitions that this program cannot
+    read are added to ``left_out``.
     """
     former = sorted({name for name, _ in store.registered()} - metrics.keys())
     for name in (*metrics, *former):

@@ -6,19 +6,21 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from .characters import legible
-
-__all__ = ["MOST", "Change", "atom"]
+from .characters import replace_control_chars
+from .editions import Edition, Topic
+from .shown import Gatherer
 
 MOST = 200
-"""Entries of a feed, the newest: a reader that looks once a year misses some."""
+"""Maximum entries of a feed, the newest."""
+
+_NEW = "What is asked, or the noise that hides it, has changed: these answers are told by themselves."
 
 
 class Change(NamedTuple):
-    """Something that changed, on account of the reports of a day.
+    """A change that follows from the reports of a day.
 
-    ``key`` tells it from all others, for ever; ``text`` is made when it is asked for, which may take estimates;
-    ``page`` is the path of the page that shows it.
+    ``key`` identifies it permanently. ``text`` is a function, because it may need estimates. ``page`` is the path of
+    the page that shows it.
     """
 
     key: str
@@ -28,11 +30,62 @@ class Change(NamedTuple):
     page: str
 
 
-def atom(changes: Iterable[Change], title: str, identity: str, base: str) -> Iterator[bytes]:
-    """Yield the feed; nothing where nothing changed yet, for a feed wants a date.
+def changes_of(found: Sequence[Topic], gatherer: Gatherer) -> list[Change]:
+    """Return the newest changes of all that is published, newest first."""
+    return sorted(_changes(found, gatherer), key=lambda change: change.day, reverse=True)[:MOST]
 
-    ``identity`` names the database and, hashed with each ``key``, the entries: they keep their ids wherever the site
-    moves. Without ``base``, the site's address, links are relative.
+
+def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
+    """Yield what changed.
+
+    A week is over once there are reports of a later day, of any metric: the calendar alone changes nothing.
+    """
+    last = max((edition.days[-1] for topic in found for edition in topic.editions if edition.days), default=None)
+    if last is None:
+        return
+    for topic in found:
+        first = min((edition.days[0] for edition in topic.editions if edition.days), default=last)
+        for edition in (one for one in topic.editions if one.days):
+            for span in gatherer.weeks(edition):
+                sunday = span[0] + timedelta(days=6 - span[0].weekday())
+                if sunday <= last:
+                    yield _week(topic, edition, span, sunday, gatherer)
+            if edition.days[0] > first:
+                title = f"{topic.name}: a new version"
+                yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
+        if not topic.asked:
+            yield _ended(topic)
+
+
+def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date, gatherer: Gatherer) -> Change:
+    monday = sunday - timedelta(days=6)
+    version = "" if edition.current else f", version {edition.metric.version}"
+    return Change(
+        f"{edition.metric.version}/week/{monday}",
+        sunday,
+        f"{topic.name}{version}: the week from {monday}",
+        lambda: gatherer.week_in_words(edition, span),
+        edition.page,
+    )
+
+
+def _ended(topic: Topic) -> Change:
+    edition = topic.current
+    text = f"The last report came on {edition.days[-1]}. The answers stay to be read."
+    return Change(
+        f"{topic.name}/{edition.metric.version}/ended",
+        edition.days[-1],
+        f"{topic.name} is asked no more",
+        lambda: text,
+        edition.page,
+    )
+
+
+def atom(changes: Iterable[Change], title: str, identity: str, base: str) -> Iterator[bytes]:
+    """Yield the feed, or nothing if there is no change yet, because a feed needs a date.
+
+    Ids of entries are hashes of ``identity``, which names the database, and of their ``key``; so they survive a move of
+    the site. Links are relative unless ``base``, the site's address, is given.
     """
     newest = sorted(changes, key=lambda one: one.day, reverse=True)[:MOST]
     if not newest:
@@ -72,13 +125,13 @@ def _id(identity: str, key: str) -> str:
 
 
 def _moment(day: date) -> str:
-    """Return when a day was over."""
+    """Return the moment when a day was over."""
     return f"{day + timedelta(days=1)}T00:00:00Z"
 
 
 def _address(base: str, path: str) -> str:
-    return quoteattr(legible(base + path))
+    return quoteattr(replace_control_chars(base + path))
 
 
 def _text(text: str) -> str:
-    return escape(legible(text))
+    return escape(replace_control_chars(text))

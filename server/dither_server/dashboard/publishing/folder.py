@@ -1,12 +1,13 @@
-"""Replace a folder by another, whole or not at all: a reader meets the old site or the new one, never parts of both.
+"""Replace a folder atomically: a reader meets the old site or the new one, never parts of both.
 
-The new one is made beside the old, as ``.NAME.new``, and exchanged with it in one step. Where the system has none it
-takes two renames, and whoever is stopped between them leaves the old one as ``.NAME.old``; the next run puts it back
-before anything else. The folder that is being made
-is locked, so of two at once the second is refused. The lock goes with it to its place, and is held until nothing is
-left to clean up: so the one that is there is asked for its lock, too.
+The new folder is written next to the old one, as ``.NAME.new``, and exchanged with it in one step. On systems without
+such a step it takes two renames. A run that is stopped between them leaves the old folder as ``.NAME.old``, and the
+next run puts it back first.
 
-Only what this file wrote is ever removed: such a folder holds a list of its files, and no other.
+A lock on the new folder refuses a second run at the same time. The folder keeps its lock when it takes the old one's
+place, until everything is cleaned up; therefore a run locks the published folder, too.
+
+Only files that this module wrote are ever removed: a published folder holds a list of its files.
 """
 
 import ctypes
@@ -22,10 +23,8 @@ from dither_shared import DitherError, ParameterError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["LIST", "Fresh", "SiteError", "exchanged", "replacing"]
-
 LIST = ".dither-site"
-"""The file that a published folder is known by."""
+"""The file that identifies a published folder."""
 
 _HERE, _EXCHANGE = -100, 2
 """AT_FDCWD and RENAME_EXCHANGE of Linux."""
@@ -34,11 +33,11 @@ _SAYS = "dither-server publish made this folder, and replaces it whole. It wrote
 
 
 class SiteError(DitherError):
-    """The site cannot be written now; the one that was there is still there."""
+    """The site cannot be written now. The previous one is still in place."""
 
 
 class Fresh:
-    """A folder that is being made."""
+    """A folder that is being written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -46,11 +45,11 @@ class Fresh:
 
     @property
     def files(self) -> int:
-        """How many files are written."""
+        """The number of files written."""
         return len(self._written)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> str:
-        """Write a file and return its name, a path below the folder with slashes; it is on the disk then."""
+        """Write a file durably and return its name, a path below the folder with slashes."""
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
@@ -61,7 +60,7 @@ class Fresh:
         return name
 
     def finish(self) -> None:
-        """Write the list of all files, and bring the names of all folders to the disk."""
+        """Write the list of all files, and make all directory entries durable."""
         text = "\n".join([_SAYS, *sorted(self._written), ""])
         self.write(LIST, [text.encode()])
         for folder, _, _ in os.walk(self._folder):
@@ -70,7 +69,7 @@ class Fresh:
 
 @contextmanager
 def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -> Iterator[Fresh]:
-    """Yield a folder to write to, which takes the place of ``out`` if nothing fails meanwhile.
+    """Yield a folder to write to, which takes the place of ``out`` unless something fails.
 
     ``exchange`` swaps the names of two folders, or returns False if it cannot; ``exchanged`` is taken for None.
     Raises ParameterError if ``out`` is something else than an empty folder or one that was published; SiteError if the
@@ -103,7 +102,7 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
 
 
 def _swap(new: Path, out: Path, old: Path, exchange: Callable[[Path, Path], bool]) -> None:
-    """Put the new folder in the place of the old one, or leave that."""
+    """Put the new folder in the place of the old one; if that fails, keep the old one."""
     there = out.exists()
     if there:
         new.chmod(out.stat().st_mode & 0o7777)
@@ -122,7 +121,7 @@ def _swap(new: Path, out: Path, old: Path, exchange: Callable[[Path, Path], bool
 
 
 def exchanged(one: Path, other: Path) -> bool:
-    """Exchange the names of two folders in one step; return False where the system or its file system cannot.
+    """Exchange the names of two folders in one step; return False if the system or the file system cannot.
 
     It is renameat2(2) of Linux with RENAME_EXCHANGE, which Python does not offer.
     """
@@ -135,7 +134,7 @@ def exchanged(one: Path, other: Path) -> bool:
 
 
 def _recover(out: Path, old: Path) -> None:
-    """Undo what a run left that was stopped between the two renames, or behind them."""
+    """Undo what a run left behind that was stopped between the two renames or after them."""
     if not os.path.lexists(old):
         return
     if os.path.lexists(out):
@@ -145,7 +144,7 @@ def _recover(out: Path, old: Path) -> None:
 
 
 def _require_reasonable(out: Path) -> None:
-    """Raise ParameterError for a folder that nobody can mean."""
+    """Raise ParameterError for the root and for the home directory."""
     if out == out.parent or out == Path.home():
         raise ParameterError(str(out), "is no folder for a site; name one of its own, such as site/")
 
@@ -176,14 +175,14 @@ def _require_ours(path: Path, *, finished: bool = True) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield everything below a folder that is no folder itself; links are not followed."""
+    """Yield all files and links below a folder. Links are not followed."""
     for at, folders, files in os.walk(folder):
         yield from (Path(at, name) for name in files)
         yield from (Path(at, name) for name in folders if Path(at, name).is_symlink())
 
 
 def _empty(folder: Path) -> None:
-    """Remove all but the list: if we are stopped, the next run still knows that what is left is ours."""
+    """Remove all but the list, so that a run that is stopped leaves a folder that the next run recognizes."""
     for one in folder.iterdir():
         if one.is_dir() and not one.is_symlink():
             shutil.rmtree(one)
@@ -192,7 +191,7 @@ def _empty(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of ours, if it is there. What cannot be removed is left to the next run."""
+    """Remove a folder that we wrote, if it exists. What cannot be removed is left to the next run."""
     with suppress(OSError):
         _empty(folder)
         (folder / LIST).unlink(missing_ok=True)
@@ -200,7 +199,7 @@ def _remove(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Make the entries of a folder durable, if the system can."""
     with suppress(PermissionError):  # Windows opens no folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -211,7 +210,7 @@ def _sync(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path, out: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which dies with its process; raise SiteError if another process holds it."""
+    """Hold the lock of a folder, which ends with the process; raise SiteError if another process holds it."""
     if sys.platform == "win32":
         yield
         return

@@ -1,7 +1,13 @@
-"""Write the pages of a published site by the dashboard's own templates; where these lead elsewhere, by the site's."""
+"""Write the pages and the tables of a published site.
+
+Pages use the dashboard's templates, and the site's own where links lead elsewhere. Tables hold every value, as
+``export`` writes them, and the weeks as the API's JSON.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -9,14 +15,24 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from dither_shared.counted import counted
 
+from ...analysis.columns import Table
 from ...analysis.labels import shortened
-from ...reading.summaries.shares.page import SHAPES
+from ...analysis.trend import finished
+from ...reading.estimates import EstimateReader
+from ...reading.exports import FORMATS, Answered, attributes_of, json_object
+from ...reading.query import TrendQuery
+from ...reading.summaries import summary_of
+from ...reading.summaries.shares_view import SHAPES
 from ..metric_groups import MANY, NO_TIER
-from .characters import legible
-from .editions import Topic
+from .characters import replace_control_chars
+from .editions import Asked, Edition, Topic
 from .shown import Digest, Shown
 
-__all__ = ["Frame", "Pages", "assets"]
+FORMATS_OF_SITE = ("csv", "ndjson", "json")
+"""The formats of every table: those that need no package to be read."""
+
+_WEEKLY = 12
+"""Maximum values whose weeks are written: of thousands they would be larger than all else."""
 
 _BLANK = re.compile(r"\n\s*\n")
 _PACKAGE = "dither_server.dashboard"
@@ -24,9 +40,9 @@ _VERDICTS = {"ok": "", "noise": "may be 0", "too-few": "too few reports", "edge"
 
 
 class Frame(NamedTuple):
-    """What all pages of a site say: its title, the days of its reports in words, its confidence, whether it has a feed.
+    """What all pages of a site share: title, days of reports in words, confidence, and whether there is a feed.
 
-    ``days`` is empty where there are no reports; ``whole`` is whether all of them were over.
+    ``days`` is empty if there are no reports; ``whole`` says that all days are over.
     """
 
     title: str
@@ -37,13 +53,10 @@ class Frame(NamedTuple):
 
 
 class Pages:
-    """Renders pages; all that comes from a definition or from people is escaped."""
+    """Renders pages. Everything that comes from a definition or from people is escaped."""
 
     def __init__(self, frame: Frame) -> None:
-        own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
-        self._environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
-        self._environment.filters |= {"counted": counted, "short": shortened}
-        self._environment.globals |= {"frame": frame, "shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
+        self._frame = frame
 
     def front(self, digests: Sequence[Digest], together: Sequence[str]) -> bytes:
         """Return the first page; ``together`` are the names of the tables of everything."""
@@ -57,8 +70,18 @@ class Pages:
         return self._page("metric.html", "../../", **about)
 
     def _page(self, template: str, root: str, **about: Any) -> bytes:
-        text = self._environment.get_template(template).render(root=root, **about)
-        return (_BLANK.sub("\n", legible(text)).strip() + "\n").encode()
+        text = _environment().get_template(template).render(root=root, frame=self._frame, **about)
+        return (_BLANK.sub("\n", replace_control_chars(text)).strip() + "\n").encode()
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates, which are compiled once."""
+    own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
+    environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"counted": counted, "short": shortened}
+    environment.globals |= {"shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
+    return environment
 
 
 def assets() -> Mapping[str, bytes]:
@@ -69,6 +92,63 @@ def assets() -> Mapping[str, bytes]:
 
 
 def _order(one: Digest, *, grouped: bool) -> tuple[bool, int]:
-    """Return what metrics are ordered by: those still asked first, then by group; else as they are defined."""
+    """Return the sort key of a metric: those still asked first, then by group if ``grouped``."""
     tiers = ("technical", "interaction", "content", "sensitive", NO_TIER)
     return (not one.topic.asked, tiers.index(one.tier) if grouped else 0)
+
+
+class Tables:
+    """Writes tables of a database, without what depends on the moment of a fold."""
+
+    def __init__(self, reader: EstimateReader, asked: Asked) -> None:
+        self._reader = reader
+        self._asked = asked
+
+    def shown(self, edition: Edition) -> bool:
+        """Return whether there is anything to write: reports, and values whose shares are published."""
+        hidden = summary_of(edition.metric).searched and not self._asked.discovered
+        return bool(edition.days) and edition.metric.question.estimable and not hidden
+
+    def of(self, edition: Edition) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the name and the pieces of each table of a version, if it has reports."""
+        if not self.shown(edition):
+            return
+        for form in FORMATS_OF_SITE:
+            yield f"{edition.folder}/{edition.file(form)}", self._written(form, [edition], by=False)
+        if edition.metric.strata is not None:
+            for form in FORMATS_OF_SITE:
+                yield f"{edition.folder}/{edition.file(f'strata.{form}')}", self._written(form, [edition], by=True)
+        if not summary_of(edition.metric).searched:
+            yield f"{edition.folder}/{edition.file('weeks.json')}", self._weeks(edition)
+
+    def together(self, editions: Sequence[Edition]) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the tables of all versions, appended: each row names its metric and version."""
+        shown = [one for one in editions if self.shown(one)]
+        if shown:
+            yield from ((f"all.{form}", self._written(form, shown, by=False)) for form in FORMATS_OF_SITE)
+
+    def _written(self, form: str, editions: Sequence[Edition], *, by: bool) -> Iterator[bytes]:
+        metrics = [one.metric for one in editions]
+        kinds = list(dict.fromkeys(map(summary_of, metrics)))
+        answers = (answer for one in editions for answer in self._answers(one, by=by))
+        return FORMATS[form].write(answers, kinds, attributes_of(metrics))
+
+    def _answers(self, edition: Edition, *, by: bool) -> Iterable[Answered]:
+        metric, query = edition.metric, edition.query(self._asked)
+        summary = summary_of(metric)
+        if summary.needs_simultaneous_intervals(metric):
+            query = replace(query, simultaneous=True)
+        if by:
+            query = replace(query, by=tuple(attributes_of([metric])))
+        return ((summary, _steady(table)) for table in self._reader.tables(metric, query))
+
+    def _weeks(self, edition: Edition) -> Iterator[bytes]:
+        metric, query = edition.metric, edition.query(self._asked)
+        top = _WEEKLY if metric.labels else None
+        asked = TrendQuery(since=query.since, until=query.until, confidence=query.confidence, step="week", top=top)
+        yield from json_object(finished(self._reader.trend(metric, asked)))
+        yield b"\n"
+
+
+def _steady(table: Table) -> Table:
+    return replace(table, about={name: one for name, one in table.about.items() if name != "folded_up_to"})

@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
+from dither_serving.problems import Kind
 from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ...analysis.trend import finished
-from ...protocol.problems import Kind
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
 from ...reading.sealing import about_sealed, words_of_sealed
@@ -19,28 +19,26 @@ from ...reading.summaries.summary import Steps
 from ...reading.summaries.svg import Bar, bars_of_days
 from ...reading.summaries.window import Look
 from ...store import Store
-from ..card import Card, card_of
-from ..panels import VALUES, Panels, Place, panels_within, placed_spots
+from ..card import MetricCard, card_of
+from ..panels import VALUES, Panels, Place, panels_within, placed_points
 from ..period import span_in_words
 from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 
-__all__ = ["Digest", "Gatherer", "Shown"]
-
 _TITLES = {kind.slug: kind.title for kind in Kind}
 
 _FEW = 3
-"""Estimates of a metric on a first page of many metrics."""
+"""Maximum estimates of a metric on a first page of many metrics."""
 
 
 class Shown(NamedTuple):
-    """A version's page: its card, its strata, its course by weeks, and what is told of sealed and refused batches."""
+    """The page of a version: its card, strata, weeks, and sealed and refused batches in words."""
 
     edition: Edition
-    card: Card
+    card: MetricCard
     panels: Panels | None
-    courses: Any
+    time_series: Any
     weeks: Sequence[Bar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
@@ -49,7 +47,7 @@ class Shown(NamedTuple):
 class Digest(NamedTuple):
     """A metric on the first page: the few estimates that matter most, and which reports they are of.
 
-    These are bars or dots, on a scale that ``axis`` tells in words.
+    They are bars or dots on a scale that ``axis`` gives in words.
     """
 
     topic: Topic
@@ -67,7 +65,7 @@ class Digest(NamedTuple):
 
 
 class Gatherer:
-    """Reads what pages show. Nothing depends on the day on which it is read."""
+    """Reads what pages show. Nothing depends on the day of reading."""
 
     def __init__(self, store: Store, reader: EstimateReader, asked: Asked) -> None:
         self._store = store
@@ -85,37 +83,37 @@ class Gatherer:
             self._reader,
             hidden=summary_of(metric).searched and not self._asked.discovered,
         )
-        told = card.told or {}
-        panels = courses = None
-        if card.exhibit is not None and edition.days:
-            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.exhibit))
-            courses = self._courses(edition, card)
-        sealed = about_sealed(self._sealed(edition, card), metric, told.get("periods", 1))
+        answer = card.answer or {}
+        panels = time_series = None
+        if card.estimates is not None and edition.days:
+            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.estimates))
+            time_series = self._time_series(edition, card)
+        sealed = about_sealed(self._sealed(edition, card), metric, answer.get("periods", 1))
         words = list(words_of_sealed(sealed["sealed"])) if sealed else []
         refused = [
             (_TITLES.get(kind, kind), refused_words(kind, number))
-            for kind, number in sorted(told.get("refused", {}).items())
+            for kind, number in sorted(answer.get("refused", {}).items())
         ]
-        return Shown(edition, card, panels, courses, self._weeks(edition), words, refused)
+        return Shown(edition, card, panels, time_series, self._weeks(edition), words, refused)
 
     def digest(self, topic: Topic, shown: Shown, *, few: bool) -> Digest:
-        """Return what the first page shows of a metric, where there is ``few`` room."""
-        card, metric = shown.card, shown.card.asked
-        there = card.exhibit is not None and bool(shown.edition.days)
-        places, axis = placed_spots(card.exhibit, _FEW if few else None) if card.exhibit and there else ([], "")
+        """Return what the first page shows of a metric; if ``few``, fewer estimates."""
+        card, metric = shown.card, shown.card.metric
+        there = card.estimates is not None and bool(shown.edition.days)
+        places, axis = placed_points(card.estimates, _FEW if few else None) if card.estimates and there else ([], "")
         return Digest(
             topic,
-            {name: one for name, one in card.metric.items() if name != "values"},
+            {name: one for name, one in card.described.items() if name != "values"},
             card.tier,
             metric.why,
             metric.expires,
-            card.among if there else "",
-            card.exhibit is None,
-            "" if card.exhibit is None else card.exhibit.needs,
+            card.denominator if there else "",
+            card.estimates is None,
+            "" if card.estimates is None else card.estimates.needs,
             places,
-            card.exhibit is not None and card.exhibit.zero is not None,
+            card.estimates is not None and card.estimates.zero is not None,
             axis,
-            any(check["odd"] for check in (card.told or {}).get("health", ())),
+            any(check["odd"] for check in (card.answer or {}).get("health", ())),
         )
 
     def weeks(self, edition: Edition) -> list[tuple[date, date]]:
@@ -124,30 +122,30 @@ class Gatherer:
         return self._reader.spans(edition.metric, TrendQuery(since=query.since, until=query.until, step="week"))
 
     def week_in_words(self, edition: Edition, span: tuple[date, date]) -> str:
-        """Return the answers of a week in a sentence, as the feed tells it."""
+        """Return the answers of a week in a sentence, for the feed."""
         metric, query = edition.metric, replace(edition.query(self._asked), since=span[0], until=span[1])
         reports = sum(self._reports(edition, span).values())
         among = f"{counted(reports, 'report')} {span_in_words(*span)}"
         summary = summary_of(metric)
         if not metric.question.estimable or summary.searched:
             return f"{among}."
-        card = self._reader.exhibit(
+        view = self._reader.estimate_view(
             metric,
-            replace(query, simultaneous=summary.together(metric)),
+            replace(query, simultaneous=summary.needs_simultaneous_intervals(metric)),
             part_of(metric, ()),
             Look("", 1, VALUES),
         )
-        spots = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in card.spots())
-        return f"Of {among}: {spots}."
+        points = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in view.points())
+        return f"Of {among}: {points}."
 
-    def _courses(self, edition: Edition, card: Card) -> Any:
+    def _time_series(self, edition: Edition, card: MetricCard) -> Any:
         metric, query = edition.metric, card.view.query
         estimate = self._reader.estimates(metric, query.confidence, card.part)
         over = Steps("week", self.weeks(edition))
-        assert card.exhibit is not None  # noqa: S101 - for mypy; only cards with one come here
-        return finished(summary_of(metric).courses(metric, card.exhibit, over, estimate, query))
+        assert card.estimates is not None  # noqa: S101 - for mypy; only cards with one come here
+        return finished(summary_of(metric).time_series(metric, card.estimates, over, estimate, query))
 
-    def _sealed(self, edition: Edition, card: Card) -> Any:
+    def _sealed(self, edition: Edition, card: MetricCard) -> Any:
         query = edition.query(self._asked)
         return self._store.sealed(edition.metric, query.since, query.until, card.part.places)
 

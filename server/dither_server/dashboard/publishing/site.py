@@ -1,9 +1,8 @@
 """Publish a site: read a database, write pages, tables, the definition and a feed."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,27 +13,22 @@ from ...reading.estimates import EstimateReader
 from ...store import Store
 from ..metric_groups import MANY
 from ..period import span_in_words
-from .characters import legible
+from .characters import replace_control_chars
 from .editions import Asked, Edition, Topic, topics
-from .feed import MOST, Change, atom
+from .feed import atom, changes_of
 from .folder import Fresh, replacing
-from .pages import Frame, Pages, assets
+from .pages import Frame, Pages, Tables, assets
 from .shown import Digest, Gatherer
-from .tables import Tables
-
-__all__ = ["Published", "Site", "base_of", "title_of"]
 
 _SPELT = re.compile(r"""[^\s\x00-\x20\x7f-\x9f"<>\\^`{|}]+""")
-"""What an address is written in (RFC 3987); urlsplit drops some of the others in silence."""
+"""The characters of an address (RFC 3987). urlsplit silently drops some of the others."""
 
 _CACHE = 1 << 27
-"""Bytes of estimates that are kept, for each is read by pages, tables and courses."""
-
-_NEW = "What is asked, or the noise that hides it, has changed: these answers are told by themselves."
+"""Bytes of estimates kept in memory, because pages, tables and time series read each of them."""
 
 
 class Published:
-    """What was published: how many metrics and files, and which definitions could not be read."""
+    """What was published: the numbers of metrics and files, and the definitions that could not be read."""
 
     def __init__(self) -> None:
         self.metrics = 0
@@ -44,11 +38,11 @@ class Published:
 
 @dataclass(frozen=True)
 class Site:
-    """What is published: the metrics of a definition and former ones, or those of some ``names`` alone.
+    """What is published: the metrics of a definition and former ones, or only those in ``names``.
 
-    ``definition`` are the bytes of the file that the metrics come from, ``base`` the site's address, empty or with a
-    slash at its end. Ids of the feed are made of ``identity``, else of the database's. ``whole`` is whether
-    all days were over.
+    ``definition`` holds the bytes of the file that defines the metrics. ``base`` is the site's address, empty or ending
+    with a slash. The feed's ids derive from ``identity``, by default that of the database. ``whole`` says that all days
+    are over.
     """
 
     metrics: Mapping[str, Metric]
@@ -63,8 +57,8 @@ class Site:
     def publish(self, store: Store, out: Path) -> Published:
         """Write the site in place of the folder ``out``.
 
-        Raises ParameterError for a metric that is not there and for a folder that is not ours, SiteError if the disk
-        refuses, StoreError.
+        Raises ParameterError for an unknown metric and for a folder with other files, SiteError if writing fails, and
+        StoreError.
         """
         done = Published()
         found = self._chosen(list(topics(store, self.metrics, self.asked, done.left_out)))
@@ -80,7 +74,7 @@ class Site:
         reader = EstimateReader(store, AnswerCache(_CACHE))
         gatherer, tables = Gatherer(store, reader, self.asked), Tables(reader, self.asked)
         editions = [edition for topic in found for edition in topic.editions]
-        changes = sorted(_changes(found, gatherer), key=lambda one: one.day, reverse=True)[:MOST]
+        changes = changes_of(found, gatherer)
         pages = Pages(Frame(self.title, _days(editions), self.asked.confidence, bool(changes), self.whole))
         digests = []
         for topic in found:
@@ -118,7 +112,7 @@ class Site:
 
 
 def base_of(text: str) -> str:
-    """Read the address of a site; raise ParameterError if it is none, or one with a password."""
+    """Return the address of a site. Raises ParameterError if it is not an address, or has a password."""
     try:
         parts = urlsplit(text)
         whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
@@ -130,10 +124,10 @@ def base_of(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return a title; raise ParameterError for one that a page or a feed cannot show."""
+    """Return a title. Raises ParameterError if a page or a feed cannot show it."""
     if not text.strip():
         raise ParameterError("--title", "is empty; a page and a feed want one")
-    if legible(text) != text:
+    if replace_control_chars(text) != text:
         raise ParameterError(
             "--title", f"{text!r:.80} holds characters that no page may; in a locale without them, set LC_ALL=C.UTF-8"
         )
@@ -143,50 +137,3 @@ def title_of(text: str) -> str:
 def _days(editions: Sequence[Edition]) -> str:
     days = [day for edition in editions for day in (edition.days[:1] + edition.days[-1:])]
     return span_in_words(min(days), max(days)) if days else ""
-
-
-def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
-    """Yield what changed in all that is published.
-
-    A week is told when it is over, which is when there are reports of a later day, of whatever metric: the calendar
-    alone changes nothing.
-    """
-    last = max((edition.days[-1] for topic in found for edition in topic.editions if edition.days), default=None)
-    if last is None:
-        return
-    for topic in found:
-        first = min((edition.days[0] for edition in topic.editions if edition.days), default=last)
-        for edition in (one for one in topic.editions if one.days):
-            for span in gatherer.weeks(edition):
-                sunday = span[0] + timedelta(days=6 - span[0].weekday())
-                if sunday <= last:
-                    yield _week(topic, edition, span, sunday, gatherer)
-            if edition.days[0] > first:
-                title = f"{topic.name}: a new version"
-                yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
-        if not topic.asked:
-            yield _ended(topic)
-
-
-def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date, gatherer: Gatherer) -> Change:
-    monday = sunday - timedelta(days=6)
-    version = "" if edition.current else f", version {edition.metric.version}"
-    return Change(
-        f"{edition.metric.version}/week/{monday}",
-        sunday,
-        f"{topic.name}{version}: the week from {monday}",
-        lambda: gatherer.week_in_words(edition, span),
-        edition.page,
-    )
-
-
-def _ended(topic: Topic) -> Change:
-    edition = topic.current
-    text = f"The last report came on {edition.days[-1]}. The answers stay to be read."
-    return Change(
-        f"{topic.name}/{edition.metric.version}/ended",
-        edition.days[-1],
-        f"{topic.name} is asked no more",
-        lambda: text,
-        edition.page,
-    )

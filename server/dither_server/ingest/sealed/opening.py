@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from ...protocol.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem
+
 from .hpke import Opener
 
 __all__ = ["MOST", "Opening", "Place"]

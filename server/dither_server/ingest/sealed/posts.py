@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 from wsgiref.types import WSGIEnvironment
 
+from dither_serving.once_a_minute import OnceAMinute
+from dither_serving.problems import Kind, Problem
 from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch, SealedReport, Suite
 
-from ...observability.once_a_minute import OnceAMinute
 from ...observability.prometheus import Prometheus
-from ...protocol.problems import Kind, Problem
 from ...store import Sealing, Upload
 from ...tally.tally import Tally
 from ..posts import Posts, place_of

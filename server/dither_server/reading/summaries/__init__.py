@@ -1,4 +1,4 @@
-"""What an estimate of each kind of question is, and how it is compared, exported and shown. One folder a kind.
+"""What an estimate of each kind of question is, and how it is compared, exported and shown: one module per kind.
 
 Reading from the database is in ``reading``; the numbers come from ``estimation`` and ``analysis``.
 """
@@ -7,14 +7,12 @@ from typing import Any
 
 from dither_shared import Metric
 
-from .crossings.summary import Crossings
-from .discoveries.summary import Discoveries
-from .numbers.summary import Numbers
-from .selections.summary import Selections
-from .shares.summary import Shares
+from .crossings import Crossings
+from .discoveries import Discoveries
+from .numbers import Numbers
+from .selections import Selections
+from .shares import Shares
 from .summary import Summary
-
-__all__ = ["SUMMARIES", "summary_of"]
 
 _SHARES = Shares()
 

@@ -2,8 +2,6 @@
 
 from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
 
-__all__ = ["ABOUT", "COST", "FOLDED", "STRATUM"]
-
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
     "epsilon_after_10": {"type": "number", "description": "Privacy loss of ten reports of one value, at most."},

@@ -1,23 +1,21 @@
-"""What every kind of question has in common: how its tallies become answers, tables, texts and pages."""
+"""What all kinds of questions have in common: how their tallies become answers, tables, texts and pages."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import first_day
 
-from ...analysis.columns import Table
+from ...analysis.columns import Column, Table
 from ...analysis.trend import TrendStep
 from ...protocol.json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .window import Look
-
-__all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Spot", "Steps", "Summary", "Survey", "TextTable"]
 
 Span = tuple[date | None, date | None]
 """Days, both included; None is the first or the last with reports."""
@@ -28,15 +26,15 @@ class Estimated(Protocol):
 
     @property
     def reports(self) -> int:
-        """How many reports they are made of."""
+        """How many reports they rest on."""
 
     @property
     def size(self) -> int:
-        """The bytes that they take, nearly."""
+        """Roughly how many bytes they take."""
 
 
 class Steps(NamedTuple):
-    """The steps of a course: the first and the last day of ``each`` day or week with reports, oldest first."""
+    """The steps of a time series: the first and the last day of ``each`` day or week with reports, oldest first."""
 
     each: str
     spans: Sequence[tuple[date, date]]
@@ -47,7 +45,7 @@ class Steps(NamedTuple):
         return [date.fromordinal(first_day(first.toordinal(), self.each)) for first, _ in self.spans]
 
     def last(self, most: int) -> "Steps":
-        """Return the last of them, at most so many."""
+        """Return the last ``most`` steps."""
         return Steps(self.each, self.spans[-most:] if most > 0 else [])
 
 
@@ -79,8 +77,8 @@ class TextTable(NamedTuple):
     more: Sequence["TextTable"] = ()
 
 
-class Spot(NamedTuple):
-    """An estimate in a small panel: its name and its number in words, and its place with an interval on one axis."""
+class PointEstimate(NamedTuple):
+    """An estimate in a small panel: its name, its number in words, and its place with an interval on one axis."""
 
     name: str
     text: str
@@ -90,41 +88,48 @@ class Spot(NamedTuple):
     high: float | None
 
 
-class Exhibit(ABC):
-    """An answer as a page shows it: what ``template`` reads, which defines the macros ``answers`` and ``doubts``."""
+class EstimateView(ABC):
+    """An answer as a page shows it. Its ``template`` reads it, and defines the macros ``answers`` and ``doubts``."""
 
     template: ClassVar[str]
     zero: ClassVar[float | None] = None
-    """Where the bars of its spots begin on their axis; None for dots."""
+    """Where the bars of its point estimates begin on their axis; None for dots."""
     table: Table
 
-    def spots(self, names: Sequence[str] | None = None) -> Sequence[Spot]:
-        """Return the few estimates of these names, or of those that matter most, for a small panel of a stratum."""
+    @classmethod
+    def of(cls, metric: Metric, table: Table, look: Look) -> Self:
+        """Return the part of a table that a page shows."""
+        raise NotImplementedError
+
+    def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
+        """Return the estimates of these names, or the few that matter most, for a stratum's small panel."""
         return ()
 
     def axis(self, low: float, high: float) -> str:
-        """Return from where to where an axis of spots goes, in words."""
+        """Return the range of the point estimates' axis in words."""
         return f"{100 * low:.3g} to {100 * high:.3g}%"
 
     @property
     @abstractmethod
     def needs(self) -> str:
-        """How many reports it takes to learn something, in words, where there are none."""
+        """How many reports it takes to learn something, in words, for a metric without any."""
 
 
 class Summary(ABC, Generic[E]):
     """What an estimate of a kind of question is, and how it is read, compared, exported and shown."""
 
-    row: ClassVar[type]
-    """The TypedDict of one row of an export: its keys are the columns."""
+    columns: ClassVar[Sequence[Column]]
+    """The columns of an export."""
     schema: ClassVar[Schema]
+    """The API's answer."""
+    shown_by: ClassVar[type[EstimateView]]
+    """What a page reads of a table."""
     searched: ClassVar[bool] = False
-    """Whether its values are no list of ours, but what was found among reports."""
-    """What the API says of an estimate."""
+    """Whether its values were found among reports, rather than listed in the definition."""
     cheaper: ClassVar[str] = "ask for fewer days"
-    """What makes one estimate cost less, in words."""
+    """How to make one estimate cost less, in words."""
     daily: ClassVar[str | None] = None
-    """Which table of the store keeps each day's answer for programs that read SQL; None if none does."""
+    """The table of the store that keeps each day's answer for programs that read SQL, or None."""
 
     @abstractmethod
     def estimate(
@@ -136,8 +141,8 @@ class Summary(ABC, Generic[E]):
     def effort(self, metric: Metric) -> int:
         """Return the cost of one estimate (``costs``)."""
 
-    def beside(self, metric: Metric) -> int:
-        """Return how many rows an answer has beside those of the values, whichever of these are shown."""
+    def extra_rows(self, metric: Metric) -> int:
+        """Return how many rows an answer has in addition to those of the chosen values."""
         return 0
 
     @abstractmethod
@@ -150,7 +155,7 @@ class Summary(ABC, Generic[E]):
         """
 
     def flat(self, table: Table) -> Table:
-        """Return an answer as a table of ``row``s."""
+        """Return an answer as a table with the export's ``columns``."""
         return table
 
     def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
@@ -164,40 +169,40 @@ class Summary(ABC, Generic[E]):
     def trend(
         self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Indices | None
     ) -> Generator[None, None, Table]:
-        """Make a trend of so many ``steps``, in short steps itself. Raises ParameterError for what has none."""
+        """Make the trend of ``count`` steps, and yield between them. Raises ParameterError if this kind has none."""
         raise ParameterError("metric", f"{metric.name} is of a kind that has no trend")
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
         return []
 
-    @abstractmethod
-    def exhibit(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> Exhibit:
-        """Return what a page shows of a survey."""
+    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> EstimateView:
+        """Return what a page shows of a survey: the table of the API, seen by ``shown_by``."""
+        return self.shown_by.of(survey.metric, self.table(survey, query, estimator), look)
 
-    def together(self, metric: Metric) -> bool:
-        """Return whether the intervals on a page hold all together, for the eye picks what stands out by chance."""
+    def needs_simultaneous_intervals(self, metric: Metric) -> bool:
+        """Return whether all intervals of a page must hold at once, because readers notice what chance made large."""
         return False
 
     @abstractmethod
-    def courses(
+    def time_series(
         self,
         metric: Metric,
-        exhibit: Exhibit,
+        view: EstimateView,
         over: Steps,
         estimate: Callable[[Span], E],
         query: Query,
     ) -> Generator[None, None, object | None]:
-        """Make what a page shows of the last of these days or weeks, in short steps; None for nothing."""
+        """Make the lines that a page draws over the last of these days or weeks, in short steps; None for none."""
 
     @abstractmethod
-    def text(self, told: Mapping[str, Any]) -> TextTable:
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return an answer for a terminal."""
 
-    def compared_text(self, told: Mapping[str, Any]) -> TextTable:
+    def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a comparison for a terminal."""
         raise NotImplementedError
 
-    def trend_text(self, told: Mapping[str, Any]) -> TextTable:
+    def trend_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a trend for a terminal."""
         raise NotImplementedError

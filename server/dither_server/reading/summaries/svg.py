@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from ...analysis.trend import Course
 from ...estimation.estimate import WIDEST
-
-__all__ = ["HEIGHT", "WIDTH", "Bar", "Line", "bars_of_days", "line_of"]
 
 WIDTH, HEIGHT = 600.0, 80.0
 
@@ -25,23 +23,42 @@ class Bar:
     height: float
 
 
-@dataclass(frozen=True)
-class Line:
-    """A value's course in a drawing of 600 by 80, from 0 to ``top``: its estimates, and the band of their intervals."""
+class Slot(NamedTuple):
+    """The part of a drawing's width that answers the pointer with the numbers of one step."""
 
-    course: Course
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Points over time in a drawing of 600 by 80: a line, the band of the intervals, a dot per point, a slot per step.
+
+    ``line`` and ``band`` are points of SVG, ``dots`` is a path.
+    """
+
     line: str
     band: str
+    dots: str
+    slots: Sequence[Slot]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A value over time, drawn from 0 to ``top``; ``row`` is that of the trend."""
+
+    row: Mapping[str, Any]
+    drawing: Drawing
     top: float
 
     @property
     def unknown(self) -> list[bool]:
-        """Of which steps there are too few reports to say: the interval is that wide."""
-        return [not point["high"] - point["low"] < WIDEST for point in self.course["points"]]  # nor of NaN
+        """For each step, whether its interval is too wide to say anything."""
+        return [not point["high"] - point["low"] < WIDEST for point in self.row["points"]]  # nor of NaN
 
 
 def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
-    """Return a bar for each day, or for so many days from it on, as far from the next as the calendar says."""
+    """Return a bar per day, or per ``days`` days from it on, spaced as in the calendar."""
     if not reports:
         return []
     first, last, most = min(reports).toordinal(), max(reports).toordinal(), max(reports.values())
@@ -54,17 +71,30 @@ def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
     return bars
 
 
-def line_of(course: Course, days: Sequence[date]) -> Line:
-    """Draw a value over at least two days, as far apart as the calendar says."""
-    points = course["points"]
-    first, last = days[0].toordinal(), days[-1].toordinal()
+def line_of(row: Mapping[str, Any], days: Sequence[date]) -> Line:
+    """Draw a row of a trend over at least two days."""
+    points = row["points"]
     top = min(1.0, max(0.01, *(end or 0.0 for point in points for end in (point["high"], point["frequency"]))))
+    return Line(row, drawing_of(points, days, 0.0, top), top)
 
-    def places(side: Literal["frequency", "low", "high"]) -> list[str]:
+
+def drawing_of(
+    points: Sequence[Mapping[str, float | None]], days: Sequence[date], bottom: float, top: float
+) -> Drawing:
+    """Draw points of at least two days from ``bottom`` to ``top``, spaced as in the calendar, without unknown ones."""
+    first, last = days[0].toordinal(), days[-1].toordinal()
+    across = [WIDTH * (day.toordinal() - first) / (last - first) for day in days]
+
+    def places(side: str) -> list[str]:
+        known = [(x, point[side]) for x, point in zip(across, points, strict=True)]
         return [
-            f"{WIDTH * (day.toordinal() - first) / (last - first):.1f},"
-            f"{HEIGHT * (1 - min(1.0, max(0.0, point[side] or 0.0) / top)):.1f}"
-            for day, point in zip(days, points, strict=True)
+            f"{x:.1f},{HEIGHT * (1 - min(1.0, max(0.0, (number - bottom) / ((top - bottom) or 1)))):.1f}"
+            for x, number in known
+            if number is not None
         ]
 
-    return Line(course, " ".join(places("frequency")), " ".join(places("high") + places("low")[::-1]), top)
+    line = places("frequency")
+    borders = [0.0, *((x + after) / 2 for x, after in pairwise(across)), WIDTH]
+    slots = [Slot(round(left, 1), round(right - left, 1)) for left, right in pairwise(borders)]
+    dots = "".join(f"M{place}h0" for place in line)
+    return Drawing(" ".join(line), " ".join([*places("high"), *places("low")[::-1]]), dots, slots)

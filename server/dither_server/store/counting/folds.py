@@ -15,11 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from ...tally.blocks import Blocks
-from ..batch_ids.ids import beside_others
 from ..engine import sqlite_path
 from ..errors import StoreError, message_of
-from ..lock import FileLock
-from ..spool.records import BUCKETS
+from ..lock import FileLock, shared_lock
 from ..tables.refusals import Refusal, add_refusals
 from ..tables.schema import FOLD_RUNS, FOLDS
 from .uploads import add_counts
@@ -65,11 +63,6 @@ class Run(NamedTuple):
     begun: datetime
     finished: bool
     buckets: Mapping[int, Sums]
-
-    @property
-    def counted(self) -> int:
-        """How many buckets are counted, or hold nothing; they are counted in order."""
-        return BUCKETS if self.finished else max(self.buckets, default=-1) + 1
 
 
 class Folds:
@@ -147,7 +140,7 @@ class Folds:
                 raise StoreError(f"database: the run {run.hex()} has not begun here")
             if finished or connection.scalar(ours) is not None:
                 return False
-            beside_others(connection)
+            shared_lock(connection)
             connection.execute(sa.insert(FOLDS), {"run": run, "bucket": bucket, **sums._asdict()})
             for (version, day, stratum), blocks in sorted(tallies.items(), key=lambda item: item[0]):
                 add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": SHARD}, blocks)

@@ -1,11 +1,9 @@
 """Count each batch and each sealed row exactly once: the statements of one commit."""
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
-from functools import cached_property
 from typing import NamedTuple, Self
 
 import sqlalchemy as sa
@@ -14,39 +12,33 @@ from dither_shared import Mechanism, Metric
 
 from ...tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ...tally.fold import fold
-from ..batch_ids.ids import BatchIds
-from ..hot import Hot
+from ..batch_ids import add_ids, known_ids
+from ..lock import shared_lock
 from ..tables.disabled import disabled_among
 from ..tables.schema import TALLIES
 from ..tables.sealed import Sealed, add_sealed
-
-__all__ = ["Outcome", "Sealing", "Upload", "add_counts", "count"]
 
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
 _OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "stratum", "shard")]
-_BEFORE = Hot(
-    sa.select(TALLIES.c.block, TALLIES.c.counts).where(
-        *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
-    )
+_BEFORE = sa.select(TALLIES.c.block, TALLIES.c.counts).where(
+    *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
 )
-_CHANGE = Hot(
+_CHANGE = (
     sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
 )
-_ADD = Hot(sa.insert(TALLIES))
+_ADD = sa.insert(TALLIES)
 
-_OF_ROWS = bytes(16)
-"""The digest that is kept with the id of a sealed row. No batch has it."""
+_SEALED = b"s"
+"""The end of a stored id of a sealed row, which makes it longer than that of a batch."""
 
 
 class Outcome(Enum):
     """The outcome of an upload."""
 
     COUNTED = "counted"
-    """It is counted: now, or when it, or each of its sealed rows, was sent before."""
-    CONFLICT = "conflict"
-    """Its id belongs to a batch of another content."""
+    """It is counted: now, or when a batch of its id, or each of its sealed rows, was sent before."""
     DISABLED = "disabled"
     """Its metric version is disabled."""
     EMPTY = "empty"
@@ -72,7 +64,7 @@ class Upload:
     """A batch that is ready to be counted: valid rows of a registered metric.
 
     ``stratum`` is the index of their stratum among those of the metric, 0 if it has none. The id ``batch`` counts once,
-    unless the rows came sealed: then each row has its own.
+    whatever comes under it later; if the rows came sealed, each row has an id of its own.
     """
 
     batch: bytes
@@ -92,21 +84,13 @@ class Upload:
         return 0 if self.sealing is None else self.sealing.refused
 
     @property
-    def ids(self) -> Sequence[bytes]:
-        """The ids of which each counts once."""
-        return (self.batch,) if self.sealing is None else self.sealing.ids
+    def keys(self) -> Sequence[bytes]:
+        """The ids, each of which counts once, as they are stored.
 
-    @cached_property
-    def digest(self) -> bytes:
-        """The digest that is kept with each id: a plain batch that is sent again is recognised by it.
-
-        It is keyed by the id, so that two batches of equal rows look different. The id of a sealed row says it all.
+        Those of sealed rows are longer than those of batches. So nobody can have a sealed row taken for counted by
+        posting a batch under its id.
         """
-        if self.sealing is not None:
-            return _OF_ROWS
-        stratum = b"" if self.metric.strata is None else bytes([self.stratum])  # of a version, all have one or none
-        whole = self.metric.version.encode("ascii") + stratum + self.rows  # a version belongs to one metric
-        return hashlib.blake2b(whole, digest_size=16, key=self.batch).digest()
+        return (self.batch,) if self.sealing is None else [one + _SEALED for one in self.sealing.ids]
 
     def without(self, known: Collection[bytes]) -> Self | None:
         """Return what is left to be counted if these ids are counted already; None if that is nothing.
@@ -117,7 +101,7 @@ class Upload:
             return None if self.batch in known else self
         if not self.rows:
             return None
-        fresh = [place for place, one in enumerate(self.sealing.ids) if one not in known]
+        fresh = [place for place, one in enumerate(self.keys) if one not in known]
         if len(fresh) == len(self.sealing.ids) or not fresh:
             return self if fresh else None
         width = self.metric.mechanism.row_bytes
@@ -127,23 +111,21 @@ class Upload:
         return replace(self, rows=rows, sealing=self.sealing._replace(ids=ids, refused=refused))
 
 
-def count(
-    connection: sa.Connection, ids: BatchIds, uploads: Sequence[Upload], day: date, shard: bytes
-) -> list[Outcome]:
-    """Count what is not counted yet of each upload; return what became of each. See ``Store.commit``."""
-    seen = ids.known(connection, {one for upload in uploads for one in upload.ids})
+def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    """Count what is not counted yet of each upload; return the outcome of each. See ``Store.commit``."""
+    shared_lock(connection)
+    seen = known_ids(connection, {key for upload in uploads for key in upload.keys})
     disabled = disabled_among(connection, {upload.metric.version for upload in uploads})
     fresh: list[Upload] = []
-    new: dict[bytes, bytes] = {}
+    new: set[bytes] = set()
     for upload in uploads:
         left = None if upload.metric.version in disabled else upload.without(seen)
         if left is not None:
-            added = dict.fromkeys(left.ids, left.digest)
-            seen |= added
-            new |= added
+            seen.update(left.keys)
+            new.update(left.keys)
             fresh.append(left)
     if fresh:
-        ids.remember(connection, sorted(new.items()), day)  # in one order, or two writers could wait for each other
+        add_ids(connection, new, day)
         for (version, stratum), blocks in _sums(fresh):
             add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
         for (version, stratum), sealed in _sealed(fresh).items():
@@ -151,11 +133,9 @@ def count(
     return [_outcome(upload, seen, disabled) for upload in uploads]
 
 
-def _outcome(upload: Upload, seen: Mapping[bytes, bytes], disabled: Collection[str]) -> Outcome:
-    if upload.sealing is None and upload.batch in seen:
-        return Outcome.COUNTED if seen[upload.batch] == upload.digest else Outcome.CONFLICT
+def _outcome(upload: Upload, seen: Collection[bytes], disabled: Collection[str]) -> Outcome:
     # Of a body that opens each row has to be counted; of one that does not, one row shows that its key was retired.
-    if upload.sealing is not None and (all if upload.rows else any)(one in seen for one in upload.ids):
+    if (all if upload.rows else any)(key in seen for key in upload.keys):
         return Outcome.COUNTED
     return Outcome.DISABLED if upload.metric.version in disabled else Outcome.EMPTY
 
@@ -189,7 +169,7 @@ def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: 
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
-        before: dict[int, bytes] = dict(_BEFORE.rows(connection, {**key, "numbers": numbers}))
+        before = {row.block: row.counts for row in connection.execute(_BEFORE, {**key, "numbers": numbers})}
         if len(before) == len(numbers):
             counts = counts + from_bytes([before[number] for number in numbers])
         elif before:
@@ -202,6 +182,6 @@ def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: 
             else:
                 added.append({**common, "block": number, "counts": sums})
         if changed:
-            _CHANGE.each(connection, changed)
+            connection.execute(_CHANGE, changed)
         if added:
-            _ADD.each(connection, added)
+            connection.execute(_ADD, added)

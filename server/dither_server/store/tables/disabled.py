@@ -5,18 +5,15 @@ from datetime import date
 
 import sqlalchemy as sa
 
-from ..hot import Hot
 from .schema import DISABLED, METRICS
 
-__all__ = ["disable", "disabled_among", "enable", "read_disabled"]
-
-_AMONG = Hot(sa.select(DISABLED.c.version).where(DISABLED.c.version.in_(sa.bindparam("versions", expanding=True))))
+_AMONG = sa.select(DISABLED.c.version).where(DISABLED.c.version.in_(sa.bindparam("versions", expanding=True)))
 
 
 def disabled_among(connection: sa.Connection, versions: Iterable[str]) -> set[str]:
     """Return those of some versions that are disabled."""
     listed = list(versions)
-    return {row[0] for row in _AMONG.rows(connection, {"versions": listed})} if listed else set()
+    return set(connection.scalars(_AMONG, {"versions": listed})) if listed else set()
 
 
 def read_disabled(connection: sa.Connection) -> dict[str, date]:

@@ -2,29 +2,7 @@
 
 import sqlalchemy as sa
 
-__all__ = [
-    "BATCHES",
-    "BATCH_DAYS",
-    "BATCH_FILTERS",
-    "DAILY",
-    "DISABLED",
-    "ESTIMATED_DAYS",
-    "ESTIMATES",
-    "FOLDS",
-    "FOLD_RUNS",
-    "HEAD",
-    "IDENTITY",
-    "JOURNAL",
-    "METRICS",
-    "NUMBERS",
-    "REFUSALS",
-    "SCHEMA",
-    "SEALED",
-    "TALLIES",
-    "TOKENS",
-]
-
-HEAD = "0015"
+HEAD = "0001"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -44,44 +22,21 @@ DISABLED = sa.Table(
     sa.Column("day", sa.Date, nullable=False),
 )
 
-# Ids are random, so each one that is added dirties a page of its own; but only among those of its day. SQLite gets them
-# in bulk, from the journal. PostgreSQL has a partition for each day, which is dropped whole.
+# Ids of batches and of sealed rows, with the day on which each came.
 BATCHES = sa.Table(
     "batches",
     SCHEMA,
-    sa.Column("day", sa.Date, primary_key=True),
-    sa.Column("batch", sa.LargeBinary(16), primary_key=True),
-    sa.Column("digest", sa.LargeBinary(16), nullable=False),
+    sa.Column("batch", sa.LargeBinary(17), primary_key=True),
+    sa.Column("day", sa.Date, nullable=False),
     sqlite_with_rowid=False,
-    postgresql_partition_by="RANGE (day)",
 )
 
-# The days of these. ``opened`` and ``closed`` are turns, counted together; the current day was opened last.
+# The days of these ids, numbered in the order in which they were made the current day.
 BATCH_DAYS = sa.Table(
     "batch_days",
     SCHEMA,
     sa.Column("day", sa.Date, primary_key=True),
     sa.Column("opened", sa.Integer, nullable=False),
-    sa.Column("closed", sa.Integer),
-)
-
-# The Bloom filter of each closed day.
-BATCH_FILTERS = sa.Table(
-    "batch_filters",
-    SCHEMA,
-    sa.Column("day", sa.Date, primary_key=True),
-    sa.Column("bits", sa.LargeBinary, nullable=False),
-)
-
-# SQLite: the ids that were received last, a row a commit. Numbers never come again, so each process reads what is new.
-JOURNAL = sa.Table(
-    "batch_journal",
-    SCHEMA,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("day", sa.Date, nullable=False),
-    sa.Column("ordered", sa.Boolean, nullable=False),
-    sa.Column("ids", sa.LargeBinary, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 # Each process has a shard of its own, so that writers never meet on a row; a reader sums the shards. ``stratum`` is the

@@ -7,7 +7,7 @@ import numpy as np
 
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.registry import law_of
-from dither_server.reading.summaries.numbers.scale import Scale
+from dither_server.reading.summaries.number_scale import Scale
 
 from ...output.plots import Estimates
 from ...trials.devices import device_entropy, device_tally

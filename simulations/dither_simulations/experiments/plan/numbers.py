@@ -228,7 +228,8 @@ def _answer(question: NumberQuestion) -> list[str]:
     if users is None:
         return ["Give the number of users (-n) to find the least ε that will do."]
     least = least_reached(
-        lambda epsilon: users >= _choice(question, _USUAL[0], epsilon).users_needed, question.permanent_epsilon
+        lambda epsilon: users >= users_for(question, named_numeric(_USUAL[0], epsilon, question.permanent_epsilon)),
+        question.permanent_epsilon,
     )
     if least is None:
         return [f"No: {counted(users, 'user')} cannot do it at any ε of a report."]

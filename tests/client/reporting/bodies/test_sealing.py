@@ -9,7 +9,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.devices import BROWSER, MOBILE
@@ -18,7 +18,7 @@ from client.test_processes import needs_fork
 from dither.reporting.bodies.kinds import read
 from dither.reporting.bodies.report import build
 from dither.reporting.bodies.sealing import SealError, require, sealed, sealer
-from dither.reporting.draws.keys import Keys
+from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata, parse_metrics
 from dither_shared.sealed import SUITES, Pool, SealedReport, SealKey
 
@@ -151,6 +151,7 @@ def test_every_kind_of_report_is_sealed_as_it_is(name: str) -> None:
     assert len(lengths) == 1
 
 
+@settings(max_examples=40)
 @given(st.binary(max_size=8), st.booleans(), st.sampled_from([None, *STRATA.labels]), st.sampled_from(sorted(SUITES)))
 def test_the_row_is_that_of_the_same_draw(seed: bytes, value: bool, stratum: str | None, suite: str) -> None:
     metric = MOBILE if stratum is None else dataclasses.replace(MOBILE, strata=STRATA)
@@ -159,6 +160,7 @@ def test_the_row_is_that_of_the_same_draw(seed: bytes, value: bool, stratum: str
     assert read(shut) == read(clear)._replace(row=b"")
 
 
+@settings(max_examples=20)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_the_length_depends_on_no_answer(one: str, other: str) -> None:
     bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (one, other)]

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from dither_server.cli.examination import machine
-from dither_server.cli.examination.field import in_field
+from dither_server.cli.examination.database import in_field
 from dither_server.cli.examination.findings import Level
-from dither_server.cli.examination.machine import file_system_of, fsync_times, on_machine
-from dither_server.cli.examination.times import compared
+from dither_server.cli.examination.machine import compared, file_system_of, fsync_times, on_machine
 from dither_server.store import Refusal, Store
 from server.cli.doctoring import Usage, levels, usual_disk
 from server.collecting import THEME, TODAY, upload
@@ -24,26 +23,25 @@ def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     usual_disk(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("free", "level"),
-    [(50e9, Level.OK), (9e9, Level.WARNING), (0.9e9, Level.PROBLEM), (0, Level.PROBLEM)],
-)
-def test_room(free: float, level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = Usage(100e9, 100e9 - free, free)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    assert levels(on_machine(tmp_path), "disk")[0][1] is level
+def test_full_disks_slow_disks_and_unsafe_file_systems_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok, warning, problem = Level
+    for free, level in ((50e9, ok), (9e9, warning), (0.9e9, problem), (0, problem)):
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "disk_usage", lambda _, free=free: Usage(100e9, 100e9 - free, free))
+            assert levels(on_machine(tmp_path), "disk")[0][1] is level, free
+    for name, expected in (("ext4", []), ("", []), ("tmpfs", [problem]), ("nfs4", [problem]), ("overlay", [warning])):
+        with monkeypatch.context() as patch:
+            patch.setattr(machine, "file_system_of", lambda _, name=name: name)
+            assert [level for _, level in levels(on_machine(tmp_path), "disk")][1:] == expected, name
+    for seconds, level in ((4e-7, warning), (1e-4, ok), (4e-3, ok), (0.1, warning)):
+        with monkeypatch.context() as patch:
+            patch.setattr(machine, "fsync_times", lambda _, seconds=seconds: [seconds] * 10 + [1.0])
+            assert levels(on_machine(tmp_path), "fsync")[0][1] is level, seconds
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("ext4", []), ("", []), ("tmpfs", [Level.PROBLEM]), ("nfs4", [Level.PROBLEM]), ("overlay", [Level.WARNING])],
-)
-def test_file_systems(name: str, expected: list[Level], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "file_system_of", lambda _: name)
-    assert [level for _, level in levels(on_machine(tmp_path), "disk")][1:] == expected
-
-
-def test_the_file_system_is_that_of_the_innermost_mount(tmp_path: Path) -> None:
+def test_file_system_is_that_of_the_innermost_mount(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     (tmp_path / "a c").mkdir()
     spaced = str(tmp_path / "a b").replace(" ", "\\040")
@@ -63,15 +61,7 @@ def test_the_file_system_is_that_of_the_innermost_mount(tmp_path: Path) -> None:
     assert file_system_of(tmp_path, tmp_path / "nothing") == ""
 
 
-@pytest.mark.parametrize(
-    ("seconds", "level"), [(4e-7, Level.WARNING), (1e-4, Level.OK), (4e-3, Level.OK), (0.1, Level.WARNING)]
-)
-def test_fsync(seconds: float, level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "fsync_times", lambda _: [seconds] * 10 + [1.0])
-    assert levels(on_machine(tmp_path), "fsync")[0][1] is level
-
-
-def test_fsync_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_fsync_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     when = tmp_path.stat().st_mtime_ns
     seconds = fsync_times(tmp_path)
@@ -88,24 +78,20 @@ def _denied(**_: object) -> None:
     raise PermissionError(13, "Permission denied")
 
 
-@pytest.mark.parametrize(
-    ("apart", "said", "level"),
-    [
+def test_clocks_that_differ_are_named_with_their_difference() -> None:
+    now = datetime.now(UTC)
+    for apart, said, level in (
         (timedelta(), "agrees", Level.OK),
         (timedelta(seconds=-5), "agrees", Level.OK),
         (timedelta(seconds=31), " seconds ahead of", Level.WARNING),
         (timedelta(minutes=-40), "40 minutes behind", Level.WARNING),
         (timedelta(days=400), "400 days ahead of", Level.PROBLEM),
-    ],
-)
-def test_clocks(apart: timedelta, said: str, level: Level) -> None:
-    now = datetime.now(UTC)
-    finding = compared("it", (now + apart).replace(microsecond=0), now - timedelta(seconds=0.1), now)
-    assert finding.level is level
-    assert said in finding.text
+    ):
+        finding = compared("it", (now + apart).replace(microsecond=0), now - timedelta(seconds=0.1), now)
+        assert (finding.level, said in finding.text) == (level, True), finding
 
 
-def test_what_comes_from_the_field(store: Store) -> None:
+def test_reports_refusals_and_unknown_versions_are_named(store: Store) -> None:
     assert levels(in_field(store, TODAY, 0.05)) == [
         ("none have come yet", Level.OK),
         ("nothing in the last 7 days", Level.OK),

@@ -1,5 +1,6 @@
 """What the tests of published sites share: a database of every kind of question, and a strict reader of pages."""
 
+import shutil
 from contextlib import closing
 from datetime import date, timedelta
 from html.parser import HTMLParser
@@ -128,6 +129,12 @@ def published(url: str, out: Path, until: date = LAST, **changed: Any) -> Path:
     with closing(Store(url, create=False)) as store:
         Site(**settings | changed, asked=asked).publish(store, out)
     return out
+
+
+def copied(url: str, folder: Path) -> str:
+    """Copy a database into a folder, for a test that changes it."""
+    shutil.copy(url.removeprefix("sqlite:///"), folder / "dither.db")
+    return f"sqlite:///{folder}/dither.db"
 
 
 def files_of(site: Path) -> dict[str, bytes]:

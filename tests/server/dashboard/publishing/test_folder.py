@@ -44,19 +44,12 @@ def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "site"
     publish(out, "one")
     assert content(out) == site_of("one")
+    assert (out / LIST).read_text(encoding="utf-8").splitlines()[1:] == ["index.html", "metrics/one/index.html"]
     out.chmod(0o750)
     publish(out, "two")
     assert content(out) == site_of("two")
     assert out.stat().st_mode & 0o777 == 0o750
     assert [path.name for path in out.parent.iterdir()] == ["site"]
-
-
-def test_it_knows_its_files(tmp_path: Path) -> None:
-    publish(tmp_path / "site", "one")
-    assert (tmp_path / "site" / LIST).read_text(encoding="utf-8").splitlines()[1:] == [
-        "index.html",
-        "metrics/one/index.html",
-    ]
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
@@ -75,7 +68,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "at"), [*(("fsync", at) for at in range(1, 8)), ("rename", 1), ("rename", 2)])
-def test_whatever_fails_the_old_one_or_the_new_one_is_there(
+def test_disk_failure_leaves_the_old_site_or_the_new_one(
     name: str, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "site"
@@ -91,7 +84,7 @@ def test_whatever_fails_the_old_one_or_the_new_one_is_there(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it exchanges no folders in one step")
-def test_readers_always_meet_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_site_is_exchanged_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "site"
     publish(out, "old")
     with monkeypatch.context() as patch:
@@ -102,7 +95,7 @@ def test_readers_always_meet_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not exchanged(out, tmp_path / "nothing")
 
 
-def test_what_fails_while_pages_are_made_leaves_the_old_one(tmp_path: Path) -> None:
+def test_failure_while_pages_are_made_leaves_the_old_site(tmp_path: Path) -> None:
     out = tmp_path / "site"
     publish(out, "old")
     with pytest.raises(ZeroDivisionError), replacing(out) as fresh:
@@ -139,7 +132,7 @@ with replacing(Path(out), (lambda *_: False) if name == "rename" else None) as f
     + [("fsync", at) for at in (1, 3, 4, 7)]
     + [(name, at) for name in ("unlink", "rmdir") for at in (1, 2, 3)],
 )
-def test_a_run_that_was_killed_is_cleaned_up_by_the_next(name: str, at: int, tmp_path: Path) -> None:
+def test_next_publish_cleans_up_after_a_killed_one(name: str, at: int, tmp_path: Path) -> None:
     out = tmp_path / "site"
     publish(out, "old")
     assert run("-c", KILLED, str(out), name, str(at)).returncode == 9
@@ -154,7 +147,7 @@ def test_a_run_that_was_killed_is_cleaned_up_by_the_next(name: str, at: int, tmp
 
 
 @pytest.mark.parametrize("of", ["", "dither-server publish made this", "x:\nindex.ht"])
-def test_a_list_that_was_half_written_is_no_hindrance(of: str, tmp_path: Path) -> None:
+def test_half_written_list_of_files_is_cleaned_up(of: str, tmp_path: Path) -> None:
     (tmp_path / ".site.new").mkdir()
     (tmp_path / ".site.new" / LIST).write_text(of, encoding="utf-8")
     (tmp_path / ".site.new" / "index.html").write_text("half", encoding="utf-8")
@@ -163,7 +156,7 @@ def test_a_list_that_was_half_written_is_no_hindrance(of: str, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
+def test_second_publish_at_once_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "site"
     publish(out, "old")
     with replacing(out) as fresh:
@@ -174,7 +167,7 @@ def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exchange", [None, never])
-def test_a_run_that_cleans_up_is_not_over(
+def test_publish_holds_its_lock_while_it_cleans_up(
     exchange: "Callable[[Path, Path], bool] | None", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second run would have its folder removed meanwhile, and publish what it wrote since."""
@@ -198,8 +191,11 @@ def test_a_run_that_cleans_up_is_not_over(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_others_files_are_left_alone(tmp_path: Path) -> None:
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     out = tmp_path / "site"
+    out.mkdir()
+    publish(out, "new")  # an empty folder may become a site
+    shutil.rmtree(out)
     out.mkdir()
     (out / "thesis.txt").write_text("years", encoding="utf-8")
     with pytest.raises(ParameterError, match=r"holds thesis\.txt and was not published"):
@@ -215,19 +211,13 @@ def test_others_files_are_left_alone(tmp_path: Path) -> None:
     assert content(out) == site_of("old") | {".git/HEAD": "ref"}
 
 
-def test_a_file_that_comes_meanwhile_is_not_removed(tmp_path: Path) -> None:
+def test_file_that_appears_while_publishing_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "site"
     publish(out, "old")
     meanwhile = ((out / "CNAME").write_bytes(one) and one for one in [b"example.org"])
     with pytest.raises(ParameterError, match="holds CNAME"), replacing(out) as fresh:
         fresh.write("index.html", (b"%d" % one if isinstance(one, int) else one for one in meanwhile))
     assert content(out) == site_of("old") | {"CNAME": "example.org"}
-
-
-def test_an_empty_folder_may_become_a_site(tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    publish(tmp_path / "site", "new")
-    assert content(tmp_path / "site") == site_of("new")
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -248,7 +238,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert content(elsewhere) == site_of("old")
 
 
-def test_nobody_means_the_root_or_their_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_home_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for out in (Path("/"), tmp_path):
         with pytest.raises(ParameterError, match="no folder for a site"):
@@ -258,13 +248,13 @@ def test_nobody_means_the_root_or_their_home(tmp_path: Path, monkeypatch: pytest
         publish(tmp_path / "file", "new")
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(SiteError, match="cannot be written"):
         publish(tmp_path / "file" / "site", "new")
 
 
-def test_others_folders_of_our_names_are_left_alone(tmp_path: Path) -> None:
+def test_folders_of_others_with_our_names_are_left_alone(tmp_path: Path) -> None:
     for name in (".site.new", ".site.old"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "mine").write_text("", encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 from dither_server.dashboard.publishing.editions import Asked
 from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.estimates import EstimateReader
-from dither_server.reading.exports import real
+from dither_server.reading.exports import unescape_formula
 from dither_server.reading.query import Query
 from dither_server.store import Store
 from dither_shared import ParameterError, parse_metrics
@@ -27,8 +27,8 @@ from server.dashboard.publishing.sites import (
     MONDAY,
     Page,
     answers_of,
+    copied,
     files_of,
-    filled,
     published,
 )
 from server.dashboard.shown import MANY_METRICS, WIDE
@@ -45,14 +45,11 @@ def pages(site: Path) -> dict[str, Page]:
     return {path.relative_to(site).as_posix(): page(site, str(path)) for path in site.rglob("*.html")}
 
 
-def test_every_kind_has_a_page(site: Path) -> None:
-    found = set(pages(site))
-    assert found >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
+def test_every_kind_has_a_whole_page_that_leads_nowhere_else(site: Path) -> None:
+    found = pages(site)
+    assert set(found) >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
     assert len(found) == len(KINDS) + 1 + 2
-
-
-def test_pages_are_whole_and_lead_nowhere_else(site: Path) -> None:
-    for name, one in pages(site).items():
+    for name, one in found.items():
         tags = {tag for tag, _ in one.elements}
         assert not tags & {"script", "form", "input", "iframe", "style"}, name
         assert not [attribute for _, given in one.elements for attribute in given if attribute.startswith("on")]
@@ -66,6 +63,10 @@ def test_pages_are_whole_and_lead_nowhere_else(site: Path) -> None:
                 assert target.is_file(), (name, link)
                 assert target.resolve().is_relative_to(site.resolve())
                 assert not parts.fragment or parts.fragment in page(site, str(target)).ids
+    style = (site / "style.css").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in style
+    assert "@import" not in style
+    assert "url(" not in style
 
 
 def test_pages_can_be_read_by_ear(site: Path) -> None:
@@ -77,14 +78,7 @@ def test_pages_can_be_read_by_ear(site: Path) -> None:
         assert all("aria-label" in given for tag, given in one.elements if tag == "figure")
 
 
-def test_the_style_asks_for_nothing_else(site: Path) -> None:
-    text = (site / "style.css").read_text(encoding="utf-8")
-    assert "prefers-color-scheme: dark" in text
-    assert "@import" not in text
-    assert "url(" not in text
-
-
-def test_hostile_strings_are_told_as_they_are(site: Path) -> None:
+def test_hostile_strings_are_text(site: Path) -> None:
     hostile = page(site, "metrics/hostile/index.html")
     assert "<script>alert(1)</script>" in hostile.words
     assert "<img src=x onerror=" in hostile.words
@@ -93,26 +87,23 @@ def test_hostile_strings_are_told_as_they_are(site: Path) -> None:
     with (site / "metrics/hostile/hostile.csv").open(encoding="utf-8", newline="") as file:
         written = [row["value"] for row in csv.DictReader(file)]
     assert "=cmd()" not in written
-    assert "=cmd()" in map(real, written)
+    assert "=cmd()" in map(unescape_formula, written)
 
 
-def test_every_number_has_its_denominator(site: Path) -> None:
-    theme = page(site, "metrics/theme/index.html").words
+def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
+    theme, front = page(site, "metrics/theme/index.html").words, page(site, "index.html").words
     assert "Of the 300 reports from 21 to 30 September 2026, at most one a device and day." in theme
-    assert "Of the 300 reports from 21 to 30 September 2026" in page(site, "index.html").words
+    assert "Of the 300 reports from 21 to 30 September 2026" in front
     assert "To a person: if your answer is light, we see it" in theme
     assert "To drop <themes> that nobody uses." in theme
     assert "was refused, and is not counted: 3 batches (" in theme
     assert "may have reported in each of the 10 days" in theme
-
-
-def test_noise_is_said_to_be_noise(site: Path) -> None:
-    assert "○ may be 0" in page(site, "metrics/theme/index.html").words
-    assert "○ may be 0" in page(site, "index.html").words
+    assert "○ may be 0" in theme
+    assert "○ may be 0" in front
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
 
 
-def test_versions_are_told_apart(site: Path) -> None:
+def test_versions_have_pages_and_counts_of_their_own(site: Path) -> None:
     new, old = page(site, "metrics/theme/index.html"), page(site, f"metrics/theme/{FORMER.version}.html")
     assert "Of the 420 reports from 7 to 20 September 2026" in old.words
     assert "the 720 reports" not in new.words + old.words
@@ -123,14 +114,7 @@ def test_versions_are_told_apart(site: Path) -> None:
     assert counted == {(THEME.version, "300"), (FORMER.version, "420")}
 
 
-def test_what_is_asked_no_more_is_said_so(site: Path) -> None:
-    assert "No longer asked; the last report came on 2026-09-11." in page(site, "metrics/gone/index.html").words
-    front = page(site, "index.html").words
-    assert front.index("unasked") < front.index("No longer asked")
-    assert "No reports yet; it takes" in page(site, "metrics/unasked/index.html").words
-
-
-def test_strings_that_nobody_listed_are_for_who_reads_them_first(url: str, site: Path, tmp_path: Path) -> None:
+def test_discovered_strings_are_published_only_if_asked(url: str, site: Path, tmp_path: Path) -> None:
     assert "are not published here" in page(site, "metrics/crash/index.html").words
     assert not (site / "metrics/crash/crash.csv").exists()
     asked = published(url, tmp_path / "site", discovered=True, names=["crash"])
@@ -139,14 +123,18 @@ def test_strings_that_nobody_listed_are_for_who_reads_them_first(url: str, site:
     assert not (asked / "metrics/theme").exists()
 
 
-def test_shuffled_reports_and_strata_are_told(site: Path) -> None:
+def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> None:
     assert "came sealed, through a relay" in page(site, "metrics/mobile/index.html").words
     start = page(site, "metrics/start/index.html")
     assert "Sent beside each answer: platform" in start.words
     assert "start.strata.csv" in start.attributes("a", "href")
+    assert "No longer asked; the last report came on 2026-09-11." in page(site, "metrics/gone/index.html").words
+    front = page(site, "index.html").words
+    assert front.index("unasked") < front.index("No longer asked")
+    assert "No reports yet; it takes" in page(site, "metrics/unasked/index.html").words
 
 
-def test_tables_are_those_of_the_api(url: str, site: Path) -> None:
+def test_tables_hold_what_the_api_answers(url: str, site: Path) -> None:
     with closing(Store(url, create=False)) as store:
         span = {"since": MONDAY + timedelta(days=14), "until": LAST}
         table = EstimateReader(store).table(THEME, Query(**span))  # type: ignore[arg-type]  # of days
@@ -163,7 +151,7 @@ def test_the_same_data_make_the_same_bytes(url: str, site: Path, tmp_path: Path)
     assert files_of(again) == files_of(site)
 
 
-def test_days_that_are_left_out_are_in_nothing(url: str, tmp_path: Path) -> None:
+def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:
     since, until = MONDAY + timedelta(days=15), MONDAY + timedelta(days=16)
     site = published(url, tmp_path / "site", since=since, until=until, names=["theme"])
     assert "Of the 60 reports from 22 to 23 September 2026" in page(site, "metrics/theme/index.html").words
@@ -200,42 +188,36 @@ def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
     assert front.words.count("plugin") == 3 + 1  # the few most frequent, and the example of what a report tells
 
 
-def test_a_definition_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    url = filled(tmp_path)
+def test_definition_that_cannot_be_read_is_left_out_and_named(url: str, tmp_path: Path) -> None:
+    url = copied(url, tmp_path)
     execute(url, "UPDATE metrics SET definition = '{}' WHERE name = 'gone'")
     with closing(Store(url, create=False)) as store:
-        done = Site(KINDS, b"", Asked(None, LAST), "t").publish(store, tmp_path / "site")
+        done = Site(KINDS, b"", Asked(None, LAST), "t", names=["mobile"]).publish(store, tmp_path / "site")
     assert [error.place for error in done.left_out] == [f"gone {GONE.version}"]
 
 
-def test_a_metric_that_is_not_there_is_refused(url: str, tmp_path: Path) -> None:
+def test_unknown_metric_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="--metric: them is not there; there are theme"):
         published(url, tmp_path / "site", names=["them"])
     assert not (tmp_path / "site").exists()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_base_is_an_address_that_ends_with_a_slash() -> None:
+    for wrong in (
         "example.org", "ftp://example.org/", "https://", "https://a/?b", "javascript:x", "https://[::1", "https://[x]/",
         "https://a:b/", "https://a:99999/", "https://exa\nmple.org/", "https://a\t/", "https://a/\0", 'https://a/"><b>',
         "https://a\u2100b/", "https://user:secret@a/", "https://a/ b",
-    ],
-)  # fmt: skip
-def test_a_base_is_an_address(wrong: str) -> None:
-    with pytest.raises(ParameterError, match="--base-url"):
-        base_of(wrong)
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="--base-url"):
+            base_of(wrong)
+    for right in ("https://example.org/answers", "http://[::1]:8000", "https://müller.example/ä"):
+        assert base_of(right) == base_of(right + "/") == right + "/"
 
 
-@pytest.mark.parametrize("right", ["https://example.org/answers", "http://[::1]:8000", "https://müller.example/ä"])
-def test_a_base_ends_with_a_slash(right: str) -> None:
-    assert base_of(right) == base_of(right + "/") == right + "/"
-
-
-@pytest.mark.parametrize("wrong", ["", " \n", "a\0", "a\x1b[31m", "a\u202eb", "T\udcc3\udcaftle"])
-def test_a_title_can_be_shown(wrong: str) -> None:
-    with pytest.raises(ParameterError, match="--title"):
-        title_of(wrong)
+def test_title_with_unprintable_characters_is_refused() -> None:
+    for wrong in ("", " \n", "a\0", "a\x1b[31m", "a\u202eb", "T\udcc3\udcaftle"):
+        with pytest.raises(ParameterError, match="--title"):
+            title_of(wrong)
     assert title_of("</title>👩\u200d👧 =1") == "</title>👩\u200d👧 =1"
 
 
@@ -271,13 +253,13 @@ def test_no_character_steers_a_page_or_a_feed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_later_report_changes_the_site(tmp_path: Path) -> None:
-    url = filled(tmp_path)
-    before = files_of(published(url, tmp_path / "site"))
+def test_a_later_report_changes_only_its_metric(url: str, tmp_path: Path) -> None:
+    url, names, later = copied(url, tmp_path), ["theme", "mobile"], LAST + timedelta(days=1)
+    before = files_of(published(url, tmp_path / "site", names=names))
     with closing(Store(url, create=False)) as store:
-        store.commit([upload(THEME, answers_of(THEME, 9, "late"))], LAST + timedelta(days=1), b"s" * 16)
-    assert files_of(published(url, tmp_path / "site")) == before
-    after = files_of(published(url, tmp_path / "site", until=LAST + timedelta(days=1)))
+        store.commit([upload(THEME, answers_of(THEME, 9, "late"))], later, b"s" * 16)
+    assert files_of(published(url, tmp_path / "site", names=names)) == before
+    after = files_of(published(url, tmp_path / "site", names=names, until=later))
     changed = {name for name in before if after[name] != before[name]}
     assert {name for name in changed if re.match("metrics/(?!theme)", name) and not name.endswith("html")} == set()
     assert {"index.html", "metrics/theme/theme.csv", "metrics/theme/index.html"} <= changed

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import importlib.util
 from datetime import date
 from types import SimpleNamespace
 
@@ -77,7 +76,7 @@ def test_the_sender_of_this_file_is_that_of_the_rfc() -> None:
     )
 
 
-def test_what_is_sealed_by_the_book_opens_for_its_key_and_pool_alone() -> None:
+def test_row_sealed_by_the_rfc_opens_for_its_key_and_pool_alone() -> None:
     key, other = drawn(), drawn()
     opened, not_opened = opener(key.public, key.private), opener(other.public, other.private)
     info = b"dither sealed 1\0" + f"theme/{THEME.version}".encode()
@@ -129,27 +128,23 @@ def test_a_drawn_key_opens_what_is_sealed_for_it(suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-@pytest.mark.parametrize("bad", [b"", b"short"])
-def test_a_private_key_that_is_not_that_of_the_public_one_is_refused(suite: str, bad: bytes) -> None:
+def test_private_key_that_is_not_that_of_the_public_one_is_refused(suite: str) -> None:
     key = drawn(suite)
-    for private in (bad, drawn(suite).private):
+    for private in (b"", b"short", drawn(suite).private):
         with pytest.raises(ParameterError, match=f"key {key.public.fingerprint}: its private part is not that of the"):
             opener(key.public, private)
 
 
-@pytest.mark.parametrize("found", [None, ModuleNotFoundError("cryptography")])
-def test_without_the_package_one_is_told_what_to_install(found: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_spec(_: str) -> object:
-        if isinstance(found, Exception):
-            raise found
-        return found
+def test_error_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> object:
+        raise ModuleNotFoundError("cryptography")
 
     key = drawn()
-    monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", find_spec)
-    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
-    for call in (require_cryptography, lambda: draw_key(SUITES["xwing"]), lambda: opener(key.public, key.private)):
-        with pytest.raises(ParameterError, match=r"pip install 'dither\[server,sealed\]'"):
-            call()
+    for find_spec in (missing, lambda _: None):
+        monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", find_spec)
+        for call in (require_cryptography, lambda: draw_key(SUITES["xwing"]), lambda: opener(key.public, key.private)):
+            with pytest.raises(ParameterError, match=r"pip install 'dither\[server,sealed\]'"):
+                call()
 
 
 def test_a_package_without_ml_kem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +171,8 @@ def test_nobody_can_change_a_bit_of_a_sealed_row_so_that_it_still_opens(suite: s
     opened, info = opener(one.public, one.private), pool(THEME).info
     sealed = seal(b"\x01", one.public, pool(THEME))
     assert opened(sealed, info) == b"\x01"
-    for bit in range(8 * len(sealed)):
+    step = 1 if suite == "x25519" else 7  # which is prime to 8: bits at every place within a byte, in every part
+    for bit in {*range(0, 8 * len(sealed), step), 8 * (len(sealed) - len(b"\x01") - 16) - 1, 8 * len(sealed) - 1}:
         changed = bytearray(sealed)
         changed[bit // 8] ^= 1 << bit % 8
         assert opened(bytes(changed), info) is None, bit

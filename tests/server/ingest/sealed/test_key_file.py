@@ -32,12 +32,12 @@ def test_a_private_key_is_shown_by_nothing() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
-def test_a_file_that_others_may_read_is_refused(path: Path, mode: int) -> None:
+def test_key_file_that_others_may_read_is_refused(path: Path) -> None:
     keep(path, drawn())
-    path.chmod(mode)
-    with pytest.raises(ParameterError, match=f"others may read it; chmod 600 {path}"):
-        KeyFile(path).read()
+    for mode in (0o640, 0o604, 0o660, 0o601):
+        path.chmod(mode)
+        with pytest.raises(ParameterError, match=f"others may read it; chmod 600 {path}"):
+            KeyFile(path).read()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="of POSIX files")
@@ -47,22 +47,17 @@ def test_a_pipe_in_its_place_is_refused_and_not_waited_for(path: Path) -> None:
         KeyFile(path).read()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"", b"[]", b"{}", b'{"keys": {}}', b'{"keys": [1]}', b"\xff", b"[" * 10_000,
-        b'{"keys": [{"key": "x25519:AA", "private": "AA==", "made": "2026-11-20"}]}',
-    ],
-)  # fmt: skip
-def test_a_file_that_is_none_of_ours_is_told_and_not_repeated(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-    path.chmod(0o600)
-    if content == b'{"keys": {}}':
-        assert KeyFile(path).read() == []
-        return
-    with pytest.raises(ParameterError) as told:
-        KeyFile(path).read()
-    assert told.value.problem == "no file of seal keys as dither-server key create writes it; restore it from a copy"
+def test_file_that_holds_no_keys_is_refused_and_not_repeated(path: Path) -> None:
+    wrong = b'{"keys": [{"key": "x25519:AA", "private": "AA==", "made": "2026-11-20"}]}'
+    for content in (b"", b"[]", b"{}", b'{"keys": [1]}', b"\xff", b"[" * 10_000, wrong):
+        path.write_bytes(content)
+        path.chmod(0o600)
+        with pytest.raises(ParameterError) as told:
+            KeyFile(path).read()
+        said = "no file of seal keys as dither-server key create writes it; restore it from a copy"
+        assert told.value.problem == said, content
+    path.write_bytes(b'{"keys": {}}')
+    assert KeyFile(path).read() == []
 
 
 def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:

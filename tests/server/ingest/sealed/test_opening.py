@@ -7,7 +7,7 @@ import pytest
 
 from dither_server.ingest.sealed.hpke import Opener
 from dither_server.ingest.sealed.opening import Opening, Place
-from dither_server.protocol.problems import Problem
+from dither_serving.problems import Problem
 
 ROWS = [bytes([one]) for one in range(100)]
 PATIENCE = 60.0
@@ -39,13 +39,13 @@ def test_rows_open_by_any_key_in_their_order_and_the_last_that_did_is_tried_firs
     assert len([name for name, row in tried if row >= 50]) == 20
 
 
-@pytest.mark.parametrize("rows", [1, 64, 65, 128, 1_000])
-def test_all_rows_open_in_their_order_whatever_their_number(rows: int) -> None:
-    some = [number.to_bytes(2, "big") for number in range(rows)]
-    with Opening().place("peer") as place:
-        opened, tried = place.open(some, b"", [doubling])
-    assert list(opened) == list(tried) == some
-    assert list(opened.values()) == [one * 2 for one in some]
+def test_all_rows_open_in_their_order_whatever_their_number() -> None:
+    for rows in (1, 64, 65, 128, 1_000):
+        some = [number.to_bytes(2, "big") for number in range(rows)]
+        with Opening().place("peer") as place:
+            opened, tried = place.open(some, b"", [doubling])
+        assert list(opened) == list(tried) == some
+        assert list(opened.values()) == [one * 2 for one in some]
 
 
 def test_without_a_key_nothing_opens_and_a_part_was_tried() -> None:

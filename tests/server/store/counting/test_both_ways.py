@@ -10,7 +10,7 @@ RUN = b"r" * 16
 YESTERDAY = TODAY - timedelta(days=1)
 
 
-def test_days_of_both_are_found_and_no_others(store: Store) -> None:
+def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
     store.folds.begin(RUN, datetime.fromisoformat("2026-11-20T10:00:00+00:00"))
@@ -25,7 +25,7 @@ def test_days_of_both_are_found_and_no_others(store: Store) -> None:
     assert store.counted_both_ways(TODAY) == []
 
 
-def test_what_came_sealed_is_counted_by_collectors_that_spool_too(store: Store) -> None:
+def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     store.folds.begin(RUN, datetime.fromisoformat("2026-11-20T10:00:00+00:00"))
     store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, Sums())

@@ -1,6 +1,5 @@
 """Commits: each batch counts once, and all of a commit or nothing."""
 
-import hashlib
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -17,7 +16,6 @@ from dither_server.tally.fold import Folded, fold
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism
 from server.collecting import (
-    CONFLICT,
     COUNTED,
     LAYOUT,
     METRICS,
@@ -33,27 +31,24 @@ from server.database import execute, url_of
 SHARD = b"s" * 16
 
 
-def test_a_retry_counts_nothing_and_is_still_true(store: Store) -> None:
+def test_retry_is_acknowledged_and_counts_nothing(store: Store) -> None:
     one = upload()
     assert store.commit([one], TODAY, SHARD) == [COUNTED]
     assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
 
 
-def test_duplicates_and_conflicts_within_one_group(store: Store) -> None:
+def test_id_counts_once_whatever_comes_under_it_later(store: Store) -> None:
+    store.register([LAYOUT])
     one = upload()
     other_rows = upload(rows=one.rows + one.rows, name=one.batch)
     other_metric = upload(MOBILE, rows=one.rows, name=one.batch)
-    assert store.commit([one, other_rows, one, other_metric], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED, CONFLICT]
+    other_stratum = upload(LAYOUT, one.rows, one.batch, stratum=1)
+    assert store.commit([one, other_rows, one, other_metric, other_stratum], TODAY, SHARD) == [COUNTED] * 5
+    assert store.commit([other_rows, other_stratum], TODAY + timedelta(days=1), SHARD) == [COUNTED] * 2
+    assert store.tally(LAYOUT).total == 0
     assert store.tally(THEME).total == 3
     assert store.tally(MOBILE).total == 0
-
-
-def test_a_conflict_is_still_one_a_day_later(store: Store) -> None:
-    one = upload()
-    store.commit([one], TODAY, SHARD)
-    assert store.commit([upload(rows=one.rows * 2, name=one.batch)], TODAY + timedelta(days=1), SHARD) == [CONFLICT]
-    assert store.tally(THEME).total == 3
 
 
 def test_a_failure_between_ids_and_counts_leaves_neither(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +82,7 @@ def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
         store.commit([upload(), upload(MOBILE)], TODAY, SHARD)
     assert len(folded) == 2
     assert execute(url_of(tmp_path), "SELECT count(*) FROM tallies") == [(0,)]
-    assert execute(url_of(tmp_path), "SELECT count(*) FROM batch_journal") == [(0,)]
+    assert execute(url_of(tmp_path), "SELECT count(*) FROM batches") == [(0,)]
 
 
 def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twice(
@@ -130,11 +125,6 @@ def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, m
     assert store.tally(THEME).total == 3
 
 
-def test_equal_rows_of_two_batches_have_unequal_digests() -> None:
-    assert upload().rows == upload().rows
-    assert upload().digest != upload().digest
-
-
 def test_rows_are_counted_in_the_stratum_of_their_batch(store: Store) -> None:
     store.register([LAYOUT])
     parts = {place: rows_of(LAYOUT, 10 + place, bytes([place]), "tabs") for place in (0, 1, 5)}
@@ -153,7 +143,7 @@ def test_rows_are_counted_in_the_stratum_of_their_batch(store: Store) -> None:
     assert store.reports_by_stratum(LAYOUT, TODAY, TODAY) == {0: 20, 1: 22, 5: 30}
 
 
-def test_days_are_those_of_the_strata_that_are_asked_for(store: Store) -> None:
+def test_history_of_strata_has_their_days_alone(store: Store) -> None:
     store.register([LAYOUT])
     days = [TODAY + timedelta(days=number) for number in range(3)]
     for place, day in enumerate(days):
@@ -164,22 +154,6 @@ def test_days_are_those_of_the_strata_that_are_asked_for(store: Store) -> None:
     assert history.slice(None, None, (5,)).days == (None, None)
     assert list(store.reports_by_day(LAYOUT, (0, 2))) == [days[0], days[2]]
     assert store.reports_by_day(LAYOUT, (1,)) == {days[1]: 3}
-
-
-def test_one_id_in_two_strata_is_a_conflict(store: Store) -> None:
-    store.register([LAYOUT])
-    one = upload(LAYOUT, stratum=1)
-    other = upload(LAYOUT, one.rows, one.batch, stratum=2)
-    assert store.commit([one, other, one], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED]
-    assert store.commit([other], TODAY, SHARD) == [CONFLICT]
-    assert store.reports_by_stratum(LAYOUT) == {1: 3}
-
-
-def test_the_digest_of_a_batch_without_a_stratum_is_that_of_former_programs() -> None:
-    """So that a retry is recognised that was counted before they knew strata."""
-    one = upload(THEME, b"\x00\x01", b"i" * 16)
-    content = THEME.version.encode() + b"\x00\x01"
-    assert one.digest == hashlib.blake2b(content, digest_size=16, key=b"i" * 16).digest()
 
 
 def test_many_ids_at_once(store: Store) -> None:

@@ -9,7 +9,6 @@ from dither_server.store import Sealed, Sealing, Store, Upload, back_up
 from dither_server.store.removal import removals
 from dither_server.tally.tally import Tally
 from server.collecting import (
-    CONFLICT,
     COUNTED,
     DISABLED,
     EMPTY,
@@ -50,7 +49,7 @@ def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
     assert (store.sealed(LAYOUT, places=(1,)), store.sealed(LAYOUT, places=(0,))) == (Sealed(1, 3, 6, 0), None)
 
 
-def test_several_of_one_commit_are_added_up_too(store: Store) -> None:
+def test_sealed_batches_of_one_commit_are_added_up(store: Store) -> None:
     sent = [sealed_upload(total=total, refused=1) for total in (30, 20, 40)]
     assert store.commit([*sent, sent[1]], TODAY, SHARD) == [COUNTED] * 4
     assert store.sealed(THEME) == Sealed(3, 9, 20, 3)
@@ -74,7 +73,7 @@ def joined(*uploads: Upload) -> Upload:
     return replace(uploads[0], rows=b"".join(one.rows for one in uploads), sealing=sealings[0]._replace(ids=ids))
 
 
-def test_a_batch_of_which_nothing_opens_any_more_is_known_by_one_row_of_it(store: Store) -> None:
+def test_sealed_batch_that_no_longer_opens_is_known_by_one_of_its_rows(store: Store) -> None:
     one, never = sealed_upload(refused=1), sealed_upload(rows=b"")
     assert one.sealing is not None
     strange = tuple(bytes([number]) * 16 for number in range(9))
@@ -90,17 +89,16 @@ def test_a_batch_of_which_nothing_opens_any_more_is_known_by_one_row_of_it(store
     assert (store.sealed(THEME), store.tally(THEME).total) == (Sealed(1, 3, 500, 1), 3)
 
 
-def test_a_plain_batch_under_the_id_of_a_row_conflicts(store: Store) -> None:
-    """Nobody but its relay could know that id, and a relay can as well drop the row."""
+def test_batch_under_the_id_of_a_sealed_row_keeps_neither_from_counting(store: Store) -> None:
     one, other = sealed_upload(), sealed_upload()
     assert one.sealing is not None
     assert other.sealing is not None
-    assert store.commit([one, upload(name=one.sealing.ids[0])], TODAY, SHARD) == [COUNTED, CONFLICT]
+    assert store.commit([one, upload(name=one.sealing.ids[0])], TODAY, SHARD) == [COUNTED, COUNTED]
     assert store.commit([upload(name=other.sealing.ids[0]), other], TODAY, SHARD) == [COUNTED, COUNTED]
-    assert store.tally(THEME).total == 3 + 3 + 2
+    assert (store.tally(THEME).total, store.sealed(THEME)) == (4 * 3, Sealed(2, 6, 500, 0))
 
 
-def test_what_is_not_committed_leaves_nothing(store: Store, tmp_path: Path) -> None:
+def test_commit_of_sealed_rows_that_fails_leaves_nothing(store: Store, tmp_path: Path) -> None:
     one = sealed_upload()
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
@@ -115,7 +113,7 @@ def test_what_is_not_committed_leaves_nothing(store: Store, tmp_path: Path) -> N
     assert store.sealed(THEME) == Sealed(1, 3, 500, 0)
 
 
-def test_it_goes_with_its_day_and_is_in_a_copy(store: Store, tmp_path: Path) -> None:
+def test_sealed_counts_are_purged_with_their_day_and_are_in_a_backup(store: Store, tmp_path: Path) -> None:
     for day in (YESTERDAY, TODAY):
         store.commit([sealed_upload()], day, SHARD)
     back_up(f"sqlite:///{tmp_path}/dither.db", tmp_path / "copy.db")

@@ -1,11 +1,9 @@
 """The command ``dither-sim shuffle``; its numbers are tested where they live."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner, Result
 
 from contract.cases import usual
@@ -60,37 +58,3 @@ def test_what_has_no_amplification_says_why() -> None:
     assert CONDITIONS[0] not in result.stdout
     (row,) = rows("--mechanism", "local-hashing", "--permanent-epsilon", "2")
     assert (row["generic"], row["blanket"], row["attack"], row["best"]) == (None, None, None, row["local"])
-
-
-def test_it_writes_a_file_and_a_picture(tmp_path: Path) -> None:
-    out, plot = tmp_path / "rows.csv", tmp_path / "shuffle.svg"
-    asked = ("--mechanism", "randomized-response", "--mechanism", "discrete-laplace")
-    result = run(*asked, "-n", "100,1000", "--out", out, "--plot", plot)
-    assert result.exit_code == 0, result.output
-    assert [line["honest"] for line in csv.DictReader(out.read_text().splitlines())] == ["100", "1000"] * 2
-    assert plot.read_text().count("any law") == 2
-
-
-@pytest.mark.parametrize(
-    ("option", "text"),
-    [
-        ("--forged", "100%"),
-        ("--forged", "-1%"),
-        ("--forged", "x"),
-        ("--own", "0"),
-        ("--delta", "0"),
-        ("--delta", "1"),
-        ("-n", "0"),
-        ("-n", "100,1e11"),
-    ],
-)
-def test_what_cannot_be_is_refused(option: str, text: str) -> None:
-    result = run(option, text)
-    assert result.exit_code == 2
-    assert option in result.output
-
-
-def test_a_picture_of_nothing_is_refused(tmp_path: Path) -> None:
-    result = run("--mechanism", "bit-flip", "-n", "1000", "--plot", tmp_path / "none.svg")
-    assert result.exit_code == 2
-    assert "no amplification" in result.output

@@ -26,6 +26,7 @@ def upgrade() -> None:
         sa.Column("frozen", sa.Date),
         sa.Column("total", sa.BigInteger),
         sa.Column("share", sa.Integer),
+        sa.Column("length", sa.Integer, nullable=False),
     )
     op.create_table(
         "relay_sealed",

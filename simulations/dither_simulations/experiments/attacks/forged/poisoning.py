@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dither_server.estimation.estimate import estimate
+from dither_server.estimation.estimate import debiased
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError
 
@@ -141,7 +141,7 @@ class Poisoning:
 
     def _estimated(self, mechanism: Mechanism, tally: Tally) -> float:
         """Return the estimate that is to rise."""
-        return float(estimate(mechanism, numbered(self.size), tally).frequency[self._chosen()].sum())
+        return float(debiased(mechanism, numbered(self.size), tally).frequency[self._chosen()].sum())
 
     def _honest(self, mechanism: Mechanism) -> Population:
         return Population.spread(numbered(self.size), zipf(self.size, 1.1), self.users)

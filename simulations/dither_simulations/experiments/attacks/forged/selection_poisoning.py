@@ -16,14 +16,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dither_server.estimation.estimate import debiased
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, Shape
 
 from ....samplers import sample_tally
 from ....samplers.sets import sample_sets
 from ....trials.mechanism_by_name import named_selection
-from ....users.populations import Floats, Population, numbered, set_label
+from ....users.populations import Floats, Population, set_label
 from ....users.set_sources import ItemChances
 from ....users.sets import SetLaw
 from .forging import best_symbols
@@ -53,9 +52,6 @@ class SelectionPoisoning(Poisoning):
 
     def _drawn(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
         return sample_sets(mechanism, self._people, self.users, rng)
-
-    def _estimated(self, mechanism: Mechanism, tally: Tally) -> float:
-        return float(debiased(mechanism, numbered(self.size), tally).frequency[self._chosen()].sum())
 
     def _forged(self, cell: Forged, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
         if cell.attack != "crafted-input":

@@ -1,0 +1,47 @@
+"""Format what the commands print: tables, paragraphs, JSON, and text from others, which must not control a terminal."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from operator import methodcaller
+
+from dither_shared.counted import counted
+
+from ..upload.attempts import Attempt
+
+_WIDTH = 80
+
+
+def plain(text: str, longest: int | None = None) -> str:
+    """Return ``text``, cut to ``longest`` characters, with every character escaped that could control a terminal."""
+    cut = text if longest is None or len(text) <= longest else text[:longest] + "..."
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+
+
+def paragraph(text: str, head: str = "") -> str:
+    """Return ``text`` after ``head`` in lines that fit a terminal, all indented alike."""
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows as lines of aligned columns; the first row holds the names of the columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def as_json(value: object) -> str:
+    """Return JSON, with dates and times in ISO 8601."""
+    return json.dumps(value, indent=2, default=methodcaller("isoformat"))
+
+
+def attempt_text(attempt: Attempt, failures: int) -> str:
+    """Return a line about the last upload and how many failed since the last success."""
+    failed = f" ({counted(failures, 'attempt')} failed since the last success)" if failures else ""
+    return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}")

@@ -1,0 +1,339 @@
+"""The core of a client: everything behind the methods of ``Client``, around one state.
+
+The state keeps consent, journal and notes. The permission says whether anything may be drawn, the recorder makes
+reports, the journal keeps them, the uploader sends them. No method raises anything but mistakes of the app's developer,
+and those only if ``strict``; what each does for an app stands at ``Client``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from dither_shared.errors import ParameterError, did_you_mean
+from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.period import utc_today
+from dither_shared.primitives.entropy import Entropy, SystemEntropy
+
+from .consent.permission import Permission
+from .consent.rules import Consent, Mode
+from .consent.silence import Silence
+from .diagnostics import Diagnostics, Guard, described
+from .forks import importing
+from .reporting.bodies.kinds import SEALED, kind_for
+from .reporting.bodies.sealing import SealError, require
+from .reporting.journal import Journal
+from .reporting.namesakes import NameWatch
+from .reporting.recorder import Recorder
+from .reporting.strata import NONE_GIVEN, Stratifier
+from .settings import MOST_SECONDS, number
+from .state.state import MemoryState, State, StateError
+from .transparency.status_fields import Status
+from .upload.attempts import Attempts
+from .upload.schedule import SPREAD
+from .upload.transport import HttpTransport, Nowhere, Transport
+from .upload.uploader import EVERY, WAIT, Uploader
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What an app asked for when it made its client (see ``Client``); by default it keeps and sends nothing."""
+
+    app: str
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    endpoint: str = ""
+    strata: Mapping[str, object] = field(default_factory=dict)
+    state: State = field(default_factory=lambda: MemoryState("off"))
+    transport: Transport = field(default_factory=Nowhere)
+    entropy: Entropy = field(default_factory=SystemEntropy)
+    today: Callable[[], date] = utc_today
+    environ: Mapping[str, str] | None = field(default_factory=dict)
+    policy: Path | None = None
+    lifetime_cap: float = math.inf
+    spread: float = SPREAD
+    exit_wait: float = WAIT
+    exit_every: float = EVERY
+    background: bool = False
+    strict: bool = False
+
+
+def transport_for(
+    metrics: Mapping[str, Metric], given: Transport | None, endpoint: str, token: str | None
+) -> Transport:
+    """Return what carries the reports of ``metrics``: the transport that was given, or HTTP to ``endpoint``.
+
+    Raises ParameterError for an endpoint or token that cannot be, and if the reports are to be sealed here and the
+    package that seals them is missing.
+    """
+    if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
+        require()
+    return given or HttpTransport(endpoint, token=token)
+
+
+class ClientCore:
+    """What one client is made of. Raises ParameterError for a time in ``setup`` that cannot be."""
+
+    _UNSEALED, _STATUS = SealError, Status  # held here, because at shutdown the names of this module may be None
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        metrics, state, today = setup.metrics, setup.state, setup.today
+        self.silence = Silence()
+        self.diagnostics = Diagnostics(state.folder)
+        self.guard = Guard(self.diagnostics, strict=setup.strict)
+        self.permission = Permission(
+            state, setup.app, today, self.diagnostics, environ=setup.environ, policy=setup.policy
+        )
+        self.journal = Journal(
+            state,
+            setup.entropy,
+            lambda: today().toordinal(),
+            lifetime_cap=setup.lifetime_cap,
+            metrics=metrics,
+            warn=self.diagnostics.note,
+        )
+        self.names = NameWatch(setup.app, metrics, state, today, self.diagnostics)
+        self.recorder = Recorder(
+            metrics,
+            self.journal,
+            self.permission,
+            setup.entropy,
+            today,
+            self.diagnostics,
+            Stratifier(setup.strata, metrics.values(), self.diagnostics, strict=setup.strict),
+            strict=setup.strict,
+        )
+        self.make_report: Callable[..., bool] = self.recorder.record
+        """What an answer is given to; tests listen here."""
+        self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
+        self.uploader = self._new_uploader()
+        self._lost = False
+        """Whether an answer could not be kept since the last flush."""
+
+    def _new_uploader(self) -> Uploader:
+        return Uploader(
+            self.journal,
+            self.attempts,
+            self.setup.transport,
+            lambda: self.permission.consent().mode == "on",
+            lambda error: self.diagnostics.failed("upload", error),
+            spread=self.setup.spread,
+            exit_wait=self.setup.exit_wait,
+            exit_every=self.setup.exit_every,
+        )
+
+    def start(self) -> None:
+        """Go on with what an earlier run left unsent; or make what the first report needs, if nobody was asked."""
+        mode = self.permission.consent().mode
+        if not self.setup.background or mode == "off":
+            return
+        resumes = self.journal.state.exists()
+        if not resumes:
+            with suppress(StateError, OSError):  # it is tried again, and counted, when there is a report
+                self.journal.settle(mode)
+        self.names.note_versions()
+        if resumes and mode == "on":
+            self.refresh()
+            self.uploader.resume()
+
+    def record(self, metric: str, value: object, strata: Mapping[str, object] = NONE_GIVEN) -> None:
+        """Answer ``metric``, and let the report leave."""
+        if self.silence.reason:
+            self.silence.unrecorded += 1
+            return
+        try:
+            if not self.make_report(metric, value, strata):
+                return
+            self.names.note_versions()
+            if self.setup.background:
+                self.uploader.wake(cut=self.journal.due)
+            else:
+                self.journal.compact()
+        except Exception as error:
+            self._unrecorded(error)
+
+    def _unrecorded(self, error: Exception) -> None:
+        """Take what an answer met, which is lost unless the error is a mistake of the app's developer.
+
+        Where nothing can be sealed nothing is kept or sent: the next answer would meet the same, so the client is
+        disabled.
+        """
+        if isinstance(error, self._UNSEALED):
+            self._lost = True
+            self.disable(error)
+        elif not self.guard.caught("record", error, "unknown metric"):
+            self._lost = True
+
+    def flush(self, timeout: float) -> bool:
+        """Upload now; return whether all that waited has arrived, as far as is known."""
+        try:
+            timeout = min(max(number("timeout", timeout), 0.0), MOST_SECONDS)
+            kept, self._lost = not self._lost, False
+            return self._flush(timeout) and kept
+        except Exception as error:
+            self.guard.caught("flush", error)
+            return False
+
+    def _flush(self, timeout: float) -> bool:
+        known, outbox = self.refresh(), self.journal.outbox
+        dropped = outbox.dropped
+        if not self.silence:
+            self.uploader.flush(timeout)
+        arrived = known and outbox.next() is None and outbox.dropped == dropped
+        return arrived and not self.silence.lossy
+
+    def preview(self) -> list[bytes]:
+        """Return the bodies of the next uploads; in the mode local, those that would have been."""
+        try:
+            local = self.permission.consent().mode == "local"
+            self.refresh()
+            return [entry.body for entry in self.journal.outbox.waiting(local)]
+        except Exception as error:
+            self.guard.caught("preview", error)
+            return []
+
+    def sent(self) -> list[bytes]:
+        """Return the bodies of the last uploads that the collector accepted."""
+        try:
+            self.refresh()
+            return [entry.body for entry in self.journal.outbox.history()]
+        except Exception as error:
+            self.guard.caught("sent", error)
+            return []
+
+    def explain(self, body: bytes) -> str:
+        """Return in words what an upload says of its sender."""
+        try:
+            with importing():
+                from .transparency.explain import reading  # noqa: PLC0415 - a program that only records needs it not
+
+            return reading(self.setup.metrics, body)
+        except Exception as error:
+            self.guard.caught("explain", error)
+            return ""
+
+    def status(self) -> Status:
+        """Return the status; at shutdown, when little can be known, one that says so."""
+        mode: Mode = "off"
+        decided_by = "nobody: the consent cannot be read"
+        try:
+            consent = Consent("off", self.silence.reason) if self.silence else self.permission.consent()
+            mode, decided_by = consent.mode, consent.decided_by
+            with importing():
+                from .transparency.status import overview  # noqa: PLC0415 - likewise
+
+            self.refresh()
+            self.attempts.conclude()
+            return overview(
+                self.setup.metrics.values(),
+                consent,
+                self.permission,
+                self.journal,
+                self.recorder,
+                self.diagnostics,
+                self.attempts,
+                self.silence,
+                self.setup.today(),
+            )
+        except Exception as error:
+            self.guard.caught("status", error)
+            unrecorded, trouble = self.silence.unrecorded, dict(self.diagnostics.counts)
+            return self._STATUS(mode=mode, decided_by=decided_by, unrecorded=unrecorded, trouble=trouble)
+
+    def pending(self) -> list[str]:
+        """Return the metrics to ask the user about."""
+        try:
+            return self.permission.pending(self.setup.metrics.values())
+        except Exception as error:
+            self.guard.caught("pending", error)
+            return []
+
+    def consent_text(self, metrics: Iterable[str] | None) -> str:
+        """Return what to show before the user is asked."""
+        try:
+            with importing():
+                from .transparency.explain import consent_text  # noqa: PLC0415 - likewise
+
+            setup, today = self.setup, self.setup.today()
+            chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
+            return consent_text(setup.app, chosen, setup.entropy, today.toordinal(), self.recorder.strata.own)
+        except Exception as error:
+            self.guard.caught("consent_text", error)
+            return ""
+
+    def consent(self, mode: Mode, metrics: Iterable[str] | None) -> bool:
+        """Store the user's choice, and do what follows from it; return whether it is kept."""
+        kept = False
+        try:
+            self.permission.choose(mode, self._chosen(metrics))
+            kept = not self.silence.disabled  # one that could not be made has no state but in memory, maybe
+            if mode != "off":
+                self.journal.begin()
+            self.journal.settle(self.permission.consent().mode)
+            if mode != "off" and self.silence.end():
+                self.uploader.restart()
+        except Exception as error:
+            self.guard.caught("consent", error)
+        return kept
+
+    def forget(self) -> None:
+        """Turn telemetry off, and delete all but the choice."""
+        try:
+            self.silence.forget()
+            self._stop()
+            try:
+                self.permission.choose("off", ())
+            except OSError:  # for lack of room, maybe, of which there is more when all is deleted
+                self.journal.forget()
+                self.permission.choose("off", ())
+            self.journal.forget()
+        except Exception as error:
+            self.guard.caught("forget", error)
+
+    def close(self) -> None:
+        """Send nothing more, and keep no file open."""
+        try:
+            self.silence.close()
+            self._stop()
+        except Exception as error:
+            self.guard.caught("close", error)
+
+    def refresh(self) -> bool:
+        """Read what other processes wrote; return whether that is possible. If not, it is no reason to show nothing."""
+        try:
+            self.journal.refresh()
+            self.names.look()
+        except Exception as error:
+            self.diagnostics.failed("reading the state", error)
+            return False
+        return True
+
+    def disable(self, error: Exception) -> None:
+        """Stay silent, for the client could not be made; a mistake of the app's developer is raised if ``strict``."""
+        mistake = isinstance(error, ParameterError)
+        reason = str(error) if mistake else f"start failed: {described(error, self.diagnostics.folder)}"
+        self.silence.disable(reason)
+        if mistake and self.setup.strict:
+            raise error
+        self.diagnostics.note(f"telemetry is disabled: {reason}")
+
+    def after_fork(self) -> None:
+        """Start again in a child process."""
+        self.uploader.after_fork()
+        self.journal.after_fork()
+
+    def _stop(self) -> None:
+        self.uploader.stop()
+        self.journal.close()
+
+    def _chosen(self, names: Iterable[str] | None) -> list[Metric]:
+        metrics = self.setup.metrics
+        if names is None:
+            return list(metrics.values())
+        known = {name: metrics.get(name) for name in names}
+        for name, metric in known.items():
+            if metric is None:
+                raise ParameterError(f"metrics.{name}", f"not defined{did_you_mean(name, metrics)}")
+        return [metric for metric in known.values() if metric is not None]

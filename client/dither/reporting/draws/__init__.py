@@ -1,1 +1,0 @@
-"""Draws that follow from the device's secret: cohorts, permanent draws and tags, now and in format 1."""

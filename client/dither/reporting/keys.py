@@ -1,0 +1,153 @@
+"""Keys: derive cohorts, permanent draws and tags from the device's secret, so that they need no memory.
+
+From one secret of 32 bytes follow five families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
+its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
+
+    cohort of a metric version      ("cohort", version)
+    permanent draw of a value       ("permanent", version, cohort, key)
+    tag of a charged value          ("charged", version, cohort, key)
+    mask of a kept draw             ("kept", version, tag)
+    ticket of a metric of a survey  ("survey", survey, period, metric)
+
+``version`` and ``tag`` are in ASCII, ``cohort`` is the device's, in 4 bytes, big-endian; ``key`` is the value's
+``Mechanism.permanent_key`` in this cohort: the cells that it marks, or for a sketch its bucket, ascending, in 4 bytes
+each, big-endian, one after the other, and so empty if it marks none; ``survey`` and ``metric`` are names in ASCII,
+``period`` is its first day, a proleptic ordinal in 4 bytes, big-endian, and 0 for a survey that asks once. The cohort
+is ``Mechanism.draw_cohort`` of its stream, the tag the hex digits of the first 16 bytes of its own, the permanent draw
+what ``Mechanism.permanent_draw`` makes of the key and its stream; a ticket is 16 bytes.
+
+Values of one key so share one draw for ever, and one charge: a change from one to the other shows in no report, and
+costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
+noise.
+
+**What is kept.** The ledger keeps the tag of each value that was charged, by which it is known again, and the permanent
+draw of the last one, to replay it when a value changes too often for the budget; never the value. The draw is written
+in as many bytes as a payload has, big-endian, with 8 zero bytes behind it, and masked by xor; the zeros tell whether it
+is of this device. Without the secret a tag and a kept draw are random bits. With it, whoever has a guess at the value
+can test it against tags and draws: that is inherent, for the device itself has to know a value again.
+"""
+
+from dither_shared.errors import DitherError
+from dither_shared.mechanism import Item
+from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.survey import Survey
+from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
+
+from ..state.journal_records import Permanent
+
+__all__ = ["Keys", "VersionKeys"]
+
+_TAG_BYTES = 16
+_CHECK_BYTES = 8
+
+
+class Keys:
+    """The keyed draws of one device."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._versions: dict[str, VersionKeys] = {}
+        self._asked: tuple[Survey, int, str] | None = None
+
+    def __repr__(self) -> str:
+        return "Keys(…)"
+
+    def cohort(self, metric: Metric) -> int:
+        """Return the cohort of this device for ``metric``: uniform, and the same for ever."""
+        return self.of(metric).cohort
+
+    def tag(self, metric: Metric, item: Item) -> str:
+        """Return by what the ledger knows that the key of ``item`` has been charged."""
+        return self.of(metric).tag(item)
+
+    def draw(self, metric: Metric, item: Item) -> int:
+        """Return the permanent draw of ``item``: the same every time, and for every item of the same key."""
+        return self.of(metric).draw(item)
+
+    def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
+        """Return the record from which ``replay`` recovers the permanent draw of the value of ``tag``."""
+        return self.of(metric).kept(tag, drawn)
+
+    def replay(self, metric: Metric, record: Permanent) -> int:
+        """Return the permanent draw that was kept; raise DitherError if this device did not keep it."""
+        return self.of(metric).replay(record)
+
+    def asked(self, survey: Survey, period: int) -> str:
+        """Return which metric a survey asks in the period that begins on that day: that of the greatest ticket.
+
+        All are equally likely, and each period draws anew. Where a metric joins or leaves, the draw changes only if
+        that metric is the one, for tickets depend on names alone.
+        """
+        last = self._asked
+        if last is None or last[:2] != (survey, period):
+            day = period.to_bytes(4, "big")
+            tickets = KeyedFamily(self._secret, b"survey", survey.name.encode("ascii"), day)
+            drawn = max(survey.metrics, key=lambda name: tickets.first(name.encode("ascii"), _TAG_BYTES))
+            last = self._asked = survey, period, drawn
+        return last[2]
+
+    def of(self, metric: Metric) -> "VersionKeys":
+        """Return the keyed draws of a metric's version."""
+        version = self._versions.get(metric.version)
+        if version is None:
+            version = self._versions[metric.version] = VersionKeys(self._secret, metric)
+        return version
+
+
+class VersionKeys:
+    """The keyed draws of one metric version. What was asked for last is remembered, for most reports repeat it."""
+
+    def __init__(self, secret: bytes, metric: Metric) -> None:
+        self._name = metric.version
+        self._mechanism = metric.mechanism
+        self._width = metric.mechanism.row_format.payload_bytes + _CHECK_BYTES
+        version = metric.version.encode("ascii")
+        self.cohort = metric.mechanism.draw_cohort(KeyedEntropy(secret, b"cohort", version))
+        cohort = self.cohort.to_bytes(4, "big")
+        self._charged = KeyedFamily(secret, b"charged", version, cohort)
+        self._permanent = KeyedFamily(secret, b"permanent", version, cohort)
+        self._kept = KeyedFamily(secret, b"kept", version)
+        self._item: Item | None = None
+        self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
+        self._drawn = "", 0
+
+    def tag(self, item: Item) -> str:
+        """Return by what the ledger knows that the key of ``item`` has been charged."""
+        return self.marks(item)[2]
+
+    def marks(self, item: Item) -> tuple[tuple[int, ...], bytes, str]:
+        """Return the key of ``item``, how it is encoded, and the tag that follows."""
+        if self._item != item:
+            key = self._mechanism.permanent_key(item, self.cohort)
+            encoded = b"".join([number.to_bytes(4, "big") for number in sorted(key)])
+            self._marks = key, encoded, self._charged.first(encoded, _TAG_BYTES).hex()
+            self._item = item
+        return self._marks
+
+    def draw(self, item: Item) -> int:
+        """Return the permanent draw of ``item``."""
+        key, encoded, tag = self.marks(item)
+        if self._drawn[0] != tag:
+            self._drawn = tag, self._mechanism.permanent_draw(key, self._permanent.stream(encoded))
+        return self._drawn[1]
+
+    def kept(self, tag: str, drawn: int) -> Permanent:
+        """Return the record of a draw."""
+        self._drawn = tag, drawn
+        return Permanent(self._name, tag, self._masked(tag, drawn << 8 * _CHECK_BYTES).hex())
+
+    def replay(self, record: Permanent) -> int:
+        """Return the draw of a record."""
+        if self._drawn[0] != record.tag:
+            if len(record.draw) != 2 * self._width:
+                raise DitherError("a permanent draw is not of this metric")
+            plain = int.from_bytes(self._masked(record.tag, int(record.draw, 16)), "big")
+            drawn, check = divmod(plain, 1 << 8 * _CHECK_BYTES)
+            if check:
+                raise DitherError("a permanent draw is not of this device")
+            self._drawn = record.tag, drawn
+        return self._drawn[1]
+
+    def _masked(self, tag: str, plain: int) -> bytes:
+        mask = self._kept.first(tag.encode("ascii"), self._width)
+        return (plain ^ int.from_bytes(mask, "big")).to_bytes(self._width, "big")

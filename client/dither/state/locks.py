@@ -1,0 +1,149 @@
+"""Locks between processes: advisory, on an open file, released by the system when their holder dies.
+
+The file of a lock may hold a signature: which process took it, and when. Whoever waits in vain can then name it.
+"""
+
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+from .files import OpenFile, open_private, pauses, read_small
+
+if sys.platform == "win32":
+    import msvcrt
+
+    # A locked byte can be neither read nor written through any other descriptor, by this process or another. So the
+    # lock is on one that no file of ours has: its holder can sign the file, and whoever waits can read who that is.
+    _BEYOND_ANY_CONTENT = 1 << 30
+
+    def _lock(descriptor: int) -> bool:
+        """Lock the file unless it is locked already; return whether that succeeded."""
+        os.lseek(descriptor, _BEYOND_ANY_CONTENT, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        """Release the lock."""
+        os.lseek(descriptor, _BEYOND_ANY_CONTENT, os.SEEK_SET)
+        with suppress(OSError):  # it was not locked, which is no error elsewhere
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> bool:
+        """Lock the file unless it is locked already; return whether that succeeded."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        """Release the lock, for every copy of the descriptor that a fork may have made."""
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+_MOST_REPLACED = 10
+"""How often in a row the lock's file may be another one when its lock is ours at last."""
+
+_SIGNATURE = 64
+"""Bytes that a signature may have."""
+
+
+class FileLock:
+    """The lock on the file at ``path``, for one holder: threads of one process that want the same make one each.
+
+    With ``keeps_open`` the file stays open after ``release``, which makes the next ``acquire`` cheaper.
+
+    ``release`` may be called whatever became of ``acquire``, and again: so an exception out of a signal handler, which
+    may come anywhere, leaves nothing held if two ``finally`` in each other release.
+    """
+
+    def __init__(self, path: str, tries: int, *, keeps_open: bool = False) -> None:
+        self._path = path
+        self._tries = tries
+        self._keeps_open = keeps_open
+        self._file: OpenFile | None = None
+
+    def acquire(self) -> bool:
+        """Lock, or return False if somebody else has it: another process, or another thread of this one."""
+        for _ in range(_MOST_REPLACED):
+            file = self._file
+            if file is None or not file.is_ours():
+                file = self._file = OpenFile(self._path, os.O_RDWR | os.O_CREAT)
+            granted = False
+            try:
+                granted = self._lock(file.number)
+            finally:
+                if not granted:
+                    self.release()
+            if not granted:
+                return False
+            if file.is_at(self._path):
+                return True
+            self.close()  # somebody has deleted the file, and others lock another one by now
+        return False
+
+    def release(self) -> None:
+        """Unlock, if it is locked."""
+        if self._file is None:
+            return
+        try:
+            _unlock(self._file.number)
+        except OSError:  # somebody has closed it, and so unlocked it
+            self.close()
+        finally:
+            if not self._keeps_open:
+                self.close()
+
+    def close(self) -> None:
+        """Close the file: in a child process its copy, which leaves the lock to the parent."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _lock(self, descriptor: int) -> bool:
+        if _lock(descriptor):
+            return True
+        for pause in pauses(self._tries):
+            time.sleep(pause)
+            if _lock(descriptor):
+                return True
+        return False
+
+
+class Holder(NamedTuple):
+    """The process that holds a lock, None if it did not sign, and the Unix time at which it took the lock."""
+
+    pid: int | None
+    since: float
+
+
+def sign(path: str) -> None:
+    """Write into the file of a lock, which this process has just taken, who that is; best effort."""
+    with suppress(OSError):
+        descriptor = open_private(path, os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(descriptor, b"%d %d\n" % (os.getpid(), time.time()))
+        finally:
+            os.close(descriptor)
+
+
+def holder_of(path: str) -> Holder | None:
+    """Return who last took the lock on a file, and may have let go of it; None if there is no such file."""
+    try:
+        found = os.lstat(path)
+        signature = read_small(path, _SIGNATURE)
+    except OSError:
+        return None
+    try:
+        pid, since = map(int, signature.split())
+    except ValueError:  # it did not sign yet, or could not
+        return Holder(None, found.st_mtime)
+    return Holder(pid, float(since))

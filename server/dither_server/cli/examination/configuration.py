@@ -1,0 +1,149 @@
+"""The configuration: whether a collector can run on it, and what is risky in it."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from datetime import date, timedelta
+
+from dither_serving.locality import is_loopback
+from dither_shared import DitherError, Metric, ParameterError
+from dither_shared.counted import counted
+from dither_shared.errors import did_you_mean
+
+from ...access.gatekeeper import Role
+from ...config.settings import Config
+from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
+from ...ingest.sealed.key_file import KeyFile
+from ...ingest.sealed.keyring import Keyring
+from ...store import Store, StoredToken, UnmadeError
+from ...store.sink import spool_package
+from ...tally.retention import ALL
+from ..startup import mute_pages, roles_of, shut_out
+from .findings import Finding, ok, problem, warning
+
+_OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
+"""Variables that are no settings: where the settings are, and the token of ``doctor``."""
+
+_SOON = timedelta(days=14)
+"""How long before its end a token is named: time enough to rotate it."""
+
+
+_RECENT = timedelta(days=1)
+"""How far back collectors are sought that count otherwise than others."""
+
+_BOTH_WAYS = (
+    "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
+    "database spool, or none; a batch that comes to both kinds counts twice"
+)
+
+
+def _ok(text: str) -> Finding:
+    return ok("configuration", text)
+
+
+def _warning(text: str) -> Finding:
+    return warning("configuration", text, "")
+
+
+def _problem(text: str) -> Finding:
+    return problem("configuration", text, "")
+
+
+def _unreadable(error: DitherError) -> Finding:
+    """Return what is found of a database or spool that cannot be read: one that is not made yet is only a warning."""
+    return (_warning if isinstance(error, UnmadeError) else _problem)(str(error))
+
+
+def in_configuration(config: Config) -> Iterator[Finding]:
+    """Yield what is found of metrics, database and access. Nothing is written."""
+    metrics: dict[str, Metric] = {}
+    try:
+        metrics = config.load()
+    except ParameterError as error:
+        yield _problem(str(error))
+    else:
+        yield _ok(f"{counted(len(metrics), 'metric')}: {', '.join(metrics)}")
+        for metric in metrics.values():
+            if not metric.question.estimable:
+                yield _warning(f"{metric.name}: lists no candidates; it is collected, but not estimated here")
+    tokens: list[StoredToken] | None = None
+    database = None
+    try:
+        with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
+            tokens = store.tokens()
+            yield _ok("the database answers")
+            database = store.identity()
+            yield from (_warning(text) for text in store.doubts())
+            if days := store.counted_both_ways(config.today() - _RECENT):
+                yield _warning(_BOTH_WAYS.format(" and ".join(map(str, days))))
+            names = {version: name for name, version in store.registered()}
+            known = {*metrics, *names.values(), ALL}
+            for name in dict(config.retention.days).keys() - known:
+                yield _warning(f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")
+            for version, day in store.disabled().items():
+                yield _warning(f"{names[version]}: version {version} is disabled since {day}")
+    except DitherError as error:
+        yield _unreadable(error)
+        tokens = [] if isinstance(error, UnmadeError) else None
+    if config.spool:
+        yield from spool_package().findings_of_configuration(config, database)
+    yield from seals(config, metrics)
+    if tokens is None:
+        yield _warning("tokens: not known, for the database cannot be read")
+    else:
+        yield from _access(config, tokens)
+        yield from _expiring(tokens, config.today())
+    yield from _misspelt(os.environ)
+
+
+def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
+    """Yield whether what devices seal can be opened here."""
+    named = {metric.seal for metric in metrics.values() if metric.seal is not None}
+    file = KeyFile(config.seal_file())
+    if not named and not file.state:
+        return
+    try:
+        keys = Keyring(file).keys()
+    except ParameterError as error:
+        yield _problem(f"seal_keys: {error}")
+        return
+    ours = {key.fingerprint for key in keys.known}
+    for key in named:
+        if key.fingerprint in ours:
+            yield _ok(f"what is sealed for {key.fingerprint} is opened here")
+        else:
+            told = f"{file.path} does not hold; its keys: {', '.join(sorted(ours)) or 'none'}"
+            yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
+    if not named:
+        yield _ok(f"seal keys that are kept: {len(ours)}; metrics.toml names none in [seal]")
+
+
+def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
+    """Yield the variables that look like settings and are none: what they were to set has its default."""
+    known = {*_OTHERS, *map(variable_of, SETTINGS)}
+    for name in sorted(environment):
+        if name.startswith("DITHER_") and name not in known:
+            yield _warning(f"{name}: no such setting, and ignored{did_you_mean(name, known)}")
+
+
+def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
+    for role, near in shut_out(config, roles_of(tokens, config.today())):
+        yield _warning(f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
+    if (why := mute_pages(config)) is not None:
+        yield _warning(why)
+    elif config.origins.listed:
+        yield _ok(f"pages of {config.origins} may report; a page of any other origin may not")
+    if Role.ADMIN in config.open:
+        yield _warning("open: whoever reaches the port is admin")
+    if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):
+        yield _ok("this machine reports without a token; behind a proxy on it, set trust_loopback = false")
+    if config.local_token:
+        yield _ok("a token that reads is printed at the start; if that is kept in a log, set local_token = false")
+
+
+def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Finding]:
+    """Yield the tokens that end soon, or have ended."""
+    for one in tokens:
+        if one.expires is not None and one.expires <= today + _SOON:
+            ended = "expired" if one.expires <= today else "expires"
+            yield _warning(f"token {one.identifier} ({one.role}) {ended} on {one.expires}")

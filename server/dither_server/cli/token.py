@@ -1,0 +1,127 @@
+"""The commands ``token create``, ``list``, ``rotate`` and ``revoke``."""
+
+import json
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from dither_shared import ParameterError
+from dither_shared.metrics.period import utc_today
+
+from ..access.roles import Role
+from .options import Found, refusing, settings_options, stored
+from .terminal_tables import printable
+
+if TYPE_CHECKING:
+    from ..store import Store, StoredToken
+
+_YEARS = timedelta(days=36_500)
+"""No token is made for longer."""
+
+
+@click.group()
+def token() -> None:
+    """Create, list, rotate and revoke tokens."""
+
+
+@token.command("create")
+@settings_options("db")
+@click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="Allow this.")
+@click.option("--note", default="", metavar="TEXT", help="Note for whom it is, in up to 64 characters.")
+@click.option("--expires", metavar="WHEN", help="End it after so many days (90d), or on a UTC day such as 2027-01-01.")
+@refusing
+def create_token(found: Found, role: str, note: str, expires: str | None) -> None:
+    """Draw a token and print it. It cannot be shown again: the database keeps its digest."""
+    from ..access.gatekeeper import digest_of, draw_token
+    from ..store import StoredToken
+
+    if len(note) > 64:
+        raise ParameterError("--note", "longer than 64 characters")
+    end = None if expires is None else _day_to_come(expires, "--expires")
+    drawn = draw_token(Role(role))
+    with stored(found, create=True) as store:
+        store.add_token(StoredToken(digest_of(drawn), role, note, utc_today(), end))
+    click.echo(drawn)
+
+
+@token.command("list")
+@settings_options("db")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@refusing
+def list_tokens(found: Found, as_json: bool) -> None:
+    """List tokens: id, role, days of creation, expiry and last use, note."""
+    with stored(found) as store:
+        tokens = store.tokens()
+    if as_json:
+        click.echo(json.dumps([_described(one) for one in tokens], indent=2))
+        return
+    for one in tokens:
+        ends = "never expires" if one.expires is None else f"{_ends(one)} {one.expires}"
+        used = "never used" if one.used is None else f"used {one.used}"
+        line = f"{one.identifier}  {one.role:6}  made {one.day}  {ends:18}  {used:15}  {printable(one.note)}"
+        click.echo(line.rstrip())
+
+
+@token.command("rotate")
+@click.argument("identifier", metavar="ID")
+@settings_options("db")
+@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Let the old one work so much longer.")
+@click.option("--expires", metavar="WHEN", help="End the new one then.  [default: as long as the old]")
+@refusing
+def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
+    """Draw a token for the role and note of the one that ``list`` shows under ID, and print it.
+
+    The old one works for some days more, while its users change over; with --grace 0d it ends now.
+    """
+    from ..access.gatekeeper import digest_of, draw_token
+    from ..store import StoredToken
+
+    today = utc_today()
+    end = today if grace == "0d" else _day_to_come(grace, "--grace")
+    with stored(found, create=True) as store:
+        old = _named(store, identifier)
+        until = None if old.expires is None else today + max(old.expires - old.day, timedelta(days=1))
+        if expires is not None:
+            until = _day_to_come(expires, "--expires")
+        drawn = draw_token(Role(old.role))
+        store.rotate_token(old.digest, StoredToken(digest_of(drawn), old.role, old.note, today, until), end)
+    click.echo(drawn)
+
+
+@token.command("revoke")
+@click.argument("identifier", metavar="ID")
+@settings_options("db")
+@refusing
+def revoke_token(found: Found, identifier: str) -> None:
+    """Revoke the token that ``list`` shows under ID. Collectors that run refuse it within seconds."""
+    with stored(found) as store:
+        store.drop_token(_named(store, identifier).digest)
+
+
+def _named(store: "Store", identifier: str) -> "StoredToken":
+    named = [one for one in store.tokens() if one.identifier == identifier]
+    if len(named) != 1:
+        raise ParameterError("ID", "names no token; dither-server token list shows them")
+    return named[0]
+
+
+def _ends(one: "StoredToken") -> str:
+    return "expired" if one.expires is not None and one.expires <= utc_today() else "expires"
+
+
+def _described(one: "StoredToken") -> dict[str, object]:
+    days = {name: day and day.isoformat() for name, day in (("expires", one.expires), ("used", one.used))}
+    return {"id": one.identifier, "role": one.role, "made": one.day.isoformat(), **days, "note": one.note}
+
+
+def _day_to_come(text: str, place: str) -> date:
+    """Return the day that is so many days ahead (``90d``), or that is written out; raise ParameterError otherwise."""
+    from ..reading.parameters import day_of
+
+    today, days = utc_today(), text.removesuffix("d")
+    ahead = len(days) < 6 and days.isascii() and days.isdigit() and text != days
+    day = today + timedelta(days=int(days)) if ahead else day_of(text, place, "90d or 2027-01-01")
+    if not today < day <= today + _YEARS:
+        raise ParameterError(place, "not a day to come, within a hundred years")
+    return day

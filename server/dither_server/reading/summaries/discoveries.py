@@ -1,0 +1,323 @@
+"""Strings that nobody listed: those found, how many people hold each, and how many hold anything else."""
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from dither_shared import Metric, ParameterError, PrefixSketch
+from dither_shared.counted import counted
+from dither_shared.mechanisms.prefix_levels import KEPT
+from dither_shared.questions.discovery import DiscoveryQuestion
+from dither_shared.questions.domains.alphabet import MARK
+
+from ...analysis.answers import metadata
+from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
+from ...analysis.health import health
+from ...analysis.repeated_reports import periods_of, repeat_error
+from ...estimation.fit import FALSE_DISCOVERIES
+from ...estimation.strings.discovery import Discovered, Progress, discover, untold
+from ...estimation.strings.reach import reach, reports_for
+from ...estimation.strings.spelling import Spelling
+from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...tally.tally import Tally
+from ..query import Comparison, EstimateQuery, Query
+from .schemas import ABOUT
+from .summary import EstimateView, Estimator, PointEstimate, Span, Steps, Summary, Survey, TextTable
+from .text import head_line, odd_lines
+from .window import Look, Window, window
+
+_TRANSFORMED, _TRIED = 160, 24
+"""How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
+
+_SOUGHT = 0.01
+"""The share of people for which the reports needed are told."""
+
+_PANEL_STRINGS = 4
+"""Maximum strings shown in a stratum panel."""
+
+_MARKED = f"{MARK} stands for what is not told: the rest of a longer text, or all of one with other characters."
+"""What the mark means, wherever a string has it."""
+
+COLUMNS = (
+    Column("value", str, "A string that is found. Of all that are, 5% are expected to be held by nobody."),
+    number("frequency", "Estimated share of people who hold it, from the reports that confirm."),
+    number("count", "The frequency times the number of reports."),
+    number("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
+    number("low", "Lower end of the interval of the share in the population; it allows for the selection."),
+    number("high", "Upper end of that interval."),
+    number("repeat_error", "Standard error if the same people reported in every period."),
+)
+"""The columns of a discovery: one row per string that is found (``Discovered`` defines each number)."""
+
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_UNLISTED = {
+    **dict.fromkeys(("frequency", "standard_error"), NUMBER),
+    **dict.fromkeys(("low", "high"), _SHARE),
+    "beyond": {"enum": ["found"], "description": "The share is of people who hold none of the strings that are found."},
+}
+_POISONING = {
+    "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
+    "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
+    "gain_up": {"type": "number", "description": "The most by which they could have raised the frequency of a string."},
+    "reports_to_appear": {
+        "type": "integer",
+        "description": "Number of forged reports by which a string that nobody holds is found about half the time.",
+    },
+}
+
+
+@dataclass(frozen=True)
+class DiscoveryView(EstimateView):
+    """The strings that are ``found`` and shown."""
+
+    template: ClassVar[str] = "kinds/discovery.html"
+    zero: ClassVar[float | None] = 0.0
+
+    table: Table
+    found: Window[dict[str, Any]]
+
+    @classmethod
+    def of(cls, metric: Metric, table: Table, look: Look) -> Self:  # noqa: ARG003 - strings need no metric
+        """Return the strings of a table that a page shows."""
+        place = window(range(len(table)), lambda place: str(table.columns["value"][place]), look)
+        rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
+        rows = [row | {"value": shown(row["value"])} for row in rows]
+        return cls(table, Window(rows, place.page, place.pages, place.match))
+
+    def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
+        """Return the shares of these strings, found here or not, or of the most frequent."""
+        rows = {shown(row["value"]): row for row in self.table.rows(0, None if names else _PANEL_STRINGS)}
+        return [_point(name, rows.get(name)) for name in (rows if names is None else names)]
+
+    @property
+    def values(self) -> int:
+        """How many strings are found."""
+        return len(self.table)
+
+    @property
+    def top(self) -> float:
+        """The greatest share that the bars show."""
+        return max([0.01, *(float(row["high"]) for row in self.found.shown)])
+
+    @property
+    def stretched(self) -> float:
+        """How many times as wide intervals would be if the same people reported in each period, at most."""
+        repeated, once = (np.asarray(self.table.columns[name]) for name in ("repeat_error", "standard_error"))
+        return float(np.max(repeated / once, initial=1.0))
+
+    @property
+    def reach(self) -> str:
+        """What so many reports can find, in words."""
+        return reach_text(self.table.about)
+
+    @property
+    def rule(self) -> str:
+        """What it takes to be found."""
+        found = f"Found: strings that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are held by nobody."
+        return f"{found} {_MARKED}" if any(MARK in row["value"] for row in self.found.shown) else found
+
+    @property
+    def needs(self) -> str:
+        """How many reports find a string that some people hold."""
+        sought = self.table.about["sought"]
+        return f"{sought['reports']:,} to find a string that {100 * sought['share']:g}% of people hold, half the time"
+
+
+class Discoveries(Summary[Discovered]):
+    """The strings that are found, the most frequent first."""
+
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+    schema: ClassVar[Schema] = Schema("Discovery", closed({
+        **ABOUT,
+        "confirming": {"type": "integer", "description": "Reports of whole strings, which tell the frequencies."},
+        "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
+        "reach": NUMBER | {"description": "Share of people that is found about half the time with so many reports."},
+        "sought": closed({
+            "share": {"type": "number", "description": "A share of people, to measure by."},
+            "reports": {"type": "integer", "description": "Number of reports that find such a string half the time."},
+        }),
+        "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},
+        "poisoning": closed(_POISONING),
+        "values": list_of(schemas_of(COLUMNS)),
+    }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = DiscoveryView
+    searched: ClassVar[bool] = True
+    cheaper: ClassVar[str] = "declare a smaller alphabet or length"
+
+    def estimate(
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+    ) -> Discovered:
+        """Return the strings that are found."""
+        return discovered(metric, tally, confidence)
+
+    def effort(self, metric: Metric) -> int:
+        """Count the cells that are transformed, and the prefixes that are tried."""
+        mechanism, question = _parts(metric)
+        ways = len(question.symbols) + len(question.ends)
+        steps = [end - start for start, end in zip(mechanism.levels, mechanism.levels[1:], strict=False)]
+        tried: int = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
+        return mechanism.cohorts * mechanism.cells // _TRANSFORMED + tried // _TRIED
+
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+    ) -> Table:
+        """Return the strings that are found, how rare these can be, and the share of people with others."""
+        metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
+        _require(metric, asked, candidates)
+        found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
+        periods = periods_of(metric, *survey.days)
+        about = {
+            **metadata(metric, found.reports, survey.days, asked.confidence, survey.refused),
+            "health": health(metric.mechanism, (), survey.tally, periods),
+            "confirming": found.confirming,
+            "tried": found.tried,
+            "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
+            "reach": reach(metric.mechanism, found.reports) if found.reports else None,
+            "unlisted": _unlisted(found),
+            "poisoning": _poisoning(metric, found, asked.forged),
+        }
+        text = _parts(metric)[1].text
+        columns: dict[str, ColumnData] = {
+            "value": tuple(text(item) for item in found.items),
+            "frequency": found.frequency,
+            "count": found.frequency * found.reports,
+            "standard_error": found.standard_error,
+            "low": found.low,
+            "high": found.high,
+            "repeat_error": repeat_error(
+                metric.mechanism, found.frequency, found.standard_error, found.confirming, periods
+            ),
+        }
+        return Table(about, columns)
+
+    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+        """Refuse: that one side did not find a string of the other says nothing about its share."""
+        raise ParameterError(
+            "other", f"{sides[0].metric.name} discovers strings, and discoveries are not compared: export both"
+        )
+
+    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+        """Refuse: former versions have other alphabets or levels."""
+        raise ParameterError("metric", f"{name} discovers strings; name a version, for versions are not combined")
+
+    def time_series(
+        self,
+        metric: Metric,
+        view: EstimateView,
+        over: Steps,
+        estimate: Callable[[Span], Discovered],
+        query: Query,
+    ) -> Generator[None, None, None]:
+        """Make none: a day's reports find less than those of all days together."""
+        yield from ()
+
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row per string, with shares in percent, and how many people hold anything else."""
+        reports = f", of which {counted(answer['confirming'], 'confirms', 'confirm')};"
+        head = f"{head_line(answer, reports, ', which allow for the selection')}\n{answer['privacy']}"
+        rows = [("string", "share %", "interval", "people")]
+        rows += [
+            (shown(row["value"]), _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
+            for row in answer["values"]
+        ]
+        return TextTable([head], rows if answer["values"] else [("Nothing was found.",)], _below(answer))
+
+
+def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress = untold) -> Discovered:
+    """Return the strings that a tally of a metric reveals. ``progress`` is called at each level."""
+    mechanism, question = _parts(metric)
+    return discover(mechanism, Spelling(question.symbols, question.ends), tally, confidence, progress)
+
+
+def shown(value: str) -> str:
+    """Return a string as it is shown: the empty one in quotes."""
+    return value or '""'
+
+
+def reach_text(answer: Mapping[str, Any]) -> str:
+    """Return in words what so many reports can find, and how many it takes to find more."""
+    sought, reach = answer["sought"], answer["reach"]
+    more = f"one that {100 * sought['share']:g}% hold takes {counted(sought['reports'], 'report')}"
+    if reach is None or reach >= 1:
+        return f"So few reports cannot find a string that everybody holds; {more}."
+    return f"A string that {_percent(reach)}% of people hold is found about half the time; {more}."
+
+
+def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
+    return cast("PrefixSketch", metric.mechanism), cast("DiscoveryQuestion", metric.question)
+
+
+def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -> None:
+    """Raise ParameterError for what a discovery does not answer."""
+    if asked.quantile or asked.at:
+        raise ParameterError("quantile" if asked.quantile else "at", f"{metric.name} asks for no number")
+    if candidates is not None:
+        raise ParameterError("candidates", f"{metric.name} discovers strings by itself; it takes no list")
+    if asked.simultaneous:
+        raise ParameterError("simultaneous", "not for discoveries: their intervals allow for the selection already")
+
+
+def _unlisted(found: Discovered) -> dict[str, Any] | None:
+    """Return the share of people who hold none of the strings that are found, with its interval."""
+    if math.isnan(found.unlisted):
+        return None
+    margin = NormalDist().inv_cdf((1 + found.confidence) / 2) * found.unlisted_error
+    low, high = (min(1.0, max(0.0, found.unlisted + side)) for side in (-margin, margin))
+    ends = {"low": low, "high": high, "beyond": "found"}
+    return {"frequency": found.unlisted, "standard_error": found.unlisted_error, **ends}
+
+
+def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, Any]:
+    """Return what a share of forged reports could do: all confirm one string, or make one up at every level.
+
+    An honest report supports its string with probability p; a forged one always does, and so counts (1-q)/(p-q).
+    """
+    mechanism = metric.mechanism
+    weight = mechanism.reach[1]
+    confirming = max(found.confirming, 1)
+    alone = reach(mechanism, found.reports) * found.reports / weight
+    return {
+        "share": forged,
+        "reports": round(forged * found.reports),
+        "gain_up": min(1.0, forged * found.reports / confirming * weight),
+        "reports_to_appear": math.ceil(alone),
+    }
+
+
+def _point(name: str, row: Mapping[str, Any] | None) -> PointEstimate:
+    """Return a string's share in words and its place between 0 and 1."""
+    if row is None:
+        return PointEstimate(name, "not found", "noise", None, None, None)
+    share = min(max(row["frequency"], 0.0), 1.0)
+    return PointEstimate(name, f"{100 * share:.1f}%", "ok", share, row["low"], row["high"])
+
+
+def _below(answer: Mapping[str, Any]) -> list[str]:
+    """Return the lines below the strings of a terminal."""
+    lines = []
+    if answer["values"]:
+        percent = f"{100 * FALSE_DISCOVERIES:g}%"
+        lines.append(f"found: strings that stand out; an expected {percent} of them are held by nobody")
+    if any(MARK in row["value"] for row in answer["values"]):
+        lines.append(_MARKED)
+    lines.append(reach_text(answer))
+    if (rest := answer["unlisted"]) is not None:
+        else_ = "hold anything else" if answer["values"] else "hold a string that was not found"
+        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) {else_}.")
+    lines += odd_lines(answer)
+    if answer["reports"]:
+        few = counted(answer["poisoning"]["reports_to_appear"], "forged report")
+        lines.append(f"About {few} would make up a string that nobody holds.")
+    return lines
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return f"{_percent(row['low'])} to {_percent(row['high'])}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}" if abs(share) >= 1e-4 else f"{100 * share:.2g}"

@@ -1,1 +1,0 @@
-"""Strings that nobody listed: what is estimated where a metric discovers them."""

@@ -1,0 +1,319 @@
+"""A number's mean, quantiles and shares below points: the answer where a number is asked for."""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither_shared import Metric, ParameterError
+
+from ...analysis.answers import metadata
+from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
+from ...analysis.health import health
+from ...analysis.poisoning import cut_shift
+from ...analysis.repeated_reports import periods_of
+from ...analysis.trend import TrendStep
+from ...estimation.numeric.cuts import Share
+from ...estimation.numeric.dithered import Dithered
+from ...estimation.numeric.estimate import NumericEstimate, estimate_number
+from ...estimation.numeric.quantiles import QUANTILES
+from ...estimation.numeric.registry import law_of
+from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ...tally.arrays import Indices
+from ...tally.tally import Tally
+from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from .number_changes import compared, trend_steps
+from .number_scale import Scale
+from .number_view import NumberTimeSeries, NumberView, number_text, time_series
+from .schemas import ABOUT
+from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .text import change_words, head_line, odd_lines, side_line, trend_line
+from .window import Look
+
+_CUTS = 32
+"""The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
+
+_RULE = "verdict: too-few says nothing yet; edge reaches an end of the range, so the quantile may lie beyond it"
+_ENDS = ("low", "high")
+_ERRORS = ("noise_error", "standard_error")
+
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_SCALE = {
+    "low": {"type": "number", "description": "Low end of the range. Answers below count as it."},
+    "high": {"type": "number", "description": "High end of the range. Answers above count as it."},
+    "log": {"type": "boolean", "description": "Whether the grid is even in the logarithm."},
+}
+_MEAN = {
+    "kind": {"enum": ["arithmetic", "geometric"], "description": "Geometric on log scales."},
+    "value": NUMBER | {"description": "Estimated mean of the answers within the range, raw and unbiased."},
+    "noise_error": NUMBER | {"description": "Standard error of the mean of those who reported: from the noise alone."},
+    "standard_error": NUMBER | {"description": "Standard error of the mean in the population: noise and sampling."},
+    "repeat_error": NUMBER | {"description": "Standard error if the same people reported in every period."},
+    "noise_low": NUMBER | {"description": "Lower end of the interval of the mean of those who reported."},
+    "noise_high": NUMBER | {"description": "Upper end of that interval."},
+    "low": NUMBER | {"description": "Lower end of the interval of the mean in the population."},
+    "high": NUMBER | {"description": "Upper end of that interval."},
+    "verdict": {
+        "enum": ["ok", "too-few"],
+        "description": "Whether the interval is narrower than half of the range (ok) or says nothing (too-few).",
+    },
+}
+_QUANTILE = {
+    "share": {"type": "number", "description": "Share of people who have this number or less."},
+    "value": NUMBER | {"description": "The quantile of the consistent curve."},
+    "low": {"type": "number", "description": "Lower end of the confidence interval."},
+    "high": {"type": "number", "description": "Upper end of the confidence interval."},
+    "verdict": {
+        "enum": ["ok", "edge", "too-few"],
+        "description": "Edge: the interval reaches an end of the range, beyond which the quantile may lie.",
+    },
+}
+_END = {
+    "share": _SHARE | {"description": "Share by the curve, which may put some of them at the points beside the end."},
+    "low": _SHARE | {"description": "Lower end of the confidence interval, which does not rest on the curve."},
+    "high": _SHARE | {"description": "Upper end of that interval."},
+}
+_POISONING = {
+    "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
+    "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
+    "mean_down": NUMBER | {"description": "The most by which they could have lowered the mean."},
+    "mean_up": NUMBER | {"description": "The most by which they could have raised the mean."},
+    "cdf_shift": NUMBER | {"description": "The most by which they could have moved all shares. Null: unknown."},
+}
+
+CDF = (
+    Column("at", float, "A point of the range."),
+    number("share", "Estimated share of people below it, raw and unbiased. Null if none is made."),
+    number("noise_error", "Standard error from the noise alone."),
+    number("standard_error", "Standard error from the noise and from sampling."),
+    Column("low", float, "Lower end of the confidence interval, which pools neighbouring points.", range=(0, 1)),
+    Column("high", float, "Upper end of that interval.", range=(0, 1)),
+    Column("consistent", float, "Share below it by the curve that makes the reports most likely.", range=(0, 1)),
+)
+"""The columns of the shares below points: one row per point."""
+
+COLUMNS = (
+    Column("statistic", str, choices=("mean", "quantile", "share")),
+    number("at"),
+    number("estimate"),
+    number("noise_error"),
+    number("standard_error"),
+    number("low"),
+    number("high"),
+    number("consistent"),
+    Column("verdict", str, nullable=True),
+    Column("unit", str),
+)
+"""The columns of an export: one row per estimate, in the metric's unit or, for the share below a point, without unit.
+
+``at`` is the share of a quantile, or the point below which a share lies; None for the mean.
+"""
+
+
+class Numbers(Summary[NumericEstimate]):
+    """The mean of a number, its quantiles, the shares of people below points, and the shares beyond both ends."""
+
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+    schema: ClassVar[Schema] = Schema("NumberEstimate", closed({
+        **ABOUT,
+        "unit": TEXT,
+        "scale": closed(_SCALE),
+        "mean": closed(_MEAN),
+        "quantiles": list_of(_QUANTILE),
+        "clipped": closed({
+            "low": closed(_END) | {"description": "People at the lowest point of the grid or below."},
+            "high": closed(_END) | {"description": "People at the highest point or above."},
+        }),
+        "poisoning": closed(_POISONING),
+        "cdf": list_of(schemas_of(CDF)),
+    }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = NumberView
+    daily: ClassVar[str | None] = "numbers"
+    cheaper: ClassVar[str] = "give its mechanism a smaller resolution or fewer steps"
+
+    def estimate(
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+    ) -> NumericEstimate:
+        """Return the estimate in parts of the range and points of the grid."""
+        return estimate_number(law_of(metric.mechanism), tally, confidence)
+
+    def effort(self, metric: Metric) -> int:
+        """Return the cost that its law states."""
+        return law_of(metric.mechanism).cost
+
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+    ) -> Table:
+        """Return the mean, quantiles and shares; the rows are the shares, by ``at``."""
+        asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
+        if candidates is not None:
+            raise ParameterError("candidates", f"{survey.metric.name} asks for a number; candidates are for strings")
+        if asked.simultaneous:
+            raise ParameterError("simultaneous", "not for numbers: each of their intervals holds by itself")
+        metric, scale = survey.metric, Scale.of(survey.metric)
+        found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
+        periods = periods_of(metric, *survey.days)
+        about = {
+            **metadata(metric, found.reports, survey.days, asked.confidence, survey.refused),
+            "health": health(metric.mechanism, (), survey.tally, periods),
+            "poisoning": _poisoning(metric, scale, found, asked.forged),
+            "unit": scale.unit,
+            "scale": {"low": scale.low, "high": scale.high, "log": scale.log},
+            "mean": {"kind": scale.mean_kind, **scale.mean(found.mean, metric.mechanism.memoised, periods)},
+            "quantiles": [scale.quantile(one, found.reports) for one in found.quantiles(asked.quantile or QUANTILES)],
+            "clipped": {side: _clipped(share) for side, share in zip(("low", "high"), found.at_ends(), strict=True)},
+        }
+        points = list(asked.at) or scale.evenly(_CUTS)
+        shares = [found.below(scale.place(at)) for at in points]
+        names = names_of(CDF)[1:]
+        numbers = np.array(shares).reshape(len(shares), len(names))  # the coarsest grid may have none
+        return Table(about, {"at": points} | dict(zip(names, numbers.T, strict=True)), rows_as="cdf")
+
+    def flat(self, table: Table) -> Table:
+        """Return a row for the mean, each quantile and each share."""
+        mean = table.about["mean"]
+        unit = table.about["unit"]
+        rows = [_row("mean", None, mean["value"], unit, **{name: mean[name] for name in (*_ENDS, *_ERRORS, "verdict")})]
+        rows += [
+            _row("quantile", one["share"], one["value"], unit, **{name: one[name] for name in (*_ENDS, "verdict")})
+            for one in table.about["quantiles"]
+        ]
+        rows += [
+            _row("share", one["at"], one["share"], "", **{name: one[name] for name in (*_ENDS, *_ERRORS, "consistent")})
+            for one in table.rows()
+        ]
+        return from_rows(table.about, rows, COLUMNS)
+
+    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+        """Return the differences of means, medians and 95th percentiles."""
+        return compared(sides, query, estimator)
+
+    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+        """Refuse: former versions have other ranges or mechanisms, and quantiles cannot be averaged."""
+        raise ParameterError("metric", f"{name} asks for a number; name a version, for versions are not combined")
+
+    def trend(
+        self,
+        metric: Metric,
+        count: int,
+        steps: Iterable[TrendStep[NumericEstimate]],
+        query: TrendQuery,
+        places: Indices | None,
+    ) -> Generator[None, None, Table]:
+        """Make the trend of mean, median and 95th percentile."""
+        return (yield from trend_steps(metric, steps, query.confidence))
+
+    def daily_rows(self, table: Table) -> list[dict[str, Any]]:
+        """Return the mean, the median and the 95th percentile, with their intervals."""
+        mean = table.about["mean"]
+        row: dict[str, float | None] = {"mean": mean["value"], "mean_error": mean["standard_error"]}
+        row |= {f"mean_{end}": mean[end] for end in _ENDS}
+        quantiles = {one["share"]: one for one in table.about["quantiles"]}
+        for name, share in (("p50", 0.5), ("p95", 0.95)):
+            row[name] = quantiles[share]["value"]
+            row |= {f"{name}_{end}": quantiles[share][end] for end in _ENDS}
+        return [row]
+
+    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> NumberView:
+        """Return the curve, the quantiles and the shape, which need the estimates behind the table."""
+        found: NumericEstimate = estimator(survey.metric, (), survey.tally, query.confidence, False)
+        return NumberView(survey.metric, self.table(survey, query, estimator), found)
+
+    def time_series(
+        self,
+        metric: Metric,
+        view: EstimateView,
+        over: Steps,
+        estimate: Callable[[Span], NumericEstimate],
+        query: Query,
+    ) -> Generator[None, None, NumberTimeSeries | None]:
+        """Make the lines of mean, median and 95th percentile."""
+        return (yield from time_series(metric, over, self.effort(metric), estimate, query.confidence))
+
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row for the mean and one per quantile; ± is scaled to the confidence."""
+        mean, scale, unit = answer["mean"], answer["scale"], answer["unit"]
+        before = [
+            head_line(answer),
+            answer["privacy"],
+            f"from {scale['low']:g} to {scale['high']:g} {unit}".rstrip()
+            + (", on a log scale" if scale["log"] else ""),
+        ]
+        errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
+        half = None if mean["standard_error"] is None else errors * mean["standard_error"]
+        name = "geometric mean" if scale["log"] else "mean"
+        rows = [("statistic", unit or "value", "±", "interval", "verdict")]
+        rows += [(name, number_text(mean["value"]), number_text(half), _interval(mean), mean["verdict"])]
+        rows += [
+            (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), one["verdict"])
+            for one in answer["quantiles"]
+        ]
+        return TextTable(before, rows, [_RULE, *_doubts(answer)])
+
+    def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return a line about each side, and one row per statistic."""
+        level = 1 - answer["confidence"]
+        rows = [("statistic", "first", "second", "change", "interval", "")]
+        for row in answer["values"]:
+            numbers = (number_text(row[name]) for name in ("first", "second", "difference"))
+            words = change_words(row, f"{100 * answer['change']:g}% of the range takes")
+            rows.append((row["value"], *numbers, _interval(row), words))
+        how = f"{100 * answer['confidence']:g}% intervals; changed is told at an error of {level:.3g} for all together"
+        return TextTable([*map(side_line, answer["sides"]), how], rows)
+
+    def trend_text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return a line about the trend, and one row per statistic."""
+        rows = [("statistic", "first", "last", f"slope, {answer['slope_unit']}", "")]
+        for row in answer["values"]:
+            points = row["points"]
+            ends = [number_text(points[place]["frequency"]) if points else "-" for place in (0, -1)]
+            words = "drifts" if row["drift"] else "not tested" if row["p_value"] is None else "no drift seen"
+            rows.append((row["value"], *ends, number_text(row["slope"]), words))
+        return TextTable([trend_line(answer), answer["note"]], rows)
+
+
+def _clipped(share: Share) -> dict[str, float | None]:
+    """Return the share at an end of the range by the curve, which is biased there, and its honest interval."""
+    return {"share": finite(share.consistent), "low": share.low, "high": share.high}
+
+
+def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: float) -> dict[str, Any]:
+    """Return how far a share of forged reports could have moved the mean, in its unit, and shares below points.
+
+    If all of that share β are of the least or greatest score g, the others have the mean (mean - β g)/(1-β), or an end
+    of the range where that lies beyond.
+    """
+    mean, law = found.mean.estimate, law_of(metric.mechanism)
+    honest = ((mean - forged * end) / (1 - forged) for end in metric.mechanism.reach)
+    moved = [scale.value(min(max(one, min(mean, 0.0)), max(mean, 1.0))) - scale.value(mean) for one in honest]
+    return {
+        "share": forged,
+        "reports": round(forged * found.reports),
+        "mean_down": finite(moved[0]),
+        "mean_up": finite(-moved[1]),
+        "cdf_shift": cut_shift(law, forged) if isinstance(law, Dithered) else None,
+    }
+
+
+def _row(statistic: str, at: float | None, estimate: float | None, unit: str, **more: Any) -> dict[str, Any]:
+    return {"statistic": statistic, "at": at, "estimate": estimate, "unit": unit} | more
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return "-" if row["low"] is None else f"{number_text(row['low'])} to {number_text(row['high'])}"
+
+
+def _doubts(answer: Mapping[str, Any]) -> list[str]:
+    """Return lines on odd reports, on forged ones, and on people beyond the range."""
+    lines = odd_lines(answer)
+    poisoning, clipped, unit = answer["poisoning"], answer["clipped"], answer["unit"]
+    if answer["reports"] and poisoning["mean_up"] is not None:
+        down, up = (number_text(poisoning[name]) for name in ("mean_down", "mean_up"))
+        moved = f"the mean could be too low by {down} or too high by {up} {unit}".rstrip()
+        lines.append(f"If {100 * poisoning['share']:g}% of the reports were forged, {moved}.")
+    if answer["reports"]:
+        for side, one in clipped.items():
+            span = f"{100 * one['low']:.1f} to {100 * one['high']:.1f}%"
+            lines.append(f"At the {side} end or beyond: {100 * one['share']:.1f}% by the curve ({span}).")
+    return lines

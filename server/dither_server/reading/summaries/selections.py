@@ -1,0 +1,209 @@
+"""Sets of values: shares as of one among several, the average number of values, and pairs that go together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import Metric
+from dither_shared.counted import counted
+
+from ...analysis.answers import SHARES, VERDICT
+from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
+from ...estimation.estimate import WIDEST, Verdict
+from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
+from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...tally.tally import Tally
+from ..query import EstimateQuery
+from .shares import FIELDS, Shares
+from .shares_view import SharesView
+from .summary import EstimateView, Estimator, Survey, TextTable
+from .text import interval, percent
+
+_PAGE_PAIRS, _TERMINAL_PAIRS = 12, 20
+"""Maximum pairs shown on a page and on a terminal: those that most people have."""
+
+_WORDS = {"ok": "clear of 0", "noise": "may be 0", "too-few": "too few reports"}
+_AVERAGE = {
+    "value": NUMBER | {"description": "Average number of values that a person has: the sum of the shares."},
+    "standard_error": NUMBER,
+    "low": {"type": "number"},
+    "high": {"type": "number"},
+}
+_UNSEEN = {"type": ["string", "null"], "description": "Why other pairs are in no report. Null if all are in some."}
+
+PAIRS = (
+    Column("given", str, "The value that all people of the share have."),
+    Column("value", str, "The value that the share of them has, too."),
+    number("share", "Share of those with given who have value. Null if too few for an interval."),
+    number("low", "Lower end of its interval, by Fieller's method, in the population."),
+    number("high", "Upper end of that interval."),
+    VERDICT,
+    number("both", "Share of all people who have both values, raw and unbiased."),
+    number("both_error", "Standard error of that share, in the population."),
+    Column("both_low", float),
+    Column("both_high", float),
+    Column("reports", int, "Number of reports that speak of both values.", range=(0, None)),
+)
+"""The columns of pairs: one row per pair of values and order (``PairEstimates``)."""
+
+COLUMNS = (*SHARES, Column("given", str, nullable=True), number("both"))
+"""The columns of an export: of values, then of pairs, which have ``given``.
+
+``frequency``, ``low`` and ``high`` of a pair are the share of those with ``given`` who have ``value``; ``both`` is that
+of all people who have both.
+"""
+
+
+@dataclass(frozen=True)
+class SelectionView(SharesView):
+    """The values that are found, and pairs of them."""
+
+    template: ClassVar[str] = "kinds/selection.html"
+
+    @property
+    def paired(self) -> bool:
+        """Whether any reports speak of two values."""
+        return len(self.table.related["pairs"]) > 0
+
+    @cached_property
+    def seen(self) -> list[dict[str, Any]]:
+        """The pairs with an interval, in either order, most frequent first."""
+        shown = {row["value"] for row in self.found.shown}
+        known = [
+            row
+            for row in self.table.related["pairs"].rows()
+            if row["share"] is not None and {row["given"], row["value"]} & shown
+        ]
+        return sorted(known, key=lambda row: -(row["both"] or 0.0))
+
+    @property
+    def pairs(self) -> list[dict[str, Any]]:
+        """The first of these."""
+        return self.seen[:_PAGE_PAIRS]
+
+    def pair_words(self, row: Mapping[str, Any]) -> str:
+        """Return the verdict of a pair in words."""
+        return _WORDS[row["verdict"]]
+
+
+class Selections(Shares):
+    """The share of people who have each value, how many they have on average, and which pairs go together."""
+
+    columns: ClassVar[Sequence[Column]] = COLUMNS
+    schema: ClassVar[Schema] = Schema("SelectionEstimate", closed({
+        **FIELDS,
+        "average": closed(_AVERAGE),
+        "unseen_pairs": _UNSEEN,
+        "pairs": list_of(schemas_of(PAIRS)),
+    }))  # fmt: skip
+    shown_by: ClassVar[type[EstimateView]] = SelectionView
+    cheaper: ClassVar[str] = "ask for fewer days"
+
+    def estimate(
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+    ) -> SetEstimate:
+        """Return the shares of ``labels``, their sum, and pairs."""
+        most = metric.question.promises.get("at_most")
+        return estimate_sets(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous, at_most=most)
+
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+    ) -> "SelectionTable":
+        """Return the shares, and the pairs as related rows."""
+        found: list[SetEstimate] = []
+
+        def remembered(*asked: Any) -> SetEstimate:
+            found.append(estimator(*asked))
+            return found[-1]
+
+        shares = super().table(survey, query, remembered, candidates)
+        total, pairs = found[-1].total, found[-1].pairs
+        about = {**shares.about, "average": _average(total), "unseen_pairs": pairs.unseen or None}
+        return SelectionTable(about, shares.columns, related={"pairs": _pairs(found[-1].labels, pairs)})
+
+    def flat(self, table: Table) -> Table:
+        """Return a row for each value, and one for each pair and order."""
+        pairs = table.related["pairs"]
+        values, more = len(table), len(pairs)
+        unknown = {name: [None] * more for name in table.columns}
+        of_pairs = unknown | {name: pairs.columns[name] for name in ("value", "low", "high", "verdict")}
+        of_pairs["frequency"] = pairs.columns["share"]
+        columns: dict[str, ColumnData] = {name: _joined(one, of_pairs[name]) for name, one in table.columns.items()}
+        columns["given"] = [*[None] * values, *pairs.columns["given"]]
+        columns["both"] = np.concatenate([np.full(values, np.nan), pairs.columns["both"]])
+        return replace(table, columns=columns, related={})
+
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row per value, and a table of the pairs."""
+        shares = super().text(answer)
+        notes = [
+            *shares.before,
+            "shares are of people, who may have several values or none: they may sum to more than 100%",
+        ]
+        average = answer["average"]
+        if average["value"] is not None:
+            ends = f"{average['low']:.2f} to {average['high']:.2f}"
+            notes.append(f"a person has {average['value']:.2f} values on average ({ends})")
+        return shares._replace(before=notes, more=[_pairs_text(answer["pairs"], answer["unseen_pairs"])])
+
+
+@dataclass(frozen=True)
+class SelectionTable(Table):
+    """An answer whose pairs are those of the values that are chosen."""
+
+    def chosen(self, places: NDArray[np.intp]) -> "SelectionTable":
+        """Return the same answer with only some values, and their pairs."""
+        values = super().chosen(places)
+        shown, pairs = set(values.columns["value"]), self.related["pairs"]
+        two = zip(pairs.columns["given"], pairs.columns["value"], strict=True)
+        kept = np.array([place for place, pair in enumerate(two) if shown.issuperset(pair)], dtype=np.intp)
+        return SelectionTable(values.about, values.columns, related={"pairs": pairs.chosen(kept)})
+
+
+def _average(total: Total) -> dict[str, float | None]:
+    return {name: finite(getattr(total, name)) for name in ("value", "standard_error", "low", "high")}
+
+
+def _pairs(labels: Sequence[str], found: PairEstimates) -> Table:
+    columns: dict[str, Any] = {name: getattr(found, name) for name in names_of(PAIRS) if name != "verdict"}
+    columns |= {name: [labels[place] for place in columns[name].tolist()] for name in ("given", "value")}
+    columns["verdict"] = _verdicts(found)
+    return Table({}, {name: columns[name] for name in names_of(PAIRS)})
+
+
+def _verdicts(found: PairEstimates) -> list[Verdict]:
+    """Return what the interval of each conditional share says, as for a share."""
+    sided = np.where(found.low > 0, "ok", "noise")
+    verdicts: list[Verdict] = np.where(found.high - found.low < WIDEST, sided, "too-few").tolist()  # nor of NaN
+    return verdicts
+
+
+def _joined(values: ColumnData, more: ColumnData) -> ColumnData:
+    """Return one column's data after the other's. An undefined number is NaN."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return np.concatenate([values, np.array([np.nan if one is None else one for one in more], dtype=np.float64)])
+    return [*values, *more]
+
+
+def _pairs_text(pairs: Sequence[Mapping[str, Any]], unseen: str | None) -> TextTable:
+    known = sorted((row for row in pairs if row["share"] is not None), key=lambda row: -(row["both"] or 0.0))
+    head = f"pairs that are seen together: {len(pairs) // 2:,}"
+    if not pairs:
+        return TextTable([f"no pairs: {unseen}"], [])
+    heads = [head] if unseen is None else [head, unseen]
+    if not known:
+        return TextTable([*heads, "too few reports to say of any which have the other value, too"], [])
+    left = len(pairs) - len(known)
+    after = [f"too few reports for {counted(left, 'more share')}"] * bool(left)
+    if len(known) > _TERMINAL_PAIRS:
+        after.append(f"and {len(known) - _TERMINAL_PAIRS:,} more, which --json shows")
+    rows = [("of those with", "share %", "interval", "both %", "have")]
+    rows += [
+        (row["given"], percent(row["share"]), interval(row), percent(row["both"]), row["value"])
+        for row in known[:_TERMINAL_PAIRS]
+    ]
+    return TextTable(heads, rows, after)

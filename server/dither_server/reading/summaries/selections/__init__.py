@@ -1,1 +1,0 @@
-"""Sets of values: what is estimated where a person may choose several."""

@@ -1,0 +1,196 @@
+"""Shares of values: the answer where answers are listed, or candidate strings are looked for."""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+from dither_shared import Metric, ParameterError
+
+from ...analysis.answers import SHARES, estimate_table
+from ...analysis.columns import Column, Table, schemas_of
+from ...analysis.combine import combined
+from ...analysis.compare import compared
+from ...analysis.trend import TrendStep, trend_steps
+from ...estimation.decoders.support import decoder_of
+from ...estimation.estimate import Estimate, estimate
+from ...estimation.fit import FALSE_DISCOVERIES
+from ...protocol.json_schema import Json, Schema, closed, list_of
+from ...tally.arrays import Indices
+from ...tally.tally import Tally
+from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from .schemas import ABOUT
+from .shares_view import FEW, SharesView, TimeSeries, time_series
+from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .text import change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
+
+_RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
+_FOUND_RULE = (
+    f"found, of all candidates: those that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are not there"
+)
+_POISONING = {
+    "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
+    "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
+    "reports_to_appear": {
+        "type": "integer",
+        "description": "Number of forged reports that moves the interval of a value that nobody has above 0.",
+    },
+}
+_UNLISTED = {
+    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
+    "beyond": {"enum": ["candidates", "found"], "description": "The share is of people whose string is none of these."},
+}
+FIELDS: Json = {
+    **ABOUT,
+    "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
+    "poisoning": closed(_POISONING),
+    "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},
+    "values": list_of(schemas_of(SHARES)),
+}
+"""The fields of an estimate of shares."""
+
+
+class Shares(Summary[Estimate]):
+    """The share of each value, with its errors and verdict."""
+
+    columns: ClassVar[Sequence[Column]] = SHARES
+    daily: ClassVar[str | None] = "shares"
+    schema: ClassVar[Schema] = Schema("Estimate", closed(FIELDS))
+    shown_by: ClassVar[type[EstimateView]] = SharesView
+    cheaper: ClassVar[str] = "list fewer candidates in its definition"
+
+    def estimate(
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+    ) -> Estimate:
+        """Return the frequencies of ``labels``."""
+        return estimate(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous)
+
+    def effort(self, metric: Metric) -> int:
+        """Return the cost that its decoder states."""
+        return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
+
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+    ) -> Table:
+        """Return ``estimate_table``."""
+        asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
+        if asked.quantile or asked.at:
+            raise ParameterError("quantile" if asked.quantile else "at", f"{survey.metric.name} asks for no number")
+        return estimate_table(
+            survey.metric,
+            survey.tally,
+            survey.days,
+            asked.confidence,
+            candidates,
+            simultaneous=asked.simultaneous,
+            forged=asked.forged,
+            refused=survey.refused,
+            estimator=estimator,
+        )
+
+    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+        """Return ``compared``."""
+        first, second = (self.table(side, query, estimator) for side in sides)
+        mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
+        return compared(first, second, mechanisms, query.confidence, query.change)
+
+    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+        """Return ``combined``."""
+        tables = [self.table(survey, query, estimator) for survey in surveys]
+        return combined(name, tables, [survey.metric.mechanism for survey in surveys], query.confidence)
+
+    def trend(
+        self,
+        metric: Metric,
+        count: int,
+        steps: Iterable[TrendStep[Estimate]],
+        query: TrendQuery,
+        places: Indices | None,
+    ) -> Generator[None, None, Table]:
+        """Make ``trend_steps``."""
+        return (yield from trend_steps(metric, count, steps, query.confidence, places))
+
+    def daily_rows(self, table: Table) -> list[dict[str, Any]]:
+        """Return the rows of the values."""
+        return table.rows()
+
+    def needs_simultaneous_intervals(self, metric: Metric) -> bool:
+        """Return whether there are many values."""
+        return len(metric.labels) > FEW
+
+    def time_series(
+        self,
+        metric: Metric,
+        view: EstimateView,
+        over: Steps,
+        estimate: Callable[[Span], Estimate],
+        query: Query,
+    ) -> Generator[None, None, TimeSeries | None]:
+        """Make the lines of the most frequent values that are shown."""
+        shown = view.found.shown if isinstance(view, SharesView) else []
+        return (yield from time_series(metric, shown, over, self.effort(metric), estimate, query.confidence))
+
+    def text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row per value, with shares in percent.
+
+        ± is the standard error scaled to the confidence. The interval is the estimate's own, and may be cut at 0 or 1.
+        """
+        errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
+        together = ", which hold all together" if answer["simultaneous"] else ""
+        selected = any(row["found"] is not None for row in answer["values"])
+        header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
+        rows = [header, *(_cells(row, errors) for row in answer["values"])]
+        head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
+        return TextTable([head], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
+
+    def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row per value, with shares in percent and differences in points."""
+        notes = (
+            f"{100 * answer['confidence']:g}% intervals; changed is what has p < {1 - answer['confidence']:.3g}, by "
+            f"{answer['correction'].title()}'s method"
+        )
+        header = ("value", "first %", "second %", "change", "interval", "p", "")
+        rows = [header, *(_difference(row, answer["change"]) for row in answer["values"])]
+        return TextTable([*map(side_line, answer["sides"]), notes], rows)
+
+    def trend_text(self, answer: Mapping[str, Any]) -> TextTable:
+        """Return one row per value, with slopes in points per day and ± as in ``text``."""
+        notes = f"drift is told at p < {1 - answer['confidence']:.3g}, by {answer['correction'].title()}'s method"
+        header = ("value", "first %", "last %", "points a day", "±", "p", "")
+        errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
+        return TextTable([trend_line(answer), notes], [header, *(_slope(row, errors) for row in answer["values"])])
+
+
+def _doubts(answer: Mapping[str, Any]) -> list[str]:
+    """Return lines on odd reports, on the effect of forged ones, and on people whose string is not listed."""
+    gains = [(row["gain_up"], row["gain_down"]) for row in answer["values"]]
+    known = [max(up, down) for up, down in gains if up is not None and down is not None]
+    lines = odd_lines(answer)
+    if known and answer["reports"]:
+        share = f"{100 * answer['poisoning']['share']:g}%"
+        lines.append(
+            f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
+        )
+    if (rest := answer["unlisted"]) is not None:
+        beyond = "looked for" if rest["beyond"] == "candidates" else "found"
+        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those {beyond}.")
+    return lines
+
+
+def _cells(row: Mapping[str, Any], errors: float) -> tuple[str, ...]:
+    half = None if row["standard_error"] is None else errors * row["standard_error"]
+    numbers = (percent(row["frequency"]), percent(half), interval(row), percent(row["consistent"]))
+    found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
+    return row["value"], *numbers, *found, row["verdict"]
+
+
+def _difference(row: Mapping[str, Any], change: float) -> tuple[str, ...]:
+    takes = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
+    numbers = (percent(row["first"]), percent(row["second"]), percent(row["difference"]), interval(row))
+    return row["value"], *numbers, p_value_text(row["adjusted"]), change_words(row, takes)
+
+
+def _slope(row: Mapping[str, Any], errors: float) -> tuple[str, ...]:
+    ends = [row["points"][place]["frequency"] for place in (0, -1)] if row["points"] else [None, None]
+    half = None if row["slope_error"] is None else errors * row["slope_error"]
+    words = "drifts" if row["drift"] else "no drift seen"
+    return row["value"], *map(percent, (*ends, row["slope"], half)), p_value_text(row["adjusted"]), words

@@ -1,1 +1,0 @@
-"""Shares of values: what is estimated where answers are listed, or candidate strings are looked for."""

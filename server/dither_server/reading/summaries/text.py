@@ -1,0 +1,63 @@
+"""Lines of text that answers of several kinds have in common, for terminals."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dither_shared.counted import counted
+
+
+def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:
+    """Return the line that begins an estimate, with what is added about its reports and its intervals."""
+    days = f", {answer['since']} to {answer['until']}" if answer["since"] else ""
+    return (
+        f"{answer['metric']}: {answer['mechanism']}, {counted(answer['reports'], 'report')}{days}{reports} "
+        f"{100 * answer['confidence']:g}% intervals{intervals}"
+    )
+
+
+def side_line(side: Mapping[str, Any]) -> str:
+    """Return the line about one side of a comparison."""
+    days = f"{side['since']} to {side['until']}" if side["since"] else "no days"
+    return f"{side['metric']} {side['version']}: {days}, {counted(side['reports'], 'report')}"
+
+
+def trend_line(answer: Mapping[str, Any]) -> str:
+    """Return the line that begins a trend."""
+    steps = answer["steps"]
+    days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
+    reports = counted(sum(step["reports"] for step in steps), "report")
+    return f"{answer['metric']}: {days}{counted(len(steps), 'step')}, {reports}"
+
+
+def odd_lines(answer: Mapping[str, Any]) -> list[str]:
+    """Return a line for each test by which the reports do not look like those of honest devices."""
+    return [
+        f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
+        for check in answer["health"]
+        if check["odd"]
+    ]
+
+
+def change_words(row: Mapping[str, Any], change_takes: str) -> str:
+    """Return what a comparison found, and if no change, what it takes to see one: ``change_takes`` so many reports."""
+    words = "changed" if row["changed"] else "no change seen"
+    if row["difference"] is None:
+        words = "no reports on one side"
+    if row["reports_needed"] is None:
+        return words
+    return f"{words}; {change_takes} {counted(row['reports_needed'], 'report')} a side"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent, or a dash if it is unknown."""
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """Return both ends of an interval of shares in percent, or a dash if they are unknown."""
+    return "-" if row["low"] is None else f"{percent(row['low'])} to {percent(row['high'])}"
+
+
+def p_value_text(p_value: float | None) -> str:
+    """Return a p-value with two digits, or a dash if nothing was tested."""
+    return "-" if p_value is None else f"{p_value:.2g}"

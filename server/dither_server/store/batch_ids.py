@@ -1,0 +1,113 @@
+"""Ids of what was counted, so that each counts once however often it is sent within the horizon.
+
+An id names a batch that a device posted (16 bytes), or a sealed row in whichever body a relay posts it (17 bytes, so
+that neither can be taken for the other). A commit looks its ids up and adds those that are new, all in one
+transaction. Where several processes commit at the same time, as PostgreSQL lets them, the primary key rejects the
+second one that adds an id; it tries again and finds the id.
+
+Each id is stored with the day on which it came, and is deleted with that day, ``horizon`` days later (a setting). A
+clock that jumps makes ids look old that are not, so the days on which ids came are kept, too, in the order in which
+they began: the ids of a day are deleted only after ids came on ``LEAST`` later days.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import date, timedelta
+
+import sqlalchemy as sa
+
+from .tables.schema import BATCH_DAYS, BATCHES
+
+LEAST = 30
+"""Days with ids that must follow a day before its ids are deleted, however old it looks: devices retry for as many."""
+
+_AT_ONCE = 5_000
+"""Values per statement: PostgreSQL takes 65,535, SQLite 32,766."""
+
+_SKEW = timedelta(days=1)
+"""How far the current day may be ahead of a clock that passes midnight later than another machine's."""
+
+_SLICES = 256
+"""Parts of the table that are searched for old ids one by one, so that no commit waits long: one per first byte."""
+
+_FEW = 1_000
+"""Ids in a slice from which on the whole table is not counted but estimated, to within 3 percent or so."""
+
+_KNOWN = sa.select(BATCHES.c.batch).where(BATCHES.c.batch.in_(sa.bindparam("ids", expanding=True)))
+_CURRENT = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened).order_by(BATCH_DAYS.c.opened.desc()).limit(1)
+_ADD = sa.insert(BATCHES)
+_DAYS = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened)
+_COUNT = sa.select(sa.func.count()).select_from(BATCHES)
+
+
+def known_ids(connection: sa.Connection, ids: Collection[bytes]) -> set[bytes]:
+    """Return those of some ids that are stored."""
+    known: set[bytes] = set()
+    for part in _parts(sorted(ids)):
+        known.update(connection.scalars(_KNOWN, {"ids": part}))
+    return known
+
+
+def add_ids(connection: sa.Connection, ids: Collection[bytes], today: date) -> None:
+    """Store new ids. They are added in ascending order, or two writers could wait for each other."""
+    day = _current_day(connection, today)
+    for part in _parts(sorted(ids)):
+        connection.execute(_ADD, [{"batch": one, "day": day} for one in part])
+
+
+def count_ids(connection: sa.Connection) -> int:
+    """Return about how many ids are stored. They are random, so one slice of many tells the size of the others."""
+    in_slice = connection.scalar(_COUNT.where(*_slice(0))) or 0
+    return _SLICES * in_slice if in_slice >= _FEW else connection.scalar(_COUNT) or 0
+
+
+class Expiry:
+    """Deletes old ids slice by slice. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._days: set[date] = set()
+
+    def step(self, connection: sa.Connection, before: date) -> bool:
+        """Delete ids that came before a day, in one slice of the table; return whether slices are left."""
+        old = _old_days(connection, before)
+        self._days = self._days & old if self._next else old
+        if not self._days:
+            self._next = 0
+            return False
+        connection.execute(sa.delete(BATCHES).where(*_slice(self._next), BATCHES.c.day.in_(self._days)))
+        self._next = (self._next + 1) % _SLICES
+        if self._next == 0:
+            connection.execute(sa.delete(BATCH_DAYS).where(BATCH_DAYS.c.day.in_(self._days)))
+        return self._next > 0
+
+    def restart(self) -> None:
+        """Begin with the first slice again, because a transaction has failed."""
+        self._next = 0
+
+
+def _current_day(connection: sa.Connection, today: date) -> date:
+    """Return the day under which ids that come today are stored, and make it the current one if another is."""
+    current = connection.execute(_CURRENT).one_or_none()
+    if current is not None and current.day - _SKEW <= today <= current.day:
+        day: date = current.day
+        return day
+    opened = 1 if current is None else current.opened + 1
+    if not connection.execute(sa.update(BATCH_DAYS).where(BATCH_DAYS.c.day == today).values(opened=opened)).rowcount:
+        connection.execute(sa.insert(BATCH_DAYS), {"day": today, "opened": opened})
+    return today
+
+
+def _old_days(connection: sa.Connection, before: date) -> set[date]:
+    """Return the days before one that were followed by ``LEAST`` others."""
+    opened = {row.day: row.opened for row in connection.execute(_DAYS)}
+    followers = {day: sum(other > turn for other in opened.values()) for day, turn in opened.items()}
+    return {day for day in opened if day < before and followers[day] >= LEAST}
+
+
+def _slice(number: int) -> list[sa.ColumnElement[bool]]:
+    conditions = [BATCHES.c.batch >= bytes([number])]
+    return conditions if number + 1 == _SLICES else [*conditions, BATCHES.c.batch < bytes([number + 1])]
+
+
+def _parts(ids: list[bytes]) -> Iterator[list[bytes]]:
+    return (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))

@@ -1,0 +1,71 @@
+"""The seam to the spool: a sink that takes uploads in place of the database, and the package that has one.
+
+The package is imported only where a spool is configured, and not by name: the collector does not depend on it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from prometheus_client.core import GaugeMetricFamily
+
+from .counting.uploads import Outcome, Upload
+from .tables.refusals import Refusal
+
+_PACKAGE = "dither_spool.seam"
+
+
+class Sink(Protocol):
+    """Takes uploads as ``Store`` does, for the committer, and keeps them until they are counted."""
+
+    def start(self) -> None:
+        """Start the sink's threads, once in each process."""
+
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+        """Keep uploads durably, and return their outcomes."""
+
+    def tend(self) -> bool:
+        """Do a step of housekeeping; return whether more is to be done."""
+
+    def forget(self, before: date) -> bool:
+        """Forget some of the ids from before a day; return whether there are more."""
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        """Add to the counts of refused batches."""
+
+    def require_writable(self) -> None:
+        """Raise StoreError if uploads cannot be taken now."""
+
+    def families(self) -> Iterator[GaugeMetricFamily]:
+        """Yield gauges for Prometheus."""
+
+    def close(self) -> None:
+        """Finish what was begun."""
+
+
+class SpoolPackage(Protocol):
+    """The functions of the package. A config is a ``Config``, a store a ``Store``, a finding that of the doctor."""
+
+    def check(self, config: Any) -> None:
+        """Raise ParameterError if there can be no spool where the configuration says."""
+
+    def open_sink(self, config: Any, store: Any) -> Sink:
+        """Return the sink of a collector. Raises ParameterError if the spool is of another database."""
+
+    def describe(self, config: Any) -> str:
+        """Return where the spool is, for the start of a collector."""
+
+    def findings_of_configuration(self, config: Any, database: str | None) -> Iterator[Any]:
+        """Yield what ``doctor`` finds of the spool before a start: whose it is, and how full."""
+
+    def findings(self, config: Any) -> Iterator[Any]:
+        """Yield what ``doctor`` finds in the spool."""
+
+    def findings_of_folds(self, config: Any, store: Any) -> Iterator[Any]:
+        """Yield what ``doctor`` finds of folds."""
+
+
+def spool_package() -> SpoolPackage:
+    """Import the package that has the spool."""
+    return cast("SpoolPackage", import_module(_PACKAGE))

@@ -1,0 +1,211 @@
+"""Dispatch requests: answer small reports without a thread of their own, and all others by the app in a thread.
+
+The thread that takes a small report off its socket reads and submits it, goes on, and writes the answers when the
+committer says that they are there. Threads that waited for their commits would hand the interpreter to one another, and
+that costs more than all the work.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Protocol
+from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+from .connection import Connection
+from .limiter import ConnectionLimiter
+from .numbers import ServerNumbers
+from .problems import Answer, Kind, Problem, http_answer, reason
+from .proxies import Proxies
+from .request import Request, environ_of
+from .wsgi_call import Run
+
+_log = logging.getLogger(__name__)
+
+_SMALL = 1 << 16
+"""Maximum bytes of a body that is read in the loop; a larger one would hold up the other connections."""
+
+_SOON = 1
+"""Seconds after which an address with too many requests in work may send another."""
+
+_MAKE_ROOM = 0.1
+"""Seconds between two looks whether a peer that does not read its answer keeps a thread for which a request waits."""
+
+_SLICE = 0.002
+"""Seconds after which the answers that are left wait for the next iteration of the loop."""
+
+_UNREAD = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: Kind.TOO_LARGE,
+    HTTPStatus.SERVICE_UNAVAILABLE: Kind.OVERLOADED,
+}
+"""The problem of a refused report that was not read to its end; with any other status it is malformed."""
+
+
+class Reception(Protocol):
+    """What answers POST to a path, most often without a thread of its own: at once, or when a commit is made."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths that bring reports. This is for the first; what takes long is answered by the app, in a thread."""
+
+    @property
+    def numbers(self) -> ServerNumbers:
+        """Where requests are counted that were refused before they were read whole."""
+
+    def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
+        """Take a request; ``then`` is called once with its answer, from any thread."""
+
+    def settled(self, environ: WSGIEnvironment) -> bool:
+        """Return whether to begin with a request waits for nothing."""
+
+    def refuse(self, problem: Problem) -> None:
+        """Count a request to the path that is refused before it is begun."""
+
+    def headers(self, origin: str | None) -> list[tuple[str, str]]:
+        """Return what every answer to a page of this origin bears."""
+
+
+class Gateway:
+    """Hands requests to ingest or to the app. Its methods are called in the loop's thread."""
+
+    def __init__(
+        self, app: WSGIApplication, reception: Reception, threads: int, limiter: ConnectionLimiter, proxies: Proxies
+    ) -> None:
+        self._app = app
+        self._reception = reception
+        self._path, *_ = self._paths = [path.encode("ascii") for path in reception.paths]
+        self._limiter = limiter
+        self._proxies = proxies
+        self._loop = asyncio.get_running_loop()
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, "dither-web")
+        self._in_pool = 0
+        self._is_making_room = False
+        self._answered: deque[tuple[Connection, Request, str | None, Answer]] = deque()
+        self._is_woken = False
+        self._date = (0, "")
+        self._serving = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def handle(self, request: Request, connection: Connection) -> None:
+        """Begin to answer a request."""
+        self._serving += 1
+        self._idle.clear()
+        environ = environ_of(request, connection.peer, connection.here)
+        group: str | None = ""
+        if connection.peer in self._proxies:
+            group = self._limiter.acquire(self._proxies.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")))
+
+        def answered(answer: Answer) -> None:
+            self._answered.append((connection, request, group, answer))
+            if not self._is_woken:
+                self._is_woken = True
+                self._loop.call_soon_threadsafe(self._write)
+
+        if group is None:
+            answered(self._crowded(request, environ.get("HTTP_ORIGIN")))
+        elif self._is_quick(request, environ):
+            self._reception.begin(environ, answered)
+        else:
+            run = Run(self._app, environ, request, connection, self._loop, self._head)
+            self._in_pool += 1
+            self._pool.submit(run, lambda: self._leave_pool(group))
+            if self._in_pool > self._threads and not self._is_making_room:
+                self._is_making_room = True
+                self._loop.call_soon(self._make_room)
+
+    def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
+        """Return the answer to what cannot be served, having counted it if it brought reports."""
+        code, headers, body = http_answer(status)
+        self._reception.numbers.unread(code)
+        if method == "POST" and target in self._paths:
+            self._reception.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
+            headers += self._reception.headers(origin)
+        return self._head(code, [*headers, ("Connection", "close")]) + body
+
+    async def drain(self, seconds: float) -> None:
+        """Return when nothing is served any more, or after so long."""
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            _log.warning("%d requests were not answered before the end", self._serving)
+
+    def close(self) -> None:
+        """Take no more work."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _is_quick(self, request: Request, environ: WSGIEnvironment) -> bool:
+        if request.target != self._path or request.method != "POST" or len(request.body) > _SMALL:
+            return False
+        return self._reception.settled(environ)
+
+    def _crowded(self, request: Request, origin: str | None) -> Answer:
+        problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
+        status, headers, body = problem.answer()
+        if request.method == "POST" and request.target in self._paths:
+            self._reception.refuse(problem)
+            headers += self._reception.headers(origin)
+        return status, headers, body
+
+    def _write(self) -> None:
+        """Write the answers that are ready, and not those that become ready by this.
+
+        A connection whose next request is answered at once waits for the next iteration of the loop like any other, so
+        that all connections take turns. When many are ready, the loop looks at its sockets in between.
+        """
+        until = time.monotonic() + _SLICE
+        self._is_woken = False  # before the first is taken: an answer that is added after the last wakes the loop again
+        for _ in range(len(self._answered)):
+            connection, request, group, (code, headers, body) = self._answered.popleft()
+            if not request.keeps_alive:
+                headers = [*headers, ("Connection", "close")]
+            elif request.version == "1.0":
+                headers = [*headers, ("Connection", "keep-alive")]
+            connection.end(self._head(code, headers) + body, keeps_alive=request.keeps_alive)
+            self._end(group)
+            if time.monotonic() > until:
+                break
+        if self._answered and not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon(self._write)
+
+    def _make_room(self) -> None:
+        """Cut peers that do not read the answers that keep threads, while other requests wait for a thread.
+
+        An answer that is sent in parts keeps its thread until the peer has read all but the last one, so a few dozen
+        peers that read nothing would keep everyone else out until their time is over.
+        """
+        lacking = self._in_pool - self._threads
+        for _ in range(lacking):
+            if not self._limiter.evict_stalled():
+                break
+        self._is_making_room = lacking > 0
+        if self._is_making_room:
+            self._loop.call_later(_MAKE_ROOM, self._make_room)
+
+    def _leave_pool(self, group: str | None) -> None:
+        self._in_pool -= 1
+        self._end(group)
+
+    def _end(self, group: str | None) -> None:
+        self._limiter.release(group)
+        self._serving -= 1
+        if not self._serving:
+            self._idle.set()
+
+    def _head(self, code: int, headers: list[tuple[str, str]]) -> bytes:
+        # Ours come last: of an answer that is cut, a length shows it.
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+        head = f"HTTP/1.1 {reason(code)}\r\n{lines}Server: dither\r\nDate: {self._now()}\r\n\r\n"
+        return head.encode("latin-1")
+
+    def _now(self) -> str:
+        now = int(time.time())
+        if self._date[0] != now:
+            self._date = (now, formatdate(now, usegmt=True))
+        return self._date[1]

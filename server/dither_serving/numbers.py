@@ -1,0 +1,146 @@
+"""How a server fares, for Prometheus: counts and times, and nothing of any person.
+
+Each process counts for itself. Where several workers share a port, as under gunicorn, whichever answers tells the sum
+of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import Metric as Family
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_OLDEST = "dither_oldest_batch_age_seconds"
+
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+class ServerNumbers:
+    """The numbers of any server whose requests are committed in groups, in a registry of its own."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._registry = registry = CollectorRegistry()
+        self.counter = counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        histogram = partial(Histogram, registry=registry)
+        about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
+        self._unread = counter("dither_unread_requests", about, ["status"])
+        self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
+        self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
+        self._failures = counter("dither_commit_failures", "Commits that counted nothing.")
+        about = "Batches that still waited when the last commit began."
+        self._waiting = gauge("dither_batches_waiting", about)
+        about = "Seconds for which the oldest batch that is not committed has waited; 0 if none waits."
+        self._oldest = Gauge(_OLDEST, about, registry=registry, multiprocess_mode="all")
+        self._oldest.set(math.inf)
+        self._connections = gauge("dither_connections", "Connections that are open.")
+        about = "Connections closed because they were late, gave way to others, or were too many of an address."
+        self._closed = counter("dither_connections_closed", about, ["reason"])
+
+    def connected(self, connections: int) -> None:
+        """Tell how many connections are open."""
+        self._connections.set(connections)
+
+    def closed(self, why: str) -> None:
+        """Count a connection that was closed or refused: late, gave way, or too many of its address."""
+        self._closed.labels(why).inc()
+
+    def waiting(self, batches: int) -> None:
+        """Tell how many batches wait for the commit after the one that begins."""
+        self._waiting.set(batches)
+
+    def oldest(self, since: float | None) -> None:
+        """Tell since when, by the monotonic clock, the oldest batch waits that is not committed; None if none waits."""
+        self._oldest.set(math.inf if since is None else since)
+
+    def unread(self, status: int) -> None:
+        """Count a request that is refused before it is read."""
+        self._unread.labels(str(status)).inc()
+
+    @contextmanager
+    def commit(self, batches: int) -> Iterator[None]:
+        """Measure a commit of so many batches."""
+        start = time.perf_counter()
+        try:
+            yield
+        except BaseException:
+            self._failures.inc()
+            raise
+        finally:
+            self._commit_seconds.observe(time.perf_counter() - start)
+            self._commit_batches.observe(batches)
+
+    def text(self, more: Iterable[Family] = ()) -> bytes:
+        """Return everything in Prometheus' text format, and ``more``, which is the same whichever process tells it."""
+        registry = CollectorRegistry()
+        registry.register(_Told(self._families, more))
+        return generate_latest(registry)
+
+    def _families(self) -> Iterator[Family]:
+        everyone = self._registry
+        if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            _forget_the_dead(Path(folder))
+            everyone = CollectorRegistry()
+            MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
+        for family in everyone.collect():
+            yield self._aged(family) if family.name == _OLDEST else _timeless(family)
+
+    def _aged(self, times: Family) -> Family:
+        """Return the age of what has waited longest, of the times that each process tells while it lives."""
+        waiting = [sample.value for sample in times.samples if _lives(sample.labels.get("pid"))]
+        aged = Family(times.name, times.documentation, "gauge")
+        aged.add_sample(times.name, {}, max(0.0, self._clock() - min(waiting, default=math.inf)))
+        return aged
+
+
+class _Told:
+    """What is told once, in the form that the library wants."""
+
+    def __init__(self, families: Callable[[], Iterable[Family]], more: Iterable[Family]) -> None:
+        self._families = families
+        self._more = more
+
+    def collect(self) -> Iterator[Family]:
+        """Yield everything."""
+        yield from self._families()
+        yield from self._more
+
+    def describe(self) -> Iterable[Family]:
+        """Return nothing: names are not compared."""
+        return ()
+
+
+def _timeless(family: Family) -> Family:
+    """Return a family without when each of its series began, to the microsecond: that of the first report of all."""
+    family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
+    return family
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """Forget what waited at processes that are gone, which would wait for ever; what they counted stays."""
+    for pid in {file.stem.rpartition("_")[2] for file in folder.glob("gauge_live*_*.db")}:
+        if not _lives(pid):
+            mark_process_dead(int(pid), str(folder))  # type: ignore[no-untyped-call]  # it has no annotations
+
+
+def _lives(pid: str | None) -> bool:
+    """Return whether a process is there. One that was killed waits no more, but its numbers stay."""
+    if pid is None:
+        return True
+    with suppress(PermissionError):  # it is there, and another's
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+    return True

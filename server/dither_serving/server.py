@@ -1,0 +1,210 @@
+"""Serve a collector on a socket: one event loop, one committer, and a clean end."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Protocol
+from wsgiref.types import WSGIApplication
+
+from dither_shared import ParameterError
+
+from .connection import Connection, read_buffer
+from .gateway import Gateway, Reception
+from .limiter import ConnectionLimiter
+from .once_a_minute import OnceAMinute, limited_lines
+from .parser import LARGEST_READ
+from .process import prepare_process
+from .proxies import Proxies
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 1000
+
+_LAST = 30.0
+"""Seconds in which requests that began before the end are answered: a device waits no longer."""
+
+_FLUSH = 5.0
+"""Seconds in which peers read their last answers."""
+
+_OTHER_FILES = 128
+"""Files that are no connections: the database, its log and locks, one per thread of some."""
+
+
+class _Limits(Protocol):
+    """How many connections there may be, and how much may wait; the settings of ``Config`` say what each is."""
+
+    @property
+    def threads(self) -> int: ...
+    @property
+    def connections(self) -> int: ...
+    @property
+    def connections_per_address(self) -> int: ...
+    @property
+    def request_seconds(self) -> float: ...
+    @property
+    def queue_bytes(self) -> int: ...
+    @property
+    def body_limit(self) -> int: ...
+
+
+class Served(Protocol):
+    """The parts behind an app."""
+
+    @property
+    def limits(self) -> _Limits:
+        """The limits of connections and requests."""
+
+    @property
+    def proxies(self) -> Proxies:
+        """The proxies in front."""
+
+    @property
+    def reception(self) -> Reception:
+        """What answers small reports."""
+
+    def start(self) -> None:
+        """Start the parts' own threads."""
+
+    def close(self) -> None:
+        """Commit what was accepted, and let go of the database."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free one. Raises ParameterError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
+
+
+def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    """Serve an app, and the parts behind it, until SIGTERM or SIGINT; then commit what was accepted and return.
+
+    ``ready`` is called once with the URL, when connections are accepted.
+    """
+    prepare_process()
+    try:
+        with limited_lines(logging.getLogger("asyncio")):
+            asyncio.run(_serve(app, parts, listener, ready))
+    finally:
+        parts.close()
+
+
+def memory_for(limits: _Limits) -> int:
+    """Return the bytes that may be held for all peers: half of the queue's, but room for two of the largest bodies.
+
+    The other half is for what these bytes cost besides: a body is copied once when it is whole.
+    """
+    return max(limits.queue_bytes // 2, 2 * limits.body_limit + LARGEST_READ)
+
+
+async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    limits, reception, proxies = parts.limits, parts.reception, parts.proxies
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
+        loop.call_soon_threadsafe(stop.set)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    limiter = ConnectionLimiter(
+        open_files_for(limits.connections),
+        limits.connections_per_address,
+        limits.request_seconds,
+        memory_for(limits),
+        reception.numbers,
+    )
+    gateway, buffer = Gateway(app, reception, limits.threads, limiter, proxies), read_buffer()
+
+    def connection(group: str) -> Connection:
+        return Connection(limiter, gateway, buffer, limits.body_limit, group)
+
+    asked_to_end = asyncio.ensure_future(stop.wait())
+    accepting = accept(listener, limiter, proxies, connection)
+    serving = [asyncio.create_task(limiter.watch()), asyncio.create_task(accepting)]
+    parts.start()
+    ready(url_of(listener))
+    ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
+    for each in serving:
+        each.cancel()
+    listener.close()
+    limiter.close()
+    await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))  # the second cuts peers that read no answer
+    await limiter.drain(_FLUSH)
+    gateway.close()
+    for task in ended:
+        task.result()  # which raises if it was not asked to end
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def accept(
+    listener: socket.socket, limiter: ConnectionLimiter, proxies: Proxies, make: Callable[[str], Connection]
+) -> None:
+    """Accept connections for ever, within the limits; ``make`` makes each, from the group of its address or "".
+
+    A peer whose address has too many connections is turned away. A proxy's connections count for no address: each of
+    its requests does.
+    """
+    loop = asyncio.get_running_loop()
+    listener.setblocking(False)
+    connecting: set[asyncio.Task[None]] = set()
+    failures = OnceAMinute()
+
+    async def connect(accepted: socket.socket, group: str) -> None:
+        try:
+            await loop.connect_accepted_socket(lambda: make(group), accepted)
+        except OSError:  # the peer is gone already
+            accepted.close()
+            limiter.remove(None)
+            limiter.release(group)
+
+    while True:
+        await limiter.slot()
+        try:
+            accepted, (address, *_) = await loop.sock_accept(listener)
+        except OSError as error:  # too many open files, for example
+            if failed := failures.add():
+                _log.warning("%d connections could not be accepted, the last: %s", failed, error.strerror or error)
+            limiter.evict()
+            await asyncio.sleep(0.1)
+            continue
+        group = "" if address in proxies else limiter.acquire(address)
+        if group is None:
+            accepted.close()
+            continue
+        limiter.add()
+        task = loop.create_task(connect(accepted, group))
+        connecting.add(task)
+        task.add_done_callback(connecting.discard)
+
+
+def open_files_for(connections: int) -> int:
+    """Raise the system's limit of open files for this many connections; return how many are possible."""
+    if sys.platform == "win32":  # it has no such limit
+        return connections
+    import resource  # noqa: PLC0415  # nor this module
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= connections + _OTHER_FILES:
+        return connections
+    most = connections + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(hard, connections + _OTHER_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most - _OTHER_FILES < connections:
+        possible = max(1, most - _OTHER_FILES)
+        _log.warning(
+            "at most %d connections are possible, not %d: raise the limit of open files (ulimit -n)",
+            possible,
+            connections,
+        )
+        return possible
+    return connections

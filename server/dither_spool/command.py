@@ -1,0 +1,198 @@
+"""The command ``fold``, which counts what collectors have spooled."""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from dither_server.cli.options import Found, denying, refusing, required, settings_options, workers_options
+from dither_server.cli.terminal_tables import printable
+from dither_server.config.common import RETRY_DAYS
+from dither_server.config.sources import missing
+from dither_shared import DitherError, ParameterError
+from dither_shared.counted import counted
+
+if TYPE_CHECKING:
+    from .blobs import BlobStore
+    from .fold import Report
+    from .manifest import Skipped
+
+_INTERVAL = re.compile(r"([1-9][0-9]{0,5})([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+class _Request(NamedTuple):
+    """What the command line asks for."""
+
+    found: Found
+    jobs: int
+    scheduler: str | None
+    dry_run: bool
+    as_json: bool
+    skip: tuple[str, ...]
+
+
+@click.command()
+@settings_options("db", "spool", "spool_open", "horizon", "lock_wait")
+@workers_options()
+@click.option(
+    "--skip", metavar="NAME", multiple=True, help="Skip what cannot be read of this damaged segment. Repeatable."
+)
+@click.option("--every", metavar="INTERVAL", help="Fold again after each interval, such as 10m, 30s or 1h.")
+@click.option("--dry-run", is_flag=True, help="Say what would be counted, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each run.")
+@refusing
+def fold(
+    found: Found,
+    jobs: int,
+    scheduler: str | None,
+    skip: tuple[str, ...],
+    every: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Count what collectors have spooled, each batch once.
+
+    Collectors may run meanwhile. Safe to interrupt: the next fold resumes, with the same result. If another fold runs
+    on the database, this one waits for it as long as lock_wait says. Exit status 1 if that is not long enough, or if
+    the database, the spool or the workers fail. With --every a later failure is printed, and the next fold tries again.
+    """
+    request = _Request(found, jobs, scheduler, dry_run, as_json, skip)
+    pause = None if every is None else _seconds(every)
+    for name, given in (("--every", every), ("--skip", skip)):
+        if dry_run and given:
+            raise ParameterError(name, "not with --dry-run, which changes nothing")
+    with denying(), _ended_by_signals():
+        begun = time.monotonic()
+        _fold_once(request)
+        while pause is not None:
+            time.sleep(max(0.0, begun + pause - time.monotonic()))
+            begun = time.monotonic()
+            try:
+                _fold_once(request._replace(skip=()))
+            except DitherError as error:
+                click.echo(printable(f"dither-server: {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {error}"), err=True)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End at once at a signal, without clearing up: a fold may be killed anywhere, and its workers end with it."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: os._exit(128 + number)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _fold_once(request: _Request) -> None:
+    """Fold what there is, and print a line for each run."""
+    from dither_server.store import Store
+
+    from .fold import Folding
+    from .manifest import skip_damage
+    from .workers import workers
+
+    horizon, wait = _horizon(request.found), float(str(_value(request.found, "lock_wait")))
+    url = required(request.found, "db")
+    with closing(Store(url, create=False, lock_wait=wait, read_only=request.dry_run)) as store, ExitStack() as stack:
+        blobs = _blobs(request, store.identity())
+        spread = stack.enter_context(workers(request.jobs, request.scheduler, _print_line))
+        for skipped in skip_damage(store, blobs, request.skip, wait) if request.skip else ():
+            _print_skipped(skipped)
+        folding = Folding(store, blobs, spread, horizon, progress=_progress())
+        for report in [folding.plan()] if request.dry_run else folding.fold(wait):
+            _print_report(report, request)
+
+
+def _blobs(request: _Request, database: str) -> "BlobStore":
+    """Return where the segments are; first seal the journals that dead collectors have left on this machine.
+
+    Raises ParameterError if no collector has made a spool there yet, or that of another database.
+    """
+    from .blobs import blob_store_at
+    from .layout import SpoolLayout, require_owner
+
+    where, journals = str(_value(request.found, "spool")), str(_value(request.found, "spool_open"))
+    if not where:
+        raise missing("spool")
+    blobs = blob_store_at(where)
+    require_owner(blobs, database)
+    if not request.dry_run and (journals or blobs.folder is not None):
+        SpoolLayout.at(where, journals).close_abandoned()
+    return blobs
+
+
+def _horizon(found: Found) -> timedelta:
+    days = int(str(_value(found, "horizon")))
+    if days <= RETRY_DAYS:
+        raise ParameterError("horizon", f"{days} is not above {RETRY_DAYS}; devices retry for so many days")
+    return timedelta(days=days)
+
+
+def _value(found: Found, name: str) -> object:
+    """Return a setting that has a default."""
+    setting = found[name]
+    return None if setting is None else setting.value
+
+
+def _seconds(interval: str) -> int:
+    match = _INTERVAL.fullmatch(interval)
+    if match is None:
+        raise ParameterError("--every", f"invalid interval {interval!r}; examples: 30s, 10m, 1h")
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+def _print_report(report: "Report", request: _Request) -> None:
+    """Print what a run did, or would do."""
+    sums = report.sums
+    if request.as_json:
+        run = {"run": report.run or None, "dry_run": request.dry_run, "resumed": report.resumed}
+        until = {"folded_up_to": report.begun.isoformat().replace("+00:00", "Z"), "segments": report.segments}
+        click.echo(json.dumps({**run, **until, **sums._asdict()}))
+    else:
+        resumed = ", begun before and ended now" if report.resumed else ""
+        begun = f"{report.begun:%Y-%m-%d %H:%M} UTC"
+        verb = f"as of {begun} would count" if request.dry_run else f"fold of {begun}{resumed}:"
+        batches, rows = counted(sums.batches, "batch", "batches"), counted(sums.rows, "report")
+        others = f"{sums.repeated:,} repeated, {sums.conflicts:,} in conflict"
+        click.echo(f"{verb} {batches} of {rows} from {counted(report.segments, 'file')}; {others}")
+    if sums.damaged:
+        held = counted(sums.damaged, "batch", "batches")
+        click.echo(f"dither-server: {held} held reports that no device could have sent, not counted", err=True)
+
+
+def _print_skipped(skipped: "Skipped") -> None:
+    lost = "all of it"
+    if skipped.lost is not None and skipped.size is not None:
+        lost = f"{skipped.lost:,} of {counted(skipped.size, 'byte')}"
+    click.echo(f"dither-server: {skipped.segment} is damaged: skipped {lost}", err=True)
+
+
+def _print_line(text: str) -> None:
+    click.echo(f"dither-server: {text}", nl=False, err=True)
+
+
+def _progress() -> Callable[[int], None]:
+    """Return what shows on a terminal how many buckets are done."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    from .records import BUCKETS
+
+    done = 0
+
+    def progress(more: int) -> None:
+        nonlocal done
+        done = done % BUCKETS + more
+        click.echo(f"\rfolding: {done} of {BUCKETS} parts" if done < BUCKETS else "\r\033[K", nl=False, err=True)
+
+    return progress

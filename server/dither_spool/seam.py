@@ -1,0 +1,119 @@
+"""What the collector and its commands ask of the spool, as ``dither_server.store.sink`` declares it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from dither_server.cli.examination.findings import Finding, ok, problem, warning
+from dither_server.cli.examination.machine import FORGETS, NETWORKS, durability, file_system_of
+from dither_server.config.settings import Config
+from dither_server.store import Store, StoreError, UnmadeError
+from dither_server.store.sink import Sink
+from dither_shared import DitherError
+from dither_shared.counted import counted
+
+from .errors import SpoolError
+from .layout import NEARLY_FULL, SpoolLayout, claim, require_owner
+from .segment import DAMAGED
+from .sink import DatabaseLink, SpoolSink
+
+_ABOUT = "configuration"
+
+_SMALL = 1_000_000
+"""Bytes of a segment below which there would be so many that a fold mostly opens files."""
+
+_LATE = timedelta(days=1)
+
+_PAUSES = 2
+"""Times that a collector looks for abandoned journals before one of them is called left."""
+
+
+def check(config: Config) -> None:
+    """Raise ParameterError if there can be no spool where the configuration says."""
+    _layout(config)
+
+
+def open_sink(config: Config, store: Store) -> Sink:
+    """Return the sink of a collector. Raises ParameterError if the spool is of another database."""
+    layout = _layout(config)
+    claim(layout.blobs, store.identity())
+    return SpoolSink(DatabaseLink(store), layout, config.spool_bytes, config.spool_seconds, store.folds.up_to)
+
+
+def describe(config: Config) -> str:
+    """Return where the spool is, for the start of a collector."""
+    layout = _layout(config)
+    return f"reports are appended to {layout.blobs} by way of {layout.journals}; dither-server fold counts them"
+
+
+def findings_of_configuration(config: Config, database: str | None) -> Iterator[Finding]:
+    """Yield whose the spool is, and how full. Below some load a spool is only a delay."""
+    layout = _layout(config)
+    try:
+        require_owner(layout.blobs, database)
+    except DitherError as error:
+        yield (warning if isinstance(error, UnmadeError) else problem)(_ABOUT, str(error), "")
+        return
+    try:
+        backlog = layout.backlog()
+    except SpoolError as error:
+        yield problem(_ABOUT, str(error), "")
+        return
+    segments = counted(backlog.segments, "segment waits", "segments wait")
+    waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
+    yield ok(
+        _ABOUT, f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
+    )
+    try:
+        layout.require_room(config.spool_bytes, layout.needed(), NEARLY_FULL)
+    except SpoolError as error:
+        yield problem(_ABOUT, str(error), "")
+    if backlog.damaged:
+        where = f"{layout.journals} or {layout.blobs}/{DAMAGED}"
+        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
+        message = f"{files} in {where}; what could be read was taken"
+        yield warning(_ABOUT, f"spool: {message}", "Look at the disk, then delete what you have seen")
+    if config.spool_bytes < _SMALL:
+        yield warning(_ABOUT, f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each", "")
+
+
+def findings_of_folds(config: Config, store: Store, now: datetime | None = None) -> Iterator[Finding]:
+    """Yield when the last fold began, and whether segments wait for one that is late. Raises StoreError."""
+    up_to, waiting = store.folds.up_to(), _segments(config)
+    age = None if up_to is None else (now or datetime.now(UTC)) - up_to
+    last = "none has ended yet" if up_to is None else f"the last began {up_to:%Y-%m-%d %H:%M} UTC"
+    if waiting and (age is None or age > _LATE):
+        advice = "Run dither-server fold, and let it run each hour or day; estimates stand still, and the disk fills"
+        yield warning("fold", f"{last}, and {counted(waiting, 'segment waits', 'segments wait')}", advice)
+    else:
+        yield ok("fold", last)
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what is found in the folder of journals."""
+    layout = _layout(config)
+    if not layout.journals.is_dir():
+        yield ok("spool", f"{layout.journals} is made when a collector starts")
+        return
+    kind = file_system_of(layout.journals)
+    if kind in FORGETS | NETWORKS:
+        why = "memory, and loses what was acknowledged" if kind in FORGETS else "a network's, and loses their locks"
+        advice = "Set spool_open to a folder on a disk of this machine"
+        yield problem("spool", f"journals are in {layout.journals}: {kind} is {why}", advice)
+    yield durability(layout.journals)
+    left = layout.idle(_PAUSES * config.spool_seconds)
+    if left:
+        advice = "Start a collector here, or run dither-server fold here: either takes what is in them"
+        yield warning("spool", f"no process closes {left} of the journals in {layout.journals}", advice)
+    else:
+        yield ok("spool", "no journal is left of a process that is gone")
+
+
+def _layout(config: Config) -> SpoolLayout:
+    return SpoolLayout.at(config.spool, config.spool_open)
+
+
+def _segments(config: Config) -> int:
+    try:
+        return _layout(config).backlog().segments
+    except StoreError:  # which is found in the configuration
+        return 0

@@ -1,0 +1,155 @@
+"""Permanent draws of selections, numbers and texts: one draw and one charge for all answers of one key."""
+
+import dataclasses
+from collections.abc import Container
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from client.devices import Calendar, Make, Script
+from client.reporting.test_permanent import VALUES, question
+from dither.reporting.account import cap_of
+from dither.reporting.keys import Keys
+from dither_shared import (
+    Batch,
+    DiscoveryQuestion,
+    DitheredResponse,
+    Metric,
+    NumberQuestion,
+    PrefixSketch,
+    PrivSet,
+    ProjectiveSketch,
+    Report,
+    SelectionQuestion,
+    SetResponse,
+    StringQuestion,
+)
+
+CALM = 1.0, 1.000000001
+"""Reports show the permanent draw: what is drawn for each report changes one in a billion."""
+
+LETTERS = tuple("abcdef")
+SELECTIONS = [list(chosen) for size in range(3) for chosen in combinations(LETTERS, size)]
+TEXTS = [one + two + three for one in "abc" for two in "abc" for three in ("", "a", "bc", "bcc")]
+SECONDS = NumberQuestion(0, 60, False, "s")
+
+
+class Case(NamedTuple):
+    """A metric, answers to it, and how many keys they may have on a device, which for some depends on its hashes."""
+
+    metric: Metric
+    answers: list[object]
+    keys: Container[int]
+
+
+def number(steps: int, resolution: int) -> Case:
+    metric = Metric("asked", SECONDS, DitheredResponse.calibrate(None, *CALM, steps=steps, resolution=resolution))
+    grid = SECONDS.grid(metric.mechanism)
+    return Case(metric, [grid.value(point) for point in range(steps * resolution + 1)], {steps + 1})
+
+
+def text(question: StringQuestion | DiscoveryQuestion, mechanism: ProjectiveSketch | PrefixSketch) -> Case:
+    return Case(Metric("asked", question, mechanism), [*TEXTS], range(6, 9))
+
+
+CASES = {
+    "set-response": Case(
+        Metric("asked", SelectionQuestion(LETTERS), SetResponse.calibrate(6, *CALM, window=2)), [*SELECTIONS], {4}
+    ),
+    "privset": Case(
+        Metric("asked", SelectionQuestion(LETTERS, 2), PrivSet.calibrate(6, *CALM, at_most=2)),
+        [*SELECTIONS],
+        {len(SELECTIONS)},
+    ),
+    **{f"number {steps} x {each}": number(steps, each) for steps, each in ((1, 1), (1, 16), (2, 4), (3, 5), (20, 16))},
+    "listed texts": text(StringQuestion(), ProjectiveSketch.calibrate(None, *CALM, buckets=8)),
+    "found texts": text(
+        DiscoveryQuestion("a-c", 4), PrefixSketch.calibrate(None, *CALM, characters=3, length=4, buckets=8)
+    ),
+    **{
+        name: Case(question(name)["asked"], [*VALUES], range(2, most + 1))
+        for name, most in (("local-hashing", 7), ("bit-flip", 5), ("rappor", 28))
+    },
+    **{name: Case(question(name)["asked"], [*VALUES], {71}) for name in ("randomized-response", "optimized-unary")},
+}
+
+
+def key_of(metric: Metric, answer: object, cohort: int) -> tuple[int, ...]:
+    return tuple(sorted(metric.mechanism.permanent_key(metric.item(answer), cohort)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_of_one_key_share_tag_and_draw_and_no_others_do(name: str) -> None:
+    metric, answers, possible = CASES[name]
+    for device in range(4):
+        keys = Keys(bytes([device]) * 32)
+        by_key: dict[tuple[int, ...], set[tuple[str, int]]] = {}
+        for answer in answers:
+            item = metric.item(answer)
+            drawn = keys.tag(metric, item), keys.draw(metric, item)
+            by_key.setdefault(key_of(metric, answer, keys.cohort(metric)), set()).add(drawn)
+        assert len(by_key) in possible
+        assert all(len(drawn) == 1 for drawn in by_key.values())
+        assert len({tag for drawn in by_key.values() for tag, _ in drawn}) == len(by_key)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "optimized-unary"])  # whose reports stay noisy
+def test_a_device_pays_once_for_each_key_and_its_reports_repeat_the_draw(
+    name: str, make: Make, folder: Path, calendar: Calendar
+) -> None:
+    metric, answers, _ = CASES[name]
+    metric, sent = dataclasses.replace(metric, cap=100 * metric.charge), Script()
+    client = make(folder, metrics={"asked": metric}, transport=sent)
+    keys = Keys(bytes.fromhex((folder / "secret").read_text().split()[2]))
+    charged: set[tuple[int, ...]] = set()
+    for answer in [*answers[:9], *answers[8::-1]]:
+        client.record("asked", answer)
+        calendar.pass_days(1)
+        assert client.flush()
+        report = Report.decode(Batch.decode(sent.bodies[-1]).reports, metric.mechanism)
+        drawn = keys.draw(metric, metric.item(answer))
+        assert (report.cohort, int.from_bytes(report.payload, "big")) == (keys.cohort(metric), drawn)
+        charged.add(key_of(metric, answer, report.cohort))
+        assert client.status().metrics[0].spent == pytest.approx(len(charged) * metric.charge)
+    assert client.status().trouble == {}
+
+
+def test_the_cap_pays_for_all_keys_up_to_ten(make: Make, calendar: Calendar) -> None:
+    assert cap_of(CASES["set-response"].metric) == pytest.approx(4 * CASES["set-response"].metric.charge)
+    for epsilon, steps in ((0.1, 1), (0.7, 9), (1.0, 6), (2.0, 10), (4.0, 30)):
+        mechanism = DitheredResponse.calibrate(None, epsilon, 1.7 * epsilon, steps=steps, resolution=2)
+        asked = Metric("startup", SECONDS, mechanism)
+        ranges = min(steps + 1, 10)
+        assert cap_of(asked) == pytest.approx(ranges * asked.charge)
+        assert cap_of(dataclasses.replace(asked, cap=2 * asked.charge)) == 2 * asked.charge
+        client = make(metrics={"startup": asked})
+        for value in range(0, 61, 1 if steps > 10 else 3):
+            client.record("startup", value)
+            calendar.pass_days(1)
+        assert client.status().metrics[0].spent == pytest.approx(ranges * asked.charge), steps
+        assert client.status().trouble == {}
+
+
+def test_mistakes_and_numbers_beyond_an_end_pay_as_the_end_does(make: Make, calendar: Calendar) -> None:
+    client = make(metrics={"asked": CASES["number 2 x 4"].metric}, strict=False)
+    for value in (0, -5, None, float("nan"), "7", True, float("-inf")):
+        client.record("asked", value)
+        calendar.pass_days(1)
+    status = client.status()
+    assert (status.outside, status.mistakes) == (6, 4)
+    assert status.metrics[0].spent == pytest.approx(status.metrics[0].epsilon, rel=1e-6)
+
+
+def test_a_usual_sketch_keeps_what_it_drew_in_few_bytes(make: Make, folder: Path, calendar: Calendar) -> None:
+    """The key is a bucket, and not the 20,000 points of its hyperplane."""
+    metric = Metric("listed", StringQuestion(), ProjectiveSketch.calibrate(None, 1.0, 2.0))
+    client = make(folder, metrics={"listed": metric})
+    for answer in ("Chrome", "Firefox", "Chrome"):
+        client.record("listed", answer)
+        calendar.pass_days(1)
+    status = client.status().metrics[0]
+    assert status.reports == 3
+    assert status.spent == pytest.approx(4.0)
+    assert (folder / "journal").stat().st_size < 4_000

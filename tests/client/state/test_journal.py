@@ -1,0 +1,213 @@
+"""The journal stays open between calls: it is told from other files, followed when it is replaced, and given up."""
+
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make, compact, parts_on
+from client.state.open_files import as_on_windows
+from dither.state.folder import FolderState
+from dither.state.journal_records import Corrected
+from dither.state.state import START, BusyError
+
+fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is kept open")
+
+
+@pytest.fixture(autouse=True)
+def _quick_collection() -> Iterator[None]:
+    """Let the collector look at what a test makes, and not at all that the suite has imported."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def open_files() -> int:
+    """Return how many descriptors this process has, without those of what was dropped."""
+    gc.collect()
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def number_of(folder: Path) -> int:
+    """Return the descriptor under which this process has the journal open, once."""
+    journal, numbers = (folder / "journal").stat(), map(int, os.listdir("/dev/fd"))  # noqa: PTH208 - numbers, no paths
+    (number,) = (one for one in numbers if is_open(one) and os.path.samestat(os.fstat(one), journal))
+    return number
+
+
+def is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:  # the one by which the folder of all of them was read
+        return False
+    return True
+
+
+def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make(folder)
+    client.record("browser", "firefox")
+    calls: list[str] = []
+    for call in ("open", "close", "stat", "lstat", "fstat", "read", "write", "lseek", "urandom"):
+        real = getattr(os, call)
+
+        def noted(*given: Any, real: Any = real, call: str = call, **named: Any) -> Any:
+            calls.append(call)
+            return real(*given, **named)
+
+        monkeypatch.setattr(f"os.{call}", noted)
+    client.record("theme", "dark")
+    monkeypatch.undo()
+    assert sorted(calls) == ["fstat", "fstat", "lstat", "lstat", "lstat", "urandom", "write"]
+    assert client.status().queued == 2
+
+
+def test_a_number_that_is_another_file_by_now_is_let_be(make: Make, folder: Path, tmp_path: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    number = number_of(folder)
+    path = tmp_path / "hosts own"
+    path.write_bytes(b"precious")
+    own = os.open(path, os.O_RDWR)
+    os.dup2(own, number)  # as a program does that closes all descriptors, and opens files of its own
+    os.close(own)
+    client.record("theme", "dark")
+    client.close()
+    assert client.status().queued == 2
+    assert path.read_bytes() == b"precious"
+    with path.open("rb") as again:
+        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert os.pread(number, 8, 0) == b"precious", "it is still open"
+    os.close(number)
+
+
+def test_a_number_that_was_closed_is_opened_again(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    os.close(number_of(folder))
+    client.record("theme", "dark")
+    assert client.status().queued == 2
+    assert client.status().trouble == {}
+
+
+@pytest.mark.parametrize("times", [1, 12])
+def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
+    client, other = make(folder), make(folder)
+    client.record("mobile", True)
+    for _ in range(times):
+        compact(folder, calendar)
+    client.record("theme", "dark")
+    assert make(folder).status().queued == client.status().queued == other.status().queued == 2
+
+
+@pytest.mark.parametrize("name", ["lock", "journal"])
+def test_a_file_that_is_replaced_while_another_waits_for_the_lock_is_opened_anew(folder: Path, name: str) -> None:
+    """Whoever gets the lock of a file that was deleted meanwhile holds nothing: others lock another one."""
+    one, other = FolderState(folder), FolderState(folder)
+    one.acquire()
+    one.append([Corrected(1)])
+    one.release()
+    (folder / name).rename(folder / "before")
+    (folder / name).write_bytes((folder / "before").read_bytes())
+    other.acquire()
+    other.append([Corrected(2)])
+    with pytest.raises(BusyError):
+        one.acquire()
+    other.release()
+    one.acquire()
+    news = one.news(START)
+    assert news is not None
+    assert news.records[1:] == [Corrected(1), Corrected(2)]
+    one.close()
+    other.close()
+
+
+def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    before = open_files()
+    for _ in range(5):
+        client = dither.Client({}, "http://127.0.0.1:9", "tests", state=folder, environ={}, background=False)
+        client.status()
+        del client
+    assert open_files() == before
+
+
+def test_a_closed_client_leaves_nothing_open(make: Make, folder: Path) -> None:
+    before = open_files()
+    client = make(folder)
+    client.record("mobile", True)
+    assert open_files() == before + 2
+    client.close()
+    assert open_files() == before
+
+
+def test_a_journal_that_is_not_kept_open(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_on_windows(monkeypatch)
+    one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))
+    one.consent("on", None)
+    before = open_files()
+    for _ in range(5):
+        one.record("mobile", True)
+        other.record("theme", "dark")
+        one.journal.needs_compaction = True
+        one.journal.compact()
+        calendar.pass_days(1)
+    with (folder / "journal").open("ab") as journal:
+        journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
+    for status in (other.status(), one.status()):
+        assert (status.queued, status.trouble) == (10, {})
+    assert b"nonsense" not in (folder / "journal").read_bytes()
+    assert open_files() == before
+    other.forget()
+    assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
+
+
+def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "journal").write_bytes(b"4415")
+    client = make(folder)
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert client.status().trouble == {}
+
+
+def test_a_journal_that_was_emptied_is_not(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    (folder / "journal").write_bytes(b"")
+    client = make(folder, mode=None)
+    client.record("mobile", True)
+    assert client.status().queued == 0
+    assert (folder / "journal").read_bytes() == b""
+
+
+def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    client = make(folder)
+    for name in ("mobile", "theme"):
+        client.record(name, "true")
+    assert client.flush(60)
+    client.record("browser", "firefox")
+    client.close()
+    journal = (folder / "journal").read_bytes()
+    lines = journal.splitlines(keepends=True)
+    unsent = next(place for place, line in enumerate(lines) if b" debit browser " in line)
+    (folder / "journal").write_bytes(b"".join(lines[:unsent]))
+    assert make(folder, mode=None).status().trouble == {}, "what was never sent may be forgotten, as after a power cut"
+    for kept in (2, 1):
+        (folder / "journal").write_bytes(b"".join(lines[:kept]))
+        late = make(folder, mode=None)
+        calendar.pass_days(1)
+        late.record("mobile", True)
+        assert (folder / "journal").read_bytes() == b"".join(lines[:kept])
+        assert any("the journal has shrunk" in words for words in late.status().trouble)
+    (folder / "journal").write_bytes(journal)
+    again = make(folder, mode=None)
+    assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
+    compact(folder, calendar)
+    assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"

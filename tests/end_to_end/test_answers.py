@@ -1,0 +1,211 @@
+"""From real clients through one real collector process to its answers: numbers, crossings, surveys and strata.
+
+The noise and the draws are the operating system's: a test here fails by chance with a probability below 1e-6.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import dither
+from benchmarks.numeric_devices import MADE_UP, metric_of, run, truth
+from dither import __main__ as program
+from dither_server.store import Store
+from dither_shared import parse_metrics
+from dither_shared.mechanisms.numeric import NumericMechanism
+from dither_simulations.collection.collector_process import Access, fetch, fetch_estimate
+from server.collecting import running
+
+DEVICES, EPSILON, CONFIDENCE = 300, 6.0, 1 - 1e-8
+
+DEFINITION = f"""
+[metrics.theme]
+type = "choice"
+values = ["light", "dark"]
+epsilon = {EPSILON}
+one_of = "looks"
+
+[metrics.device]
+type = "choice"
+values = ["phone", "desktop"]
+epsilon = {EPSILON}
+one_of = "looks"
+
+[metrics.both]
+type = "cross"
+cross = ["theme", "device"]
+epsilon = {EPSILON}
+
+[metrics.layout]
+type = "choice"
+values = ["tabs", "list"]
+epsilon = 4.0
+strata = {{platform = ["linux", "windows"], channel = ["stable"]}}
+""" + "".join(
+    f'[metrics.{name}]\ntype = "number"\nlow = {column.low}\nhigh = {column.high}\nepsilon = {EPSILON}\n'
+    for name, column in MADE_UP.items()
+)
+METRICS = parse_metrics(DEFINITION)
+THEMES, KINDS = ("light", "dark", "other"), ("phone", "desktop", "other")
+SHARES = np.array([[0.1, 0.3, 0.0], [0.5, 0.1, 0.0], [0.0, 0.0, 0.0]])
+"""Of people with each theme (rows) on each kind of device (columns)."""
+
+LAYOUTS = [
+    *(("linux", "stable", "tabs" if number % 20 else "list") for number in range(120)),
+    *(("linux", "nightly", "list") for _ in range(40)),
+    *(("windows", "stable", "list" if number % 20 else "tabs") for number in range(120)),
+    *(("amiga", None, "tabs") for _ in range(20)),
+]
+"""The platform and the channel of each device, and its person's layout."""
+
+
+class Fleet(NamedTuple):
+    """The collector to which all devices have reported, its folder, and what their people answered."""
+
+    collector: Access
+    folder: Path
+    cells: "np.ndarray[Any, np.dtype[np.int64]]"
+    numbers: dict[str, "np.ndarray[Any, np.dtype[np.float64]]"]
+
+
+def report(url: str, answers: dict[str, object], platform: str, channel: str | None, layout: str) -> bool:
+    """Let a device report; its app names the platform once, and the channel with the layout."""
+    client = dither.Client(
+        METRICS, url, "answers", dither.MemoryState("on"), background=False, environ={}, strata={"platform": platform}
+    )
+    with closing(client):
+        for name, answer in answers.items():
+            client.record(name, answer)
+        client.record("layout", layout, **({} if channel is None else {"channel": channel}))
+        return client.flush(30.0)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    folder, rng = tmp_path_factory.mktemp("answers"), np.random.default_rng(0)
+    cells = rng.choice(9, DEVICES, p=SHARES.ravel())
+    numbers = {name: rng.choice(column.numbers, DEVICES, p=column.shares) for name, column in MADE_UP.items()}
+
+    def send(number: int) -> bool:
+        pair = {"theme": THEMES[cells[number] // 3], "device": KINDS[cells[number] % 3]}
+        answers: dict[str, object] = {"both": pair, **pair}
+        answers |= {name: float(held[number]) for name, held in numbers.items()}
+        return report(url, answers, *LAYOUTS[number])
+
+    with running(folder, toml=DEFINITION) as (url, _):
+        with ThreadPoolExecutor(32) as pool:
+            assert all(pool.map(send, range(DEVICES)))
+        yield Fleet(Access(url), folder, cells, numbers)
+
+
+def test_a_crossing_tells_pairs_and_the_marginals_of_both_questions(fleet: Fleet) -> None:
+    both = fetch_estimate(fleet.collector, "both", CONFIDENCE)
+    assert (both["reports"], both["version"]) == (DEVICES, METRICS["both"].version)
+    held = np.bincount(fleet.cells, minlength=9) / DEVICES
+    for row, share in zip(both["values"], held, strict=True):
+        assert row["noise_low"] <= share <= row["noise_high"]
+    table = held.reshape(3, 3)
+    for one, shares in zip(both["marginals"], (table.sum(axis=1), table.sum(axis=0)), strict=True):
+        assert one["axis"] in {"theme", "device"}
+        for row, share in zip(one["values"], shares, strict=True):
+            assert abs(row["frequency"] - share) < 0.2
+            assert row["low"] <= share <= row["high"]
+    verdicts = {row["verdict"] for one in both["conditional"] for row in one["values"]}
+    assert verdicts == {"too-few"}, "shares within an answer take 1,000 reports"
+
+
+def test_each_device_answers_one_question_of_a_survey(fleet: Fleet) -> None:
+    """Together all answered, and neither question nearly all: 210 or more of 300 with a probability below 1e-11."""
+    reports = [fetch_estimate(fleet.collector, name)["reports"] for name in ("theme", "device")]
+    assert sum(reports) == DEVICES
+    assert max(reports) < 210
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_mean_and_quantiles_of_numbers_hold_the_truth(fleet: Fleet, name: str) -> None:
+    metric, held, answer = METRICS[name], fleet.numbers[name], fetch_estimate(fleet.collector, name, CONFIDENCE)
+    mechanism = metric.mechanism
+    assert (answer["metric"], answer["version"], answer["reports"]) == (name, metric.version, DEVICES)
+    assert isinstance(mechanism, NumericMechanism)
+    # Bernstein's inequality for the mean of these people, with the noise of the worst answer: two means of 1e-8.
+    variance, reach, sure = float(mechanism.worst_mean_variance), mechanism.reach[1], math.log(2 / 1e-8) / DEVICES
+    margin = 100 * (math.sqrt(2 * variance * sure) + 2 * reach * sure / 3)
+    assert margin < 12
+    assert answer["mean"]["value"] == pytest.approx(held.mean(), abs=margin + 0.05)  # half a step at the most
+    assert answer["mean"]["low"] < answer["mean"]["value"] < answer["mean"]["high"]
+    quantiles = {one["share"]: one for one in answer["quantiles"]}
+    for share in (0.5, 0.95):  # the interval is conservative for the people who reported, too
+        true = float(np.quantile(held, share, method="inverted_cdf"))
+        assert quantiles[share]["low"] <= true <= quantiles[share]["high"]
+    assert quantiles[0.5]["high"] - quantiles[0.5]["low"] < 100, "all of the range would say nothing"
+
+
+@pytest.mark.parametrize(("name", "epsilon"), [("age", 1.0), ("hours", 4.0)])
+def test_intervals_of_devices_draws_hold_the_truth(name: str, epsilon: float) -> None:
+    """Each misses in 5 of 100, or fewer: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
+    column = MADE_UP[name]
+    metric, true = metric_of(column, epsilon), truth(column)
+    ends = np.array([run(metric, column, 4_000, seed) for seed in range(25)])
+    held = ((ends[:, :, 0] <= true) & (true <= ends[:, :, 1])).sum(axis=0)
+    assert (held >= 14).all(), held
+    # At 4,000 reports they say something of the median, and the mean to a tenth of the range.
+    widths = np.median(ends[:, :, 1] - ends[:, :, 0], axis=0)
+    assert widths[0] < 10
+    assert widths[1] < 50
+
+
+def test_strata_are_estimated_each_alone_and_together_and_compared(fleet: Fleet) -> None:
+    path = f"/v1/metrics/layout/{{}}&confidence={CONFIDENCE}"
+    answers: Any = fetch(fleet.collector, path.format("estimate?by=platform&by=channel"))
+    *strata, everyone = answers
+    assert {"/".join(one["stratum"].values()): one["reports"] for one in strata} == {
+        "linux/stable": 120, "linux/other": 40, "windows/stable": 120, "other/other": 20,
+    }  # fmt: skip
+    assert (everyone["reports"], set(everyone["stratum"].values())) == (DEVICES, {None})
+    assert fetch(fleet.collector, path.format("estimate?platform=linux"))["reports"] == 160
+    groups = [*(tuple(one["stratum"].values()) for one in strata)]
+    for answer, (platform, channel) in zip([*strata, everyone], [*groups, (None, None)], strict=True):
+        held = Counter(value for where, how, value in LAYOUTS if fits(platform, where) and fits(channel, how))
+        for row in answer["values"]:
+            assert row["noise_low"] <= held[row["value"]] / answer["reports"] <= row["noise_high"]
+    compared = fetch(fleet.collector, path.format("compare?platform=windows&other_platform=linux&channel=stable"))
+    (tabs,) = (row for row in compared["values"] if row["value"] == "tabs")
+    assert tabs["low"] > 0  # from 5% on windows to 95% on linux
+    # Estimates are linear in the tally: that of all weighs its strata.
+    weights = [one["reports"] / DEVICES for one in strata]
+    for place, row in enumerate(everyone["values"]):
+        weighed = sum(weight * one["values"][place]["frequency"] for weight, one in zip(weights, strata, strict=True))
+        assert abs(row["frequency"] - weighed) < 1e-12
+
+
+def fits(asked: str | None, given: str | None) -> bool:
+    """Whether a device that gave this value is in the stratum: what is not listed is in that of "other"."""
+    listed = given if given in {"linux", "windows", "stable"} else "other"
+    return asked in {None, listed}
+
+
+def test_the_tally_of_a_metric_is_the_sum_of_its_strata(fleet: Fleet) -> None:
+    layout = METRICS["layout"]
+    with closing(Store(f"sqlite:///{fleet.folder}/dither.db", create=False)) as store:
+        parts = [store.tally(layout, places=(place,)) for place in range(6)]
+        whole = store.tally(layout)
+    assert (whole.counts == sum(part.counts for part in parts)).all()
+    assert whole.total == DEVICES
+
+
+def test_the_command_test_names_metrics_that_a_collector_would_not_count(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definition, newer = fleet.folder / "metrics.toml", fleet.folder / "newer.toml"
+    newer.write_text(definition.read_text().replace("epsilon = 4.0", "epsilon = 2.0"))
+    assert program.main(["test", "--endpoint", fleet.collector.url, "--metrics", str(definition)]) == 0
+    assert "FAILED" not in capsys.readouterr().out
+    assert program.main(["test", "--endpoint", fleet.collector.url, "--metrics", str(newer)]) == 1
+    assert f"Reports of 1 of {len(METRICS)} metrics would not be counted." in capsys.readouterr().out

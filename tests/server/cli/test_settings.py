@@ -1,0 +1,107 @@
+"""What the doctor finds of settings, and where it says that they come from."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_server.cli.main import cli
+from server.cli.invoking import invoke
+from server.collecting import THEME, environment
+
+
+def examined(folder: Path, *options: str) -> Result:
+    return invoke(folder, "doctor", "--before-start", *options)
+
+
+def test_settings_are_shown_with_their_sources(folder: Path) -> None:
+    (folder / "c.toml").write_text('port = 9000\nthreads = 7\nhost = "::1"\n', encoding="utf-8")
+    environment_of_it = {**environment(folder), "DITHER_PORT": "9001", "DITHER_DB": "postgresql://u:secret@h/d"}
+    arguments = ["doctor", "--settings", "--json", "--host", "localhost", "--config", str(folder / "c.toml")]
+    shown = json.loads(CliRunner().invoke(cli, arguments, env=environment_of_it).stdout)
+    about = {name: one.pop("about") for name, one in shown.items()}
+    assert shown["host"] == {"value": "localhost", "source": "--host"}
+    assert shown["port"] == {"value": 9001, "source": "DITHER_PORT"}
+    assert shown["threads"] == {"value": 7, "source": f"{folder}/c.toml: threads"}
+    assert shown["open"] == {"value": [], "source": "default"}
+    assert shown["db"] == {"value": "postgresql://u:***@h/d", "source": "DITHER_DB"}
+    lines = invoke(folder, "doctor", "--settings").stdout.splitlines()
+    assert len(lines) == 2 * len(shown)
+    assert next(line for line in lines if line.startswith("port")).split(maxsplit=1)[1] == "8000  (default)"
+    assert [line.strip() for line in lines[1::2]] == list(about.values())
+    assert all(len(one) > 10 for one in about.values())
+
+
+def test_doctor_names_errors_and_risky_settings(folder: Path) -> None:
+    fine = examined(folder, "--open", "report,read")
+    assert fine.exit_code == 0
+    assert "ok       configuration: 4 metrics: theme, mobile, version, open" in fine.stdout
+    assert "ok       configuration: the database answers" in fine.stdout
+    unwise = examined(folder, "--host", "::")
+    assert unwise.exit_code == 0
+    assert "warning  configuration: no token has the role report: nobody may report" in unwise.stdout
+    assert "configuration: no token has the role read: only who has the address that is printed" in unwise.stdout
+    assert "nobody may read" in examined(folder, "--no-local-token").stdout
+    assert "nobody may report" in examined(folder, "--no-trust-loopback").stdout
+    near = examined(folder)
+    assert "warning  configuration: no token has the role report: only this machine may report" in near.stdout
+    assert "ok       configuration: this machine reports without a token; behind a proxy" in near.stdout
+    assert "ok       configuration: a token that reads is printed" in near.stdout
+    assert "warning  configuration: open: lists no candidates" in unwise.stdout
+    assert "warning  configuration: open: whoever" in examined(folder, "--open", "admin").stdout
+    new = examined(folder, "--db", f"sqlite:///{folder}/new.db")
+    assert (new.exit_code, "warning  configuration: db: " in new.stdout) == (0, True)
+    assert not (folder / "new.db").exists()
+    invoke(folder, "metric", "disable", "theme")
+    assert f"warning  configuration: theme: version {THEME.version} is disabled since" in examined(folder).stdout
+    for schema, level, code in (
+        ("0000", "warning  configuration: db: has schema 0000", 0),
+        ("9999", "problem  configuration: db: has schema 9999", 2),
+    ):
+        with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
+        upgraded = examined(folder)
+        assert (upgraded.exit_code, level in upgraded.stdout) == (code, True), upgraded.stdout
+    (folder / "text").write_text("no database\n" * 100)
+    wrong = examined(folder, "--metrics", "missing.toml", "--db", f"sqlite:///{folder}/text")
+    assert wrong.exit_code == 2
+    assert wrong.stdout.count("problem  ") == 2
+
+
+def test_doctor_names_origins_whose_pages_cannot_report(folder: Path) -> None:
+    pages = ("--origins", "https://app.example,http://localhost:3000")
+    mute = examined(folder, *pages)
+    named = "https://app.example, http://localhost:3000"
+    assert f'configuration: origins: pages of {named} send no token, and are answered 401; set open = ["report"]' in (
+        mute.stdout
+    )
+    for role in ("report", "admin"):
+        heard = examined(folder, *pages, "--open", role)
+        assert f"configuration: pages of {named} may report; a page of any other origin may not" in heard.stdout
+        assert "send no token" not in heard.stdout
+    assert "pages of" not in examined(folder).stdout
+    wrong = examined(folder, "--origins", "https://app.example/")
+    assert wrong.exit_code == 2
+    assert "--origins: 'https://app.example/' is no origin as browsers write it" in wrong.stderr
+    shown = json.loads(invoke(folder, "doctor", "--settings", "--json", "--origins", "https://app.example").stdout)
+    assert shown["origins"]["value"] == ["https://app.example"]
+
+
+def test_doctor_names_an_unknown_variable_and_a_database_that_it_cannot_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DITHER_RETENTON", "3 days")
+    result = examined(folder)
+    assert "DITHER_RETENTON: no such setting, and ignored; did you mean 'DITHER_RETENTION'?" in result.output
+    (folder / "dither.db").write_bytes(b"no database\n" * 500)
+    output = examined(folder).output
+    assert "tokens: not known" in output
+    assert "no token has the role" not in output
+    (folder / "dither.db").unlink(missing_ok=True)
+    (folder / "dither.db").mkdir()
+    result = examined(folder)
+    assert result.exit_code == 2
+    assert "is a folder; name a file in it" in result.output

@@ -1,0 +1,166 @@
+"""A discovery as the API's answer, on a page and on a terminal."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from dither_server.analysis.columns import names_of
+from dither_server.estimation.strings.reach import reach
+from dither_server.reading.query import Comparison, Query
+from dither_server.reading.summaries import summary_of
+from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
+from dither_server.reading.summaries.summary import Survey
+from dither_server.reading.summaries.window import Look
+from dither_shared import ParameterError, parse_metrics
+from server.collecting import TODAY
+
+from .discovery_surveys import CRASH, CRASH_TOML, DISCOVERIES, NOTHING, estimator, surveyed
+
+PEOPLE = {"a.b": 40_000, "dd": 25_000, "": 15_000, "too long": 12_000, "É": 8_000}
+SURVEY = surveyed(PEOPLE)
+
+
+def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
+    assert isinstance(summary_of(CRASH), Discoveries)
+    rows = DISCOVERIES.table(SURVEY, Query(), estimator).rows()
+    assert [row["value"] for row in rows[:2]] == ["a.b", "dd"]
+    shares = {"a.b": 0.4, "dd": 0.25, "": 0.15, "…": 0.2}  # neither can be spelled: "too long" has letters that are not
+    found = {row["value"]: row for row in rows}
+    assert set(shares) <= set(found)
+    for value, share in shares.items():
+        row = found[value]
+        assert list(row) == names_of(COLUMNS)
+        assert abs(row["frequency"] - share) < 6 * row["standard_error"]
+        assert row["low"] < row["frequency"] < row["high"]
+        assert row["count"] == pytest.approx(100_000 * row["frequency"])
+        assert row["repeat_error"] == pytest.approx(row["standard_error"])  # on one day
+
+
+def test_answer_tells_reach_poisoning_and_people_not_found() -> None:
+    told = DISCOVERIES.table(SURVEY, Query(forged=0.02), estimator).about
+    mechanism = CRASH.mechanism
+    assert told["reports"] == 100_000
+    assert told["confirming"] == SURVEY.tally.reports[-2:].sum()
+    assert told["reach"] == reach(mechanism, 100_000)
+    assert told["unlisted"]["beyond"] == "found"
+    assert told["unlisted"]["low"] <= 0.02
+    assert told["poisoning"]["reports"] == 2000
+    assert told["poisoning"]["gain_up"] == pytest.approx(
+        2000 / told["confirming"] * float((1 - mechanism.q) / (mechanism.p - mechanism.q))
+    )
+    assert 10 < told["poisoning"]["reports_to_appear"] < told["reach"] * 100_000
+    assert told["health"]
+    assert not any(check["odd"] for check in told["health"])
+
+
+def test_without_reports_only_the_reports_needed_are_told() -> None:
+    told = DISCOVERIES.table(NOTHING, Query(), estimator).whole()
+    assert (told["values"], told["reach"], told["unlisted"]) == ([], None, None)
+    assert told["sought"]["share"] == 0.01
+    assert told["sought"]["reports"] > 1000
+
+
+def test_repeat_error_allows_for_people_who_report_every_day() -> None:
+    week = replace(SURVEY, days=(TODAY, TODAY + timedelta(days=6)))
+    rows = DISCOVERIES.table(week, Query(), estimator).rows()
+    assert rows[0]["repeat_error"] > 1.5 * rows[0]["standard_error"]
+
+
+def test_what_a_discovery_does_not_answer_is_refused() -> None:
+    for query, place in (
+        (Query(simultaneous=True), "simultaneous"),
+        (Query(quantile=(0.5,)), "quantile"),
+        (Query(at=(1.0,)), "at"),
+    ):
+        with pytest.raises(ParameterError, match=f"^{place}: "):
+            DISCOVERIES.table(SURVEY, query, estimator)
+    with pytest.raises(ParameterError, match="takes no list"):
+        DISCOVERIES.table(SURVEY, Query(), estimator, ("a.b",))
+    with pytest.raises(ParameterError, match="discoveries are not compared"):
+        DISCOVERIES.compare((SURVEY, SURVEY), Comparison(), estimator)
+    with pytest.raises(ParameterError, match="versions are not combined"):
+        DISCOVERIES.combine("crash", [SURVEY], Query(), estimator)
+
+
+def test_cost_grows_with_the_prefixes_tried() -> None:
+    wide = parse_metrics(CRASH_TOML.replace("a-d.", "a-z.").replace("length = 5", "length = 12"))["crash"]
+    assert 0 < DISCOVERIES.effort(CRASH) < 2000 < DISCOVERIES.effort(wide) < 20_000
+
+
+def viewed(survey: Survey, look: Look) -> DiscoveryView:
+    view = DISCOVERIES.view(survey, Query(), estimator, look)
+    assert isinstance(view, DiscoveryView)
+    return view
+
+
+def test_page_finds_strings_and_shows_a_few_at_a_time() -> None:
+    first = viewed(SURVEY, Look("", 1, 2))
+    assert [row["value"] for row in first.found.shown] == ["a.b", "dd"]
+    assert first.found.pages == -(-first.values // 2)
+    assert first.values >= 4
+    some = viewed(SURVEY, Look("D", 1, 50))
+    assert [row["value"] for row in some.found.shown] == ["dd"]
+    assert first.top == pytest.approx(max(row["high"] for row in first.found.shown))
+
+
+def test_page_explains_the_empty_string_and_the_mark() -> None:
+    shown = viewed(SURVEY, Look("", 1, 50))
+    assert {'""', "…"} <= {row["value"] for row in shown.found.shown}
+    assert "… stands for" in shown.rule
+    assert "… stands for" not in viewed(SURVEY, Look("a.b", 1, 50)).rule
+
+
+def test_panel_says_what_a_stratum_did_not_find() -> None:
+    whole = viewed(SURVEY, Look("", 1, 50))
+    names = [point.name for point in whole.points()]
+    assert names[:2] == ["a.b", "dd"]
+    assert len(names) == 4
+    part = viewed(surveyed({"dd": 5_000}), Look("", 1, 50)).points(names)
+    assert [point.name for point in part] == names
+    assert (part[0].text, part[0].at) == ("not found", None)
+    assert part[1].at is not None
+    assert part[1].at > 0.9
+
+
+def test_page_without_reports_says_what_it_needs() -> None:
+    nothing = viewed(NOTHING, Look("", 1, 50))
+    assert nothing.needs.endswith("to find a string that 1% of people hold, half the time")
+    assert nothing.stretched == 1.0
+    assert nothing.points() == []
+
+
+def test_terminal_shows_what_is_found_and_how_many_hold_anything_else() -> None:
+    rare = {f"{first}{second}{third}": 160 for first in "abcd" for second in "abcd" for third in "abcd"}
+    survey = surveyed({"a.b": 40_000, "": 20_000, "cut off": 20_000} | rare)
+    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(survey, Query(), estimator).whole())
+    assert before[0].startswith("crash: prefix-sketch, 90,240 reports, 2026-11-20 to 2026-11-20, of which ")
+    assert rows[0] == ("string", "share %", "interval", "people")
+    assert rows[1][0] == "a.b"
+    assert {'""', "…"} <= {row[0] for row in rows}
+    assert any(line.startswith("… stands for what is not told") for line in after)
+    assert any(line.endswith("hold anything else.") for line in after)
+    assert "found: strings that stand out; an expected 5% of them are held by nobody" in after
+
+
+def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
+    told = DISCOVERIES.table(surveyed({"a": 20}), Query(), estimator).whole() | {"values": []}
+    _, rows, after, *_ = DISCOVERIES.text(told)
+    assert rows == [("Nothing was found.",)]
+    assert not any(line.startswith("found") for line in after)
+    assert any("reports" in line and "one that 1% hold takes" in line for line in after)
+    before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(NOTHING, Query(), estimator).whole())
+    assert "0 reports, of which 0 confirm" in before[0]
+    assert rows == [("Nothing was found.",)]
+    assert len(after) == 1
+
+
+def test_reach_in_words() -> None:
+    sought = {"share": 0.01, "reports": 12_000}
+    assert reach_text({"sought": sought, "reach": 0.02}) == (
+        "A string that 2.00% of people hold is found about half the time; one that 1% hold takes 12,000 reports."
+    )
+    for too_much in (None, 1.2):
+        assert reach_text({"sought": sought, "reach": too_much}) == (
+            "So few reports cannot find a string that everybody holds; one that 1% hold takes 12,000 reports."
+        )

@@ -1,0 +1,213 @@
+"""Changes of a number between two surveys and over days: false alarms, coverage and power, from exact draws."""
+
+import math
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.analysis.trend import TrendStep, finished
+from dither_server.reading.query import Comparison
+from dither_server.reading.summaries.number_changes import compared, trend_steps
+from dither_server.reading.summaries.number_scale import Scale
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, ParameterError
+from server.collecting import TODAY
+
+from .number_surveys import HUGE, LINEAR, LOG, PERMANENT, TABLE, bare, drawn, hill, metric, nothing, survey
+
+RUNS = 80
+DAYS, PEOPLE = 6, 300
+
+
+def comparison(
+    metric: Metric, first: Tally, second: Tally, *, change: float = 0.01, other: Metric | None = None
+) -> list[dict[str, Any]]:
+    sides = survey(metric, first), survey(other or metric, second)
+    return compared(sides, Comparison(change=change), bare).rows()
+
+
+def trend(metric: Metric, tallies: list[Tally]) -> dict[str, Any]:
+    days = [TODAY + timedelta(days=number) for number in range(len(tallies))]
+    steps = [TrendStep(day, day, bare(metric, (), tally, 0.95)) for day, tally in zip(days, tallies, strict=True)]
+    return finished(trend_steps(metric, steps, 0.95)).whole()
+
+
+def most(chance: float, runs: int = RUNS) -> int:
+    """How many of the runs show what each shows with this chance, at most, with an error probability of 1e-7."""
+    return int(stats.binom.isf(1e-7, runs, chance))
+
+
+def test_comparison_of_the_same_people_is_seldom_a_change() -> None:
+    for one, reports in ((LINEAR, (50, 50)), (LOG, (60, 3000)), (PERMANENT, (50, 50)), (TABLE, (60, 3000))):
+        rng, shares = np.random.default_rng(5), hill(one, 0.2)
+        rows = [comparison(one, *(drawn(one, shares, n, rng) for n in reports)) for _ in range(RUNS)]
+        assert all(mean["changed"] == (mean["adjusted"] < 0.05) for mean, *_ in rows), one
+        changed = [[row["changed"] for row in one] for one in rows]
+        assert sum(map(any, changed)) <= most(0.05), one
+        assert (np.sum(changed, axis=0) <= most(0.05 / 3)).all(), one
+
+
+def test_intervals_hold_the_true_difference() -> None:
+    """Those of a geoone mean too, of which one side is known badly."""
+    for one, middles in ((LINEAR, (0.3, 0.5)), (LOG, (0.6, 0.3))):
+        rng, scale, sides = np.random.default_rng(6), Scale.of(one), [hill(one, middle) for middle in middles]
+        points = np.arange(len(sides[0])) / scale.last
+        means = [scale.value(float(shares @ points)) for shares in sides]
+        medians = [scale.at(int(np.searchsorted(np.cumsum(shares), 0.5))) for shares in sides]
+        missed, differences, errors = 0, [], []
+        for _ in range(RUNS):
+            mean, median, _ = comparison(one, *(drawn(one, sides[n], (200, 20_000)[n], rng) for n in (0, 1)))
+            missed += not mean["low"] <= means[1] - means[0] <= mean["high"]
+            differences.append(mean["difference"])
+            errors.append(mean["standard_error"])
+            assert median["low"] <= medians[1] - medians[0] <= median["high"]  # in far more than 95%
+        assert missed <= most(0.06), one
+        assert np.mean(errors) == pytest.approx(np.std(differences), rel=0.4), one
+
+
+def test_reports_needed_see_the_change_with_the_stated_power() -> None:
+    rng, scale = np.random.default_rng(7), Scale.of(LINEAR)
+    sides = [hill(LINEAR, middle) for middle in (0.4, 0.44)]
+    change = float((sides[1] - sides[0]) @ np.arange(scale.last + 1) / scale.last)
+    some = drawn(LINEAR, sides[0], 10**6, rng)
+    needed = comparison(LINEAR, some, some, change=change)[0]["reports_needed"]
+    assert 5000 < needed < 50_000
+    seen = sum(
+        comparison(LINEAR, *(drawn(LINEAR, side, needed, rng) for side in sides))[0]["changed"] for _ in range(RUNS)
+    )
+    assert RUNS - most(0.2) <= seen <= most(0.8)
+
+
+def test_large_change_is_seen_in_mean_and_quantiles() -> None:
+    rng = np.random.default_rng(8)
+    rows = comparison(LOG, *(drawn(LOG, hill(LOG, middle), 100_000, rng) for middle in (0.3, 0.6)))
+    assert [(row["value"], row["changed"], row["reports_needed"]) for row in rows] == [
+        ("mean", True, None),
+        ("p50", True, None),
+        ("p95", True, None),
+    ]
+    assert all(0 < row["low"] < row["difference"] < row["high"] for row in rows)
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (0, 100), (100, 0), (1, 1), (49, 10**6)])
+def test_comparison_of_few_reports_is_shown_and_not_tested(counts: tuple[int, int]) -> None:
+    rng = np.random.default_rng(9)
+    mean, *quantiles = comparison(LINEAR, *(drawn(LINEAR, hill(LINEAR, 0.5), n, rng) for n in counts))
+    assert (mean["p_value"], mean["adjusted"], mean["changed"]) == (None, None, False)
+    assert (mean["difference"] is None) == (0 in counts)
+    if 0 in counts:
+        assert not any(row["changed"] for row in quantiles)
+        assert all(-10 <= row["low"] <= row["high"] <= 10 for row in quantiles)
+    else:
+        assert -10 <= mean["low"] <= mean["high"] <= 10
+
+
+def test_people_beyond_a_narrower_range_are_no_change() -> None:
+    """The same people, of whom half lie beyond the end of the first range."""
+    wide = metric('low = 0.0\nhigh = 20.0\nunit = "s"\nepsilon = 1.0')
+    rng, shares = np.random.default_rng(10), hill(wide, 0.6, 0.02)
+    narrow = np.zeros(LINEAR.mechanism.size or 0)
+    narrow[::2] = np.append(shares[:64], shares[64:].sum())
+    rows = comparison(LINEAR, drawn(LINEAR, narrow, 10**6, rng), drawn(wide, shares, 10**6, rng), other=wide)
+    assert [row["changed"] for row in rows] == [False] * 3
+    assert (rows[0]["p_value"], rows[0]["reports_needed"]) == (None, None)
+    assert rows[0]["first"] == pytest.approx(10, abs=0.1)
+    assert rows[1]["low"] <= 0 <= rows[1]["high"]
+
+
+def test_other_units_and_scales_are_not_compared() -> None:
+    for keys in ('unit = "ms"', 'unit = "s"\nlog = true'):
+        other = metric(f"low = 0.5\nhigh = 10.0\nepsilon = 1.0\n{keys}")
+        with pytest.raises(ParameterError, match="other units, or only one is on a log scale"):
+            comparison(LINEAR, nothing(LINEAR), nothing(other), other=other)
+
+
+def test_mean_beyond_all_doubles_is_none() -> None:
+    counts = nothing(HUGE).counts.copy()
+    counts[0, -1] = 1
+    row = comparison(HUGE, nothing(HUGE), Tally(counts.sum(axis=1), counts))[0]
+    assert (row["first"], row["second"], row["difference"]) == (None, None, None)
+    assert all(number is None or math.isfinite(number) for number in row.values() if not isinstance(number, str))
+
+
+def people_of(metric: Metric, shares: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """People with an answer; of those with a permanent part also their cohort and their permanent draw."""
+    mechanism, people = metric.mechanism, []
+    for point in rng.choice(len(shares), PEOPLE, p=shares):
+        cohort = int(rng.integers(mechanism.cohorts))
+        (cell,) = mechanism.marked(int(point), cohort)
+        if mechanism.memoised and rng.random() > mechanism.permanent_truth:  # type: ignore[attr-defined]
+            cell = (cell + int(rng.integers(1, mechanism.cells))) % mechanism.cells
+        people.append((int(point), cohort, cell))
+    return people
+
+
+def reports_of(metric: Metric, people: list[tuple[int, int, int]], rng: np.random.Generator) -> Tally:
+    """One report of each."""
+    mechanism = metric.mechanism
+    counts = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
+    for point, of_theirs, cell in people:
+        cohort, said = of_theirs, cell
+        if not mechanism.memoised:
+            cohort = int(rng.integers(mechanism.cohorts))
+            (said,) = mechanism.marked(point, cohort)
+        if rng.random() > mechanism.truth:  # type: ignore[attr-defined]
+            said = (said + int(rng.integers(1, mechanism.cells))) % mechanism.cells
+        counts[cohort, said] += 1
+    return Tally(counts.sum(axis=1), counts)
+
+
+@pytest.mark.parametrize(("metric", "crowds"), [(LOG, 0), (LOG, 1), (PERMANENT, 0), (PERMANENT, 2)])
+def test_the_same_people_reporting_again_are_no_drift(metric: Metric, crowds: int) -> None:
+    """Other people each day; the same on all days; the same on the first half, and others on the second."""
+    runs, rng, shares = 40, np.random.default_rng(11), hill(metric, 0.5, 2)
+    drifts = 0
+    for _ in range(runs):
+        if crowds:
+            known = [people_of(metric, shares, rng) for _ in range(crowds)]
+            tallies = [reports_of(metric, known[day * crowds // DAYS], rng) for day in range(DAYS)]
+        else:
+            tallies = [drawn(metric, shares, PEOPLE, rng) for _ in range(DAYS)]
+        drifts += trend(metric, tallies)["values"][0]["drift"]
+    assert drifts <= most(0.05, runs)
+
+
+def test_permanent_draws_widen_the_error_of_a_slope() -> None:
+    """The same people may stand behind all days: what a permanent draw adds to one it adds to each."""
+    stretched = []
+    for one in (LINEAR, PERMANENT):
+        rng = np.random.default_rng(3)
+        tallies = [drawn(one, hill(one, 0.5, 2), PEOPLE, rng) for _ in range(DAYS)]
+        errors = [bare(one, (), tally, 0.95).mean.standard_error for tally in tallies]
+        independent = Scale.of(one).width * np.sqrt(np.mean(np.square(errors)) / np.sum((np.arange(DAYS) - 2.5) ** 2))
+        stretched.append(trend(one, tallies)["values"][0]["slope_error"] / independent)
+    assert 1 <= stretched[0] < 1.2
+    assert stretched[1] > 1.4
+
+
+def test_drift_is_seen_with_its_slope() -> None:
+    for one, width, unit in ((LINEAR, 10, "s"), (TABLE, 10, "unit"), (LOG, np.log(1200), "logarithm")):
+        rng = np.random.default_rng(12)
+        answer = trend(one, [drawn(one, hill(one, 0.4 + 0.02 * day), 10**6, rng) for day in range(4)])
+        mean, *quantiles = answer["values"]
+        assert mean["drift"], one
+        assert mean["slope"] == pytest.approx(0.02 * width, rel=0.05)
+        assert mean["adjusted"] == mean["p_value"] < 1e-6
+        assert answer["slope_unit"] == f"{unit} per day"
+        assert [(row["value"], row["p_value"], row["drift"]) for row in quantiles] == [
+            ("p50", None, False),
+            ("p95", None, False),
+        ]
+
+
+def test_few_steps_or_reports_are_shown_and_not_tested() -> None:
+    for counts in ([], [1], [0, 0], [49, 10_000], [10_000, 1, 1]):
+        rng = np.random.default_rng(13)
+        answer = trend(LINEAR, [drawn(LINEAR, hill(LINEAR, 0.5), n, rng) for n in counts])
+        assert [step["tested"] for step in answer["steps"]] == [n >= 50 for n in counts]
+        assert [(row["slope"], row["drift"], len(row["points"])) for row in answer["values"]] == [
+            (None, False, len(counts))
+        ] * 3

@@ -1,0 +1,145 @@
+"""What pages show of a number: drawings of any grid, and nothing that runs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from flask import Flask
+
+from dither_server.app import collector_of, create_app
+from dither_server.reading.costs import effort
+from dither_server.reading.query import Query
+from dither_server.reading.summaries.number_view import NumberView
+from dither_server.reading.summaries.numbers import Numbers
+from dither_server.reading.summaries.window import Look
+from dither_shared import Metric, parse_metrics
+from server.collecting import TODAY, config, rows_of, upload
+from server.dashboard.shown import Elements
+
+from .number_surveys import COARSE, ESTIMATOR, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
+
+TOML = """
+[metrics.hostile]
+description = "<script>alert(1)</script>"
+type = "number"
+low = 0
+high = 10
+unit = "<img src=x onerror=a(2)>"
+epsilon = 2.0
+"""
+for NAME, SCALE in (("one", "false"), ("day", "true"), ("none", "false")):
+    TOML += f'[metrics.{NAME}]\ntype = "number"\nlow = 0.5\nhigh = 10.0\nlog = {SCALE}\nepsilon = 2.0\n'
+METRICS = parse_metrics(TOML)
+HOSTILE = METRICS["hostile"]
+
+
+def exhibit(one: Metric, reports: int) -> NumberView:
+    tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
+    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, Look("", 1, 10))
+
+
+def numbers_of(points: str) -> np.ndarray:
+    return np.array([[float(number) for number in pair.split(",")] for pair in points.split()])
+
+
+@pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
+def test_drawings_stay_in_their_frame(one: Metric) -> None:
+    for reports in (1, 10**4, 10**9):
+        shown = exhibit(one, reports)
+        for points in (shown.curve, shown.band):
+            found = numbers_of(points)
+            assert (found >= 0).all(), reports
+            assert (found <= [600, 80]).all(), reports
+        assert (np.diff(numbers_of(shown.curve)[:, 1]) <= 0).all()  # the curve rises
+        assert sum(bar.share for bar in shown.bars) == pytest.approx(1)
+        assert [bar.low for bar in shown.bars][1:] == [bar.high for bar in shown.bars][:-1]
+        assert len(shown.bars) == min(20, (one.mechanism.size or 0) - 1)
+        assert all(0 <= mark.left <= mark.x <= mark.right <= 600 for mark in shown.marks)
+        assert [mark.name for mark in shown.marks] == ["p50", "p95"]
+        ends = one.question.low, one.question.high  # type: ignore[attr-defined]
+        assert (shown.ticks[0].number, shown.ticks[-1].number) == pytest.approx(ends)
+
+
+def test_bars_of_the_shape_are_where_people_are() -> None:
+    bars = exhibit(LINEAR, 10**9).bars
+    shares = np.append(0, np.cumsum(hill(LINEAR, 0.4)))
+    middle = np.interp([0.35 * 128 + 0.5, 0.45 * 128 + 0.5], np.arange(130), shares)
+    assert sum(bar.share for bar in bars if 3.4 < bar.low < 4.4) == pytest.approx(middle[1] - middle[0], abs=0.02)
+
+
+def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
+    needed = int(exhibit(LINEAR, 0).needs.split()[0].replace(",", ""))
+    even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
+    tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
+    mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
+    assert (mean["high"] - mean["low"]) / 2 == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    app = create_app(config(tmp_path_factory.mktemp("numbers"), metrics=METRICS))
+    store = collector_of(app).store
+    for number in range(3):
+        rows = rows_of(HOSTILE, 300, b"%d" % number, 4)
+        store.commit([upload(HOSTILE, rows)], TODAY - timedelta(days=2 * number), b"s" * 16)
+    for name, count in (("one", 1), ("day", 500)):
+        store.commit([upload(METRICS[name], rows_of(METRICS[name], count, value=2))], TODAY, b"s" * 16)
+    yield app
+    collector_of(app).close()
+
+
+def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> None:
+    client = app.test_client()
+    front = client.get("/").text
+    assert "for a mean within 1% of the range" in front
+    assert "Geometric mean" in front
+    assert "No reports yet" in client.get("/m/none").text
+    one = client.get("/m/one").text
+    assert "too few reports" in one
+    assert "over days" not in one
+    day = client.get("/m/day").text
+    assert "geometric one" in day
+    assert "Reports per day" not in day
+    days = client.get("/m/hostile").text
+    assert [f"{name} over days" in days for name in ("mean", "p50", "p95")] == [True] * 3
+    assert Elements(days).count("polygon") == 4  # the curve's band, and those of the courses
+    for page in (one, day, days):
+        assert "nan" not in page.casefold().replace("finance", "")
+        assert "None" not in page
+
+
+def test_nothing_of_a_definition_runs(app: Flask) -> None:
+    for path in ("/", "/m/hostile"):
+        text = app.test_client().get(path).text
+        page = Elements(text)
+        assert "&lt;img src=x onerror=a(2)&gt;" in text
+        assert page.count("img", src="x") == 0
+        assert not any(name.startswith("on") for _, attributes in page.found for name in attributes)
+        assert "<script>alert" not in text
+
+
+def test_every_drawing_is_a_table_too(app: Flask) -> None:
+    page = Elements(app.test_client().get("/m/hostile").text)
+    assert page.count("polyline") == 4
+    assert page.count("details") >= 4
+
+
+def test_fewer_days_are_drawn_of_an_expensive_grid(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = "dither_server.reading.summaries.number_view._WORK"
+    cost = effort(HOSTILE)
+    monkeypatch.setattr(work, 2 * cost)
+    assert app.test_client().get("/m/hostile").text.count("<td>") > 0
+    assert "mean over days" in app.test_client().get("/m/hostile").text
+    for less in (cost, cost - 1):
+        monkeypatch.setattr(work, less)
+        assert "mean over days" not in app.test_client().get("/m/hostile").text
+
+
+def test_links_of_a_page_can_be_followed(app: Flask) -> None:
+    client = app.test_client()
+    page = Elements(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
+    links = [attributes["href"] for tag, attributes in page.found if tag == "a"]
+    assert len(links) > 4
+    for link in links:
+        assert client.get(str(link)).status_code == 200

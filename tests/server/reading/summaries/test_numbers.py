@@ -1,0 +1,296 @@
+"""The answer about a number: its scale, the API's object, flat rows, the daily row and the terminal."""
+
+import dataclasses
+import json
+import math
+from datetime import timedelta
+from typing import Any
+
+import jsonschema_rs
+import numpy as np
+import pytest
+
+from dither_server.analysis.columns import names_of
+from dither_server.analysis.trend import TrendStep, finished
+from dither_server.estimation.numeric.mean import Mean
+from dither_server.estimation.numeric.quantiles import Quantile
+from dither_server.estimation.numeric.registry import law_of
+from dither_server.reading.exports import json_object
+from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
+from dither_server.reading.summaries import SUMMARIES
+from dither_server.reading.summaries.number_scale import Scale, repeat_error
+from dither_server.reading.summaries.number_view import number_text
+from dither_server.reading.summaries.numbers import COLUMNS, Numbers
+from dither_server.reading.summaries.shares import Shares
+from dither_server.reading.summaries.summary import Survey
+from dither_server.store.tables.schema import NUMBERS as DAILY
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, ParameterError
+from dither_shared.counted import counted
+from server.collecting import MOBILE, TODAY
+
+from .number_surveys import (
+    COARSE,
+    ESTIMATOR,
+    FINE,
+    HUGE,
+    LINEAR,
+    LOG,
+    PERMANENT,
+    TABLE,
+    drawn,
+    hill,
+    metric,
+    nothing,
+    survey,
+)
+
+NUMBERS = Numbers()
+MEAN = Mean(100, 0.95, 0.5, 0.03, 0.4, 0.6, 0.05, 0.38, 0.62, 0.0016)
+
+
+def surveyed(metric: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> Survey:
+    return survey(metric, drawn(metric, hill(metric, middle), reports, np.random.default_rng(seed)))
+
+
+def answer(of: Survey, query: EstimateQuery | None = None) -> dict[str, Any]:
+    return dict(json.loads(b"".join(json_object(NUMBERS.table(of, query or Query(), ESTIMATOR)))))
+
+
+def test_places_of_the_grid_and_numbers_are_inverse() -> None:
+    for one in (LINEAR, LOG):
+        scale = Scale.of(one)
+        for place in (0, 1, 0.25 * scale.last, scale.last - 1, scale.last):
+            assert scale.place(scale.at(place)) == pytest.approx(place, abs=1e-9)
+        assert (scale.at(0), scale.at(scale.last)) == pytest.approx((scale.low, scale.high))
+        assert (scale.place(scale.low), scale.place(scale.high)) == (0, scale.last)
+
+
+def test_log_scale_is_even_in_ratios() -> None:
+    scale = Scale.of(LOG)
+    assert scale.value(0.5) == pytest.approx(math.sqrt(0.05 * 60))
+    assert scale.coordinate(0.25) == pytest.approx(math.log(scale.value(0.25)))
+    assert scale.width == pytest.approx(math.log(1200))
+    assert scale.error(0.01, 0.5) == pytest.approx(scale.value(0.505) - scale.value(0.495), rel=1e-3)
+
+
+def test_point_beyond_the_range_is_refused() -> None:
+    for at in (-1e-9, 10.000001, math.nan, math.inf, -math.inf):
+        with pytest.raises(ParameterError, match=r"^at: .*not within the range, from 0 to 10"):
+            Scale.of(LINEAR).place(at)
+
+
+def test_points_are_even_and_fewer_on_a_coarse_grid() -> None:
+    assert Scale.of(LINEAR).evenly(4) == pytest.approx([2.5, 5, 7.5])
+    assert Scale.of(LINEAR).evenly(32)[0] == pytest.approx(10 / 32)
+    assert Scale.of(COARSE).evenly(32) == []
+    assert Scale.of(metric("low = 0\nhigh = 3\nepsilon = 1.0\nsteps = 3\nresolution = 1")).evenly(32) == [1, 2]
+
+
+def test_mean_beyond_all_doubles_is_null() -> None:
+    scale = Scale.of(metric("low = 1e-300\nhigh = 1e300\nlog = true\nepsilon = 1.0"))
+    assert (scale.value(2), scale.value(-2)) == (math.inf, 0)
+    assert math.isnan(scale.value(math.nan))
+    told = scale.mean(dataclasses.replace(MEAN, estimate=3.0), memoised=False, periods=1)
+    assert (told["value"], told["standard_error"]) == (None, None)
+    assert told["low"] == pytest.approx(scale.value(0.38))
+
+
+def test_repeat_error_is_that_of_the_same_people_in_each_period() -> None:
+    assert repeat_error(MEAN, False, 1) == repeat_error(MEAN, True, 1) == MEAN.standard_error
+    assert repeat_error(MEAN, False, 10) == pytest.approx(math.sqrt(0.0025 + 9 * 0.0016))
+    assert repeat_error(MEAN, True, 10) == pytest.approx(math.sqrt(10 * 0.0025))
+    told = Scale.of(LINEAR).mean(MEAN, memoised=True, periods=10)
+    assert told["repeat_error"] == pytest.approx(10 * math.sqrt(10) * 0.05)
+    assert told["standard_error"] == pytest.approx(0.5)
+
+
+def test_mean_known_only_to_half_of_the_range_is_too_few() -> None:
+    for width, verdict in ((0.49, "ok"), (0.5, "too-few")):
+        mean = dataclasses.replace(MEAN, low=0.25, high=0.25 + width)
+        assert Scale.of(LINEAR).mean(mean, memoised=False, periods=1)["verdict"] == verdict
+
+
+def test_interval_of_a_quantile_includes_answers_of_its_end_points() -> None:
+    scale = Scale.of(LINEAR)  # 128 steps
+    told = scale.quantile(Quantile(0.5, 64, 60, 70, "ok"), 10)
+    assert (told["value"], told["low"], told["high"]) == pytest.approx((5, 59.5 / 12.8, 70.5 / 12.8))
+    ends = scale.quantile(Quantile(0.5, 64, 0, 128, "too-few"), 10)
+    assert (ends["low"], ends["high"]) == (0, 10)
+    assert scale.quantile(Quantile(0.5, 64, 0, 128, "too-few"), 0)["value"] is None
+
+
+@pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE, HUGE])
+def test_answer_of_any_size_fits_its_schema_and_no_other(one: Metric) -> None:
+    for reports in (0, 1, 500, 10**9):
+        told = answer(surveyed(one, reports, 0.3))
+        assert jsonschema_rs.is_valid(NUMBERS.schema.holds, told), reports
+        assert not jsonschema_rs.is_valid(Shares.schema.holds, told)
+        assert told["reports"] == reports
+        assert [row["at"] for row in told["cdf"]] == sorted(row["at"] for row in told["cdf"])
+        assert len(told["cdf"]) == min(32, (one.mechanism.size or 0) - 1) - 1
+        assert all(row["low"] <= row["high"] for row in [*told["quantiles"], *told["cdf"]])
+        if not reports:
+            assert {row["value"] for row in (told["mean"], *told["quantiles"])} == {None}
+            ends = one.question.low, one.question.high  # type: ignore[attr-defined]
+            assert (told["mean"]["low"], told["mean"]["high"]) == pytest.approx(ends)
+
+
+def test_many_reports_tell_the_truth() -> None:
+    """A miss of six standard errors has a probability of 2e-9; the grid is known, and its step is the rest."""
+    for one in (LINEAR, LOG, PERMANENT):
+        shares, scale = hill(one, 0.4), Scale.of(one)
+        told, points = answer(surveyed(one, 10**9, 0.4, seed=1)), np.arange(len(shares)) / (len(shares) - 1)
+        mean = told["mean"]
+        assert mean["value"] == pytest.approx(scale.value(float(shares @ points)), abs=6 * mean["standard_error"])
+        for row in told["quantiles"]:
+            point = int(np.searchsorted(np.cumsum(shares), row["share"]))
+            assert row["low"] <= scale.at(point) <= row["high"]
+        for row in told["cdf"]:
+            place = scale.place(row["at"]) + 0.5
+            below = float(np.interp(place, np.arange(len(shares) + 1), np.append(0, np.cumsum(shares))))
+            assert row["share"] == pytest.approx(below, abs=6 * row["standard_error"] + 1e-9)
+
+
+@pytest.mark.parametrize("beyond", [0.0, 0.1])
+def test_interval_of_the_share_at_an_end_holds_it(beyond: float) -> None:
+    """The curve alone is biased there; the interval misses in far less than 5% of such tallies."""
+    shares = (1 - beyond) * hill(LINEAR, 0.4)
+    shares[0] += beyond
+    told = answer(survey(LINEAR, drawn(LINEAR, shares, 10**6, np.random.default_rng(5))))["clipped"]
+    assert told["low"]["low"] <= shares[0] <= told["low"]["high"] < beyond + 0.05
+    assert told["low"]["share"] == pytest.approx(beyond, abs=0.03)
+    assert told["high"]["low"] == 0
+
+
+def test_mechanism_without_raw_shares_answers_null() -> None:
+    told = answer(surveyed(TABLE, 1000))
+    assert {(row["share"], row["noise_error"], row["standard_error"]) for row in told["cdf"]} == {(None, None, None)}
+    assert told["poisoning"]["cdf_shift"] is None
+    assert told["poisoning"]["mean_up"] > 0
+    assert told["health"] == []
+    last = NUMBERS.flat(NUMBERS.table(surveyed(TABLE, 1000), Query(at=(2.5,)), ESTIMATOR)).rows()[-1]
+    assert (last["statistic"], last["estimate"], last["standard_error"]) == ("share", None, None)
+    assert 0 <= last["low"] <= last["high"] <= 1
+
+
+def test_flat_rows_hold_the_numbers_that_were_asked_for() -> None:
+    query = Query(quantile=(0.9, 0.1), at=(7.5, 0.0, 10.0))
+    of = surveyed(LINEAR, 1000)
+    table, told = NUMBERS.table(of, query, ESTIMATOR), answer(of, query)
+    rows, mean = NUMBERS.flat(table).rows(), told["mean"]
+    assert [(row["statistic"], row["at"], row["unit"]) for row in rows] == [
+        ("mean", None, "s"),
+        *(("quantile", share, "s") for share in query.quantile),
+        *(("share", at, "") for at in query.at),
+    ]
+    assert all(list(row) == names_of(COLUMNS) for row in rows)
+    assert [row["share"] for row in told["quantiles"]] == list(query.quantile)
+    names = ("low", "high", "standard_error", "noise_error")
+    assert [rows[0][name] for name in ("estimate", *names)] == [mean[name] for name in ("value", *names)]
+    assert [(row["estimate"], row["consistent"]) for row in rows[3:]] == [
+        (row["share"], row["consistent"]) for row in told["cdf"]
+    ]
+    with pytest.raises(ParameterError, match=r"^at: "):
+        answer(of, Query(at=(10.5,)))
+
+
+def test_daily_row_has_each_column_of_its_sql_table() -> None:
+    table = NUMBERS.table(surveyed(LINEAR, 1000), EstimateQuery(), ESTIMATOR)
+    (row,) = NUMBERS.daily_rows(table)
+    assert set(row) == set(DAILY.c.keys()) - {"version", "day", "place"}
+    told = {one["share"]: one for one in table.about["quantiles"]}
+    assert (row["p95_low"], row["p95"], row["p95_high"]) == tuple(told[0.95][name] for name in ("low", "value", "high"))
+    assert row["mean_error"] == table.about["mean"]["standard_error"]
+
+
+def test_what_does_not_apply_to_numbers_is_refused() -> None:
+    of = survey(LINEAR, nothing(LINEAR))
+    with pytest.raises(ParameterError, match="each of their intervals holds by itself"):
+        NUMBERS.table(of, Query(simultaneous=True), ESTIMATOR)
+    with pytest.raises(ParameterError, match="candidates are for strings"):
+        NUMBERS.table(of, Query(), ESTIMATOR, ("a",))
+    with pytest.raises(ParameterError, match="name a version"):
+        NUMBERS.combine("startup", [of], EstimateQuery(), ESTIMATOR)
+    shares = Survey(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
+    for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
+        with pytest.raises(ParameterError, match="asks for no number"):
+            SUMMARIES["boolean"].table(shares, query, ESTIMATOR)
+
+
+@pytest.mark.parametrize("one", [LINEAR, LOG])
+def test_forged_reports_move_the_mean_by_what_is_told(one: Metric) -> None:
+    honest = drawn(one, hill(one, 0.4), 700_000, np.random.default_rng(3))
+    before = answer(survey(one, honest))["mean"]["value"]
+    scores = law_of(one.mechanism).score_table  # type: ignore[attr-defined]
+    for name, end in (("mean_up", scores.argmax()), ("mean_down", scores.argmin())):
+        for forged in (0.01, 0.3):
+            counts = honest.counts.copy()
+            counts[np.unravel_index(end, scores.shape)] += round(honest.total * forged / (1 - forged))
+            told = answer(survey(one, Tally(counts.sum(axis=1), counts)), Query(forged=forged))
+            assert abs(told["mean"]["value"] - before) == pytest.approx(told["poisoning"][name], rel=1e-4), name
+            assert [check["odd"] for check in told["health"]] == [True]  # it chose one phase
+
+
+def test_forged_reports_cannot_hide_a_mean_beyond_the_range() -> None:
+    told = answer(surveyed(LINEAR, 10**6, 0.4, seed=3), Query(forged=0.9))
+    mean = told["mean"]["value"]
+    assert told["poisoning"]["mean_up"] == pytest.approx(mean)
+    assert told["poisoning"]["mean_down"] == pytest.approx(10 - mean)
+
+
+def test_days_of_the_same_people_stretch_the_error() -> None:
+    for one in (LINEAR, TABLE, PERMANENT):
+        tally = drawn(one, hill(one, 0.5, 10), 10**6, np.random.default_rng(4))
+        day, month = (answer(survey(one, tally, TODAY - timedelta(days=days), TODAY)) for days in (0, 29))
+        assert day["mean"]["repeat_error"] == pytest.approx(day["mean"]["standard_error"])
+        stretched = (month["mean"]["repeat_error"] / month["mean"]["standard_error"]) ** 2
+        error = (month["mean"]["standard_error"] / 10) ** 2 * 10**6  # of one report, in parts of the range
+        people = float(np.var(np.linspace(0, 1, 10_001)))
+        least = 30 if one is PERMANENT else 1 + 29 * people / error
+        assert 0.98 * least <= stretched <= 30.001
+
+
+def test_numbers_are_written_with_three_digits() -> None:
+    for number, text in ((None, "-"), (0.0, "0"), (1234567.0, "1,234,567"), (-0.01234, "-0.0123")):
+        assert number_text(number) == text
+
+
+@pytest.mark.parametrize("one", [LINEAR, LOG, TABLE])
+def test_terminal_shows_mean_and_quantiles(one: Metric) -> None:
+    for reports in (0, 1, 100_000):
+        told = NUMBERS.table(surveyed(one, reports), Query(), ESTIMATOR).whole()
+        before, rows, after, *_ = NUMBERS.text(told)
+        assert f" {counted(reports, 'report')}," in before[0]
+        assert ("log scale" in before[2]) == (one is LOG)
+        assert rows[0][1] == ("value" if one is TABLE else "s")
+        names = ["geometric mean" if one is LOG else "mean", "p5", "p25", "p50", "p75", "p90", "p95", "p99"]
+        assert [row[0] for row in rows[1:]] == names
+        assert len({len(row) for row in rows}) == 1
+        half = (told["mean"]["standard_error"] or 0) * 1.959964
+        assert rows[1][2] == (number_text(half) if reports else "-")
+        assert any("were forged" in line for line in after) == (reports > 0)
+        assert not reports or any("At the low end or beyond: " in line for line in after)
+
+
+def test_terminal_shows_a_comparison() -> None:
+    side, empty = surveyed(LINEAR, 1000), survey(LINEAR, nothing(LINEAR))
+    asked = Comparison(change=0.02)
+    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, side), asked, ESTIMATOR).whole())
+    assert "1,000 reports" in before[0]
+    assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
+    assert "no change seen; 2% of the range takes" in rows[1][-1]
+    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), asked, ESTIMATOR).whole())
+    assert rows[1][2:] == ("-", "-", "-", "no reports on one side")
+
+
+def test_terminal_shows_a_trend() -> None:
+    for days in (0, 1, 4):
+        steps = [
+            TrendStep(day, day, ESTIMATOR(LINEAR, (), surveyed(LINEAR, 10_000, 0.2 + 0.1 * place).tally, 0.95, False))
+            for place, day in enumerate(TODAY + timedelta(days=number) for number in range(days))
+        ]
+        before, rows, *_ = NUMBERS.trend_text(finished(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None)).whole())
+        assert f" {counted(days, 'step')}, {10_000 * days:,} reports" in before[0]
+        assert rows[0][3] == "slope, s per day"
+        assert [row[-1] for row in rows[1:]] == ["drifts" if days == 4 else "not tested", "not tested", "not tested"]

@@ -1,0 +1,143 @@
+"""Batches as collectors append them to a spool, and what they add up to, by dictionaries and one at a time."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
+from dither_server.tally.tally import Tally
+from dither_shared import Mechanism, Metric, Report, WireError, parse_metrics
+from dither_spool.bucket import FoldedBucket
+from dither_spool.records import Ids, Records, as_keys
+from server.collecting import METRICS_TOML, STRATA_TOML
+
+FOLDED = parse_metrics(
+    METRICS_TOML
+    + STRATA_TOML
+    + f"""
+[metrics.listed]
+type = "choice"
+mechanism = "subset-selection"
+values = {[f"v{number}" for number in range(100)]}
+epsilon = 4.0
+
+[metrics.many]
+type = "choice"
+mechanism = "randomized-response"
+values = {[f"v{number}" for number in range(300)]}
+epsilon = 4.0
+"""
+)
+"""Metrics of symbols of one byte and of two, of bits with cohorts, of lists, with strata and without."""
+
+
+def version_of(metric: Metric) -> bytes:
+    """The version of a metric as a record holds it."""
+    return bytes.fromhex(metric.version)
+
+
+MECHANISMS = {version_of(metric): metric.mechanism for metric in FOLDED.values()}
+
+
+class Delivery(NamedTuple):
+    """A batch that came to a collector; compared as they are counted, but for the rows."""
+
+    batch: bytes
+    version: bytes
+    day: int
+    stratum: int
+    rows: bytes
+
+
+def segment(deliveries: Sequence[Delivery], versions: Sequence[bytes] = ()) -> Records:
+    """The records of these; ``versions`` are those that come first in the list of versions."""
+    ordered = sorted(deliveries, key=lambda one: one.batch)
+    known = list(dict.fromkeys([*versions, *(one.version for one in ordered)]))
+    lengths = np.array([len(one.rows) for one in ordered], dtype=np.int64)
+    return Records(
+        as_keys(ids_of(one.batch for one in ordered)),
+        np.array([known.index(one.version) for one in ordered], dtype=np.uint16),
+        np.array([one.day for one in ordered], dtype=np.uint16),
+        np.array([one.stratum for one in ordered], dtype=np.uint8),
+        lengths,
+        np.cumsum(lengths) - lengths,
+        known,
+        np.frombuffer(b"".join(one.rows for one in ordered), dtype=np.uint8),
+    )
+
+
+def ids_of(batches: Iterable[bytes]) -> Ids:
+    """Ids as the fold takes them."""
+    return np.frombuffer(b"".join(sorted(batches)), dtype=np.uint8).reshape(-1, 16)
+
+
+def in_order(deliveries: Iterable[Delivery]) -> list[Delivery]:
+    """The order in which the first of each batch counts."""
+    return sorted(deliveries, key=lambda one: (*one[:4], len(one.rows), one.rows))
+
+
+class Expected(NamedTuple):
+    """What a fold should give."""
+
+    tallies: dict[tuple[bytes, int, int], Tally]
+    ids: list[bytes]
+    conflicts: dict[tuple[bytes, int], int]
+    numbers: dict[str, int]
+
+
+def expected(
+    deliveries: Iterable[Delivery], seen: Collection[bytes], mechanisms: Mapping[bytes, Mechanism]
+) -> Expected:
+    """Fold slowly, by the definition."""
+    counted: dict[bytes, Delivery] = {}
+    numbers: Counter[str] = Counter(dict.fromkeys(FoldedBucket._fields[2:], 0))
+    conflicts: Counter[tuple[bytes, int]] = Counter()
+    for one in in_order(deliveries):
+        first = counted.get(one.batch)
+        if one.batch in seen:
+            numbers["repeated"] += 1
+        elif one.version not in mechanisms:
+            numbers["unknown"] += 1
+        elif reports_of(mechanisms[one.version], one.rows) is None:
+            numbers["damaged"] += 1
+        elif first is None:
+            counted[one.batch] = one
+            numbers["batches"] += 1
+        else:
+            alike = (first.version, first.stratum, first.rows) == (one.version, one.stratum, one.rows)
+            numbers["repeated" if alike else "conflicts"] += 1
+            if not alike:
+                conflicts[one.version, one.day] += 1
+    tallies: dict[tuple[bytes, int, int], Tally] = {}
+    for one in counted.values():
+        mechanism = mechanisms[one.version]
+        for report in reports_of(mechanism, one.rows) or ():
+            tally = tallies.setdefault((one.version, one.day, one.stratum), Tally.zero(mechanism))
+            tally.reports[report.cohort] += 1
+            tally.counts[report.cohort, list(report.cells(mechanism))] += 1
+            numbers["rows"] += 1
+    return Expected(tallies, sorted(counted), dict(conflicts), dict(numbers))
+
+
+def reports_of(mechanism: Mechanism, rows: bytes) -> list[Report] | None:
+    """The reports of a batch, or None if no device could have sent one of them."""
+    width = mechanism.row_bytes
+    try:
+        return [Report.decode(rows[start : start + width], mechanism) for start in range(0, len(rows), width)]
+    except WireError:
+        return None
+
+
+def tally_of(mechanism: Mechanism, blocks: Blocks) -> Tally:
+    """The tally of which these are the blocks that are not zero."""
+    whole = no_blocks(mechanism)
+    whole[blocks.numbers] = blocks.counts
+    return from_blocks(mechanism, whole)
+
+
+def numbers_of(folded: FoldedBucket) -> dict[str, int]:
+    """What became of the records."""
+    counted = {name: getattr(folded, name) for name in FoldedBucket._fields[2:]}
+    return counted | {"conflicts": sum(folded.conflicts.values())}

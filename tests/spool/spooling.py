@@ -1,0 +1,228 @@
+"""What the tests of the spool share: batches, segments of them, and folds that may be killed at each step."""
+
+import io
+import random
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from dither_server.store import Refusal, Store, Upload
+from dither_server.tally.tally import Tally
+from dither_shared import Metric
+from dither_spool.blobs import BlobStore, Folder
+from dither_spool.fold import Folding, Report, Step
+from dither_spool.records import BUCKETS, Records, as_ids, number_of
+from dither_spool.segment import SEGMENTS, Segment, write_segment
+from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
+
+Row = tuple[bytes, bytes, int, int, bytes]
+"""A batch: its id, version, number of the day, stratum and rows."""
+
+
+class Database:
+    """What a spool asks of a database. It tells of each look at what is disabled, and fails while it is told to."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, date] = {}
+        self.refusals: Counter[Refusal] = Counter()
+        self.failure: Exception | None = None
+        self.asked = threading.Semaphore(0)
+        self.told = threading.Semaphore(0)
+
+    def disabled(self) -> Mapping[str, date]:
+        self.asked.release()
+        if self.failure is not None:
+            raise self.failure
+        return dict(self.versions)
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.refusals.update(refused)
+        self.told.release()
+
+
+def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:
+    """Batches of 20 versions, two days and six strata."""
+    rng = np.random.default_rng(seed)
+    versions = [rng.bytes(8) for _ in range(20)]
+    return [
+        (rng.bytes(16), versions[rng.integers(20)], 9800 + int(rng.integers(2)), int(rng.integers(6)), rng.bytes(rows))
+        for _ in range(count)
+    ]
+
+
+def arranged(given: Sequence[Row]) -> Records:
+    """The same as records."""
+    ids, versions, days, strata, rows = zip(*given, strict=True) if given else ((), (), (), (), ())
+    lengths = np.array([len(one) for one in rows], np.uint32)
+    days_of = np.array(days, np.uint16)
+    return Records.by_id(b"".join(ids), b"".join(versions), days_of, bytes(strata), lengths, b"".join(rows))
+
+
+def rows_in(records: Records) -> list[Row]:
+    """The batches of records, in their order."""
+    ids, rows, ends = as_ids(records.keys), records.rows(), np.cumsum(records.lengths)
+    assert (ends[-1] if len(ends) else 0) == len(rows)
+    return [
+        (
+            ids[place].tobytes(),
+            records.versions[records.version[place]],
+            int(records.day[place]),
+            int(records.stratum[place]),
+            rows[end - records.lengths[place] : end],
+        )
+        for place, end in enumerate(ends.tolist())
+    ]
+
+
+def in_segment(content: bytes) -> list[Row]:
+    """All batches of a segment."""
+    segment = Segment(io.BytesIO(content), "a segment")
+    return [row for bucket in range(BUCKETS) if segment.counts[bucket] for row in rows_in(segment.bucket(bucket))]
+
+
+def in_place(place: BlobStore) -> Counter[Row]:
+    """All batches of all segments of a place, each as often as it stands there."""
+    found: Counter[Row] = Counter()
+    for name in place.names(SEGMENTS):
+        with place.open(SEGMENTS, name) as file:
+            found.update(in_segment(file.read()))
+    return found
+
+
+def ids_in(found: Iterable[Row]) -> set[bytes]:
+    """The ids of batches."""
+    return {one[0] for one in found}
+
+
+FILLED = (0, 1, 2, 3, 90, 91, 128, 129, 200, 201, 254, 255)
+"""Buckets in which all ids are: each costs a commit."""
+
+ALL = (*METRICS.values(), LAYOUT)
+
+
+class Delivery(NamedTuple):
+    """An upload, and the day on which it came."""
+
+    upload: Upload
+    day: date = TODAY
+
+
+def put(blobs: BlobStore, deliveries: Sequence[Delivery]) -> str:
+    """Write deliveries as a segment; return its name."""
+    rows = [
+        (d.upload.batch, bytes.fromhex(d.upload.metric.version), number_of(d.day), d.upload.stratum, d.upload.rows)
+        for d in deliveries
+    ]
+    name = f"{secrets.token_hex(16)}.segment"
+    blobs.put(SEGMENTS, name, write_segment(arranged(rows)))
+    return name
+
+
+def some(count: int, seed: int) -> list[Delivery]:
+    """Uploads of three metrics over two days, some of many rows."""
+    dice = random.Random(seed)
+    uploads = []
+    for number in range(count):
+        metric = dice.choice((THEME, VERSION, LAYOUT))
+        rows = rows_of(metric, dice.choice((1, 1, 1, 9)), f"{seed}.{number}".encode(), metric_value(metric))
+        stratum = dice.randrange(6) if metric is LAYOUT else 0
+        day = TODAY + timedelta(days=dice.randrange(2))
+        uploads.append(Delivery(upload(metric, rows, bytes([dice.choice(FILLED)]) + dice.randbytes(15), stratum), day))
+    return uploads
+
+
+def metric_value(metric: Metric) -> str:
+    return {"theme": "light", "version": "1.0", "layout": "list"}[metric.name]
+
+
+def deliver(blobs: BlobStore, deliveries: Sequence[Delivery], seed: int, segments: int = 3) -> None:
+    """SpoolSink all, a third of it twice, at another collector and perhaps on the day after."""
+    dice = random.Random(seed)
+    parts: list[list[Delivery]] = [[] for _ in range(segments)]
+    for one in deliveries:
+        first = dice.randrange(segments)
+        parts[first].append(one)
+        if dice.random() < 1 / 3:
+            parts[(first + 1) % segments].append(one._replace(day=one.day + timedelta(days=dice.randrange(2))))
+    for part in parts:
+        if part:
+            put(blobs, part)
+
+
+def counted_once(folder: Path, deliveries: Iterable[Delivery]) -> Store:
+    """A SQLite database that got every delivery once. The caller closes it."""
+    store = Store(f"sqlite:///{folder}/{secrets.token_hex(4)}.db")
+    store.register(ALL)
+    by_day: dict[date, list[Upload]] = {}
+    for one in deliveries:
+        by_day.setdefault(one.day, []).append(one.upload)
+    for day, uploads in by_day.items():
+        store.commit(uploads, day, b"s" * 16)
+    return store
+
+
+def tables(store: Store) -> dict[tuple[str, date, int], Tally]:
+    """All tallies of a database that are not empty, by metric, day and stratum."""
+    return {
+        (metric.name, day, blobs): tally
+        for metric in ALL
+        for day in store.reports_by_day(metric)
+        for blobs in store.reports_by_stratum(metric)
+        if (tally := store.tally(metric, day, day, (blobs,))).total
+    }
+
+
+def assert_same(store: Store, folder: Path, deliveries: Iterable[Delivery]) -> None:
+    """Assert that a database holds what one that got every delivery once does, bit for bit."""
+    with closing(counted_once(folder, deliveries)) as once:
+        found, right = tables(store), tables(once)
+    assert found.keys() == right.keys()
+    assert all(same(found[key], right[key]) for key in right)
+
+
+NOW = datetime(2026, 11, 21, 14, 5, 9, tzinfo=UTC)
+PATIENCE = 60.0
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+def opened(url: str) -> Store:
+    store = Store(url, lock_wait=PATIENCE)
+    store.register(ALL)
+    return store
+
+
+def folding(store: Store, blobs: BlobStore, **changed: object) -> Folding:
+    return Folding(store, blobs, **{"now": lambda: NOW, **changed})  # type: ignore[arg-type]  # a test names what differs
+
+
+def at(step: Step, time: int) -> Callable[[Step], None]:
+    """What is called after each step, and raises KilledError at the given time of one of them."""
+    left = time
+
+    def after(done: Step) -> None:
+        nonlocal left
+        left -= done is step
+        if done is step and left == 0:
+            raise KilledError
+
+    return after
+
+
+def folded(folding: Folding) -> list[Report]:
+    return list(folding.fold(PATIENCE))
+
+
+def emptied(blobs: Folder) -> bool:
+    return blobs.names("segments") == blobs.names("runs") == []

@@ -1,0 +1,143 @@
+import os
+import pickle
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import fsspec
+import pytest
+from fsspec.implementations.local import LocalFileSystem
+
+from dither_shared import ParameterError
+from dither_spool.blobs import BlobStore, Folder, ObjectStore, blob_store_at
+from dither_spool.errors import SpoolError
+
+
+@pytest.fixture(params=["folder", "file", "memory", "local"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    """A folder, its URL, fsspec's memory, and a folder as fsspec reaches it."""
+    if request.param == "local":
+        return ObjectStore(f"local://{tmp_path}/spool")
+    where = {
+        "folder": f"{tmp_path}/spool",
+        "file": f"file://{tmp_path}/spool",
+        "memory": f"memory://{secrets.token_hex(8)}/spool",
+    }
+    return blob_store_at(where[request.param])
+
+
+def test_files_are_put_named_read_and_deleted(blobs: BlobStore) -> None:
+    assert blobs.names("segments") == []
+    for name in ("b.segment", "a.segment"):
+        blobs.put("segments", name, name.encode() * 1000)
+    blobs.put("runs", "1.json", b"")
+    blobs.put("ids/07", "x", b"deep")
+    assert blobs.names("segments") == ["a.segment", "b.segment"]
+    assert blobs.names("ids") == []
+    assert blobs.names("ids/07") == ["x"]
+    assert [blobs.bytes_of(kind) for kind in ("segments", "ids", "ids/07", "none")] == [18_000, 0, 4, 0]
+    with blobs.open("segments", "a.segment") as file:
+        file.seek(9)
+        assert file.read(9) == b"a.segment"
+    blobs.put("segments", "a.segment", b"another")
+    with pickle.loads(pickle.dumps(blobs)).open("segments", "a.segment") as file:  # noqa: S301  # a worker gets it so
+        assert file.read() == b"another"
+    for _ in range(2):
+        blobs.delete("segments", "a.segment")
+    assert blobs.names("segments") == ["b.segment"]
+    with pytest.raises(FileNotFoundError):
+        blobs.open("segments", "a.segment")
+
+
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("not-there"), os.mkfifo])
+def test_what_stands_in_the_place_of_a_file_is_named_and_not_waited_for(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    blobs = Folder(tmp_path)
+    blobs.put("segments", "a.segment", b"")
+    make(tmp_path / "segments" / "b.segment")
+    assert blobs.names("segments") == ["a.segment", "b.segment"]
+    with pytest.raises((SpoolError, FileNotFoundError), match=r"b\.segment"):
+        blobs.open("segments", "b.segment")
+
+
+def test_a_folder_on_a_disk_that_is_away_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "ids").symlink_to(tmp_path / "away")
+    with pytest.raises(SpoolError, match="ids cannot be listed"):
+        Folder(tmp_path).names("ids")
+
+
+def test_a_folder_knows_its_room_and_a_url_none(tmp_path: Path) -> None:
+    there = Folder(tmp_path / "not" / "yet")
+    assert (there.free_bytes() or 0) > 0
+    assert there.folder == tmp_path / "not" / "yet"
+    assert blob_store_at("memory://x").free_bytes() is None
+    assert blob_store_at("memory://x").folder is None
+
+
+@pytest.mark.parametrize("where", ["", "a\0b", "nosuch://bucket/spool"])
+def test_what_is_no_place_is_refused(where: str) -> None:
+    with pytest.raises(ParameterError, match=r"^spool: "):
+        blob_store_at(where)
+
+
+def test_a_url_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(ParameterError, match=r"pip install 'dither\[spool\]'"):
+        blob_store_at("s3://bucket/spool")
+    assert blob_store_at("/a/folder") == Folder(Path("/a/folder"))
+    assert blob_store_at("spool") == Folder(Path.cwd() / "spool")
+
+
+def test_what_fails_leaves_nothing_and_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = Folder(tmp_path)
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    (tmp_path / "segments").mkdir()
+    with pytest.raises(SpoolError, match=r"segments/a cannot be written \(No space left on device\)"):
+        blobs.put("segments", "a", b"content")
+    assert list((tmp_path / "segments").iterdir()) == []
+
+
+def test_what_a_crash_left_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
+    blobs = Folder(tmp_path)
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "segments" / ".a.part").write_bytes(b"half of it, and longer")
+    assert blobs.names("segments") == []
+    blobs.put("segments", "a", b"content")
+    assert [one.name for one in (tmp_path / "segments").iterdir()] == ["a"]
+    assert (tmp_path / "segments" / "a").read_bytes() == b"content"
+
+
+def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "segments").write_text("")
+    blobs = Folder(tmp_path)
+    for attempt in (
+        lambda: blobs.names("segments"),
+        lambda: blobs.put("segments", "a", b""),
+        lambda: blobs.open("segments", "a"),
+        lambda: blobs.delete("segments", "a"),
+    ):
+        with pytest.raises(SpoolError, match="segments"):
+            attempt()
+
+
+def test_an_object_that_did_not_arrive_whole_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = fsspec.filesystem("memory")
+    monkeypatch.setattr(type(store), "pipe_file", lambda self, path, _: self.open(path, "wb").close())
+    with pytest.raises(SpoolError, match="0 bytes of 3 arrived"):
+        blob_store_at("memory://short").put("segments", "a", b"abc")
+
+
+def test_no_password_of_a_url_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(13, "denied")
+
+    monkeypatch.setattr(LocalFileSystem, "ls", fail)
+    with pytest.raises(SpoolError) as told:
+        ObjectStore("local://key:secret@bucket/spool").names("segments")
+    assert "secret" not in str(told.value)

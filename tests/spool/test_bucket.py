@@ -1,0 +1,243 @@
+"""The fold of a bucket: what a slow model by dictionaries says, and what a database counts."""
+
+import tracemalloc
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dither_server.store import Store, Upload
+from dither_server.tally.blocks import to_bytes
+from dither_shared import RandomizedResponse
+from dither_spool.bucket import FoldedBucket, fold_bucket
+from dither_spool.records import Ids, Records, as_keys, day_of, number_of
+from server.collecting import TODAY, rows_of, same
+from server.database import execute, url_of
+from spool.deliveries import (
+    FOLDED,
+    MECHANISMS,
+    Delivery,
+    expected,
+    ids_of,
+    in_order,
+    numbers_of,
+    segment,
+    tally_of,
+    version_of,
+)
+
+DAY = number_of(TODAY)
+THEME = version_of(FOLDED["theme"])
+LAYOUT = version_of(FOLDED["layout"])
+UNKNOWN = b"\x80unknown"
+NOTHING = dict.fromkeys(FoldedBucket._fields[2:], 0)
+IDS = [
+    bytes(16),
+    bytes(15) + b"\1",
+    b"\0" * 8 + b"\1" + bytes(7),
+    b"\1" + bytes(15),
+    b"a" * 16,
+    b"a" * 15 + b"\0",
+    b"a" * 8 + bytes(8),
+    b"\xff" * 16,
+]
+"""Ids that have much in common: halves, and zeros at their ends."""
+
+
+def some_rows() -> dict[bytes, list[bytes]]:
+    """For each version batches that are sound and some that are not: none, one, several rows, and wrong ones."""
+    answers: dict[str, object] = {"layout": "tabs", "speed": 3, "mobile": True, "listed": "v7", "many": "v299"}
+    found: dict[bytes, list[bytes]] = {UNKNOWN: [b"", b"any"]}
+    for name, metric in FOLDED.items():
+        rows = [rows_of(metric, count, b"%d" % count, answers.get(name, "light")) for count in (1, 2, 5, 6)]
+        wrong = [rows[0] + b"\0", b"\xff" * metric.mechanism.row_bytes, rows[1] + b"\xff" * metric.mechanism.row_bytes]
+        found[version_of(metric)] = [b"", *rows[:3], rows[3][metric.mechanism.row_bytes :], *wrong]
+    return found
+
+
+ROWS = some_rows()
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> Delivery:
+    version = draw(st.sampled_from(sorted(ROWS)))
+    rows = draw(st.sampled_from(ROWS[version]))
+    return Delivery(draw(st.sampled_from(IDS)), version, DAY + draw(st.integers(0, 2)), draw(st.integers(0, 2)), rows)
+
+
+SEGMENTS = st.lists(st.lists(deliveries(), max_size=12), max_size=5)
+
+
+def folded(segments: Sequence[Sequence[Delivery]], seen: Sequence[Ids] = ()) -> FoldedBucket:
+    return fold_bucket([segment(one) for one in segments], seen, MECHANISMS)
+
+
+def check(found: FoldedBucket, segments: Sequence[Sequence[Delivery]], seen: set[bytes]) -> None:
+    right = expected([one for part in segments for one in part], seen, MECHANISMS)
+    assert numbers_of(found) == right.numbers
+    assert found.ids.tobytes() == b"".join(right.ids)
+    assert found.conflicts == right.conflicts
+    assert found.tallies.keys() == right.tallies.keys()
+    for key, blocks in found.tallies.items():
+        assert same(tally_of(MECHANISMS[key[0]], blocks), right.tallies[key])
+
+
+def assert_equal(one: FoldedBucket, other: FoldedBucket) -> None:
+    """Two folds are equal, byte for byte."""
+    assert numbers_of(one) == numbers_of(other)
+    assert one.ids.tobytes() == other.ids.tobytes()
+    assert list(one.tallies) == list(other.tallies)
+    for key, blocks in one.tallies.items():
+        assert [part.tobytes() for part in blocks] == [part.tobytes() for part in other.tallies[key]]
+
+
+@settings(max_examples=150)
+@given(SEGMENTS, st.lists(st.sets(st.sampled_from(IDS)), max_size=3))
+def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen: list[set[bytes]]) -> None:
+    found = folded(segments, [ids_of(part) for part in seen])
+    check(found, segments, set().union(*seen))
+    records = sum(len(part) for part in segments)
+    assert records == sum(count for name, count in numbers_of(found).items() if name != "rows")
+
+
+@settings(max_examples=60)
+@given(SEGMENTS, st.data())
+def test_neither_the_order_of_segments_nor_that_of_records_changes_anything(
+    segments: list[list[Delivery]], data: st.DataObject
+) -> None:
+    every = data.draw(st.permutations([one for part in segments for one in part]))
+    places = data.draw(st.lists(st.integers(0, 3), min_size=len(every), max_size=len(every)))
+    others = [[one for one, place in zip(every, places, strict=True) if place == number] for number in range(4)]
+    assert_equal(folded(segments), folded(others))
+
+
+@settings(max_examples=60)
+@given(st.lists(SEGMENTS, max_size=4))
+def test_what_one_run_has_counted_is_a_repeat_in_the_next(runs: list[list[list[Delivery]]]) -> None:
+    seen: list[Ids] = []
+    for segments in runs:
+        found = folded(segments, seen)
+        check(found, segments, {one.tobytes() for part in seen for one in part})
+        seen.append(found.ids)
+    every = np.concatenate([np.empty((0, 16), dtype=np.uint8), *seen])
+    assert len({one.tobytes() for one in every}) == len(every)
+
+
+def random_runs(seed: int) -> list[list[list[Delivery]]]:
+    """Three runs of four segments each, in which batches come again: alike, on another day, and with other content."""
+    random = np.random.default_rng(seed)
+    batches = [random.bytes(16) for _ in range(80)]
+    versions = sorted(MECHANISMS)
+    runs: list[list[list[Delivery]]] = []
+    for _ in range(3):
+        every: list[Delivery] = []
+        for batch in random.choice(batches, 60):
+            version = versions[random.integers(len(versions))]
+            rows, stratum = ROWS[version][random.integers(5)], int(random.integers(3)) * (version == LAYOUT)
+            one = Delivery(bytes(batch).ljust(16, b"\0"), version, DAY + int(random.integers(3)), stratum, rows)
+            every += [one._replace(day=DAY + int(random.integers(3))) for _ in range(random.integers(1, 4))]
+        places = random.integers(0, 4, len(every))
+        runs.append([[one for one, place in zip(every, places, strict=True) if place == part] for part in range(4)])
+    return runs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, tmp_path: Path) -> None:
+    metrics = {version_of(metric): metric for metric in FOLDED.values()}
+    seen: list[Ids] = []
+    sums: dict[tuple[bytes, int, int], dict[int, np.ndarray[Any, Any]]] = {}
+    with closing(Store(url_of(tmp_path))) as store:
+        store.register(FOLDED.values())
+        for run, segments in enumerate(random_runs(seed)):
+            found = folded(segments, seen)
+            seen.append(found.ids)
+            for key, blocks in found.tallies.items():
+                for number, counts in zip(blocks.numbers.tolist(), blocks.counts, strict=True):
+                    of_key = sums.setdefault(key, {})
+                    of_key[number] = of_key.get(number, 0) + counts
+            uploads = [
+                (Upload(one.batch, metrics[one.version], one.rows, one.stratum), day_of(one.day))
+                for one in in_order(one for part in segments for one in part)
+            ]
+            for upload, day in uploads:
+                store.commit([upload], day, b"s" * 16)
+            assert found.unknown == found.damaged == 0
+            assert min(found.batches, found.repeated) > 0
+            if run == 0:  # later, a fold no longer knows what it has counted under an id
+                assert numbers_of(found)["conflicts"] > 0
+    stored = execute(url_of(tmp_path), "SELECT version, day, stratum, block, counts FROM tallies")
+    assert {(version, day, stratum, block): bytes(counts) for version, day, stratum, block, counts in stored} == {
+        (version.hex(), day_of(day).isoformat(), stratum, number): to_bytes(counts[np.newaxis])[0]
+        for (version, day, stratum), blocks in sums.items()
+        for number, counts in blocks.items()
+    }
+
+
+@pytest.mark.parametrize("size", [1, 10, 299, 300, 301, 3000])
+def test_ids_are_found_in_few_and_in_many(size: int) -> None:
+    random = np.random.default_rng(size)
+    batches = [bytes([7, place % 3]) + random.bytes(14) for place in range(300)]
+    every = [Delivery(batch, THEME, DAY, 0, b"\0") for batch in batches for _ in range(1 + (batch[15] < 99))]
+    for known in (0, 1, min(size, 299)):
+        seen = {*batches[:known], *(random.bytes(16) for _ in range(size - known))}
+        check(folded([every[::2], every[1::2]], [ids_of(seen), ids_of(batches[-1:])]), [every], seen | {batches[-1]})
+
+
+def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_rows() -> None:
+    """Each pair differs in one thing and in all that come after it, the other way round."""
+    low, high = sorted([THEME, LAYOUT])
+    pairs = [
+        (Delivery(IDS[0], low, DAY + 1, 1, b"\1"), Delivery(IDS[0], high, DAY, 0, b"\0")),
+        (Delivery(IDS[0], LAYOUT, DAY, 1, b"\1"), Delivery(IDS[0], LAYOUT, DAY + 1, 0, b"\0")),
+        (Delivery(IDS[0], LAYOUT, DAY, 0, b"\1"), Delivery(IDS[0], LAYOUT, DAY, 1, b"\0")),
+        (Delivery(IDS[0], LAYOUT, DAY, 0, b"\1"), Delivery(IDS[0], LAYOUT, DAY, 0, b"\0\0")),
+        (Delivery(IDS[0], LAYOUT, DAY, 0, b"\0\1"), Delivery(IDS[0], LAYOUT, DAY, 0, b"\1\0")),
+    ]
+    for first, other in pairs:
+        for segments in ([[first, other]], [[other, first]], [[other], [first]]):
+            found = folded(segments)
+            assert (found.batches, found.repeated, found.conflicts) == (1, 0, {(other.version, other.day): 1})
+            assert list(found.tallies) == [(first.version, first.day, first.stratum)]
+            assert found.rows == len(first.rows)
+
+
+def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
+    """However few among many: the rest is counted, and the id is free for what a device sends again."""
+    good = [Delivery(b"%016d" % number, THEME, DAY, 0, b"\0") for number in range(1000)]
+    wrong = [good[number]._replace(rows=b"\xff", day=DAY - 1) for number in (0, 1, 500, 999)]
+    alone = Delivery(b"x" * 16, THEME, DAY, 0, b"\0\xff\0")
+    unknown = [good[7]._replace(version=bytes(8)), Delivery(b"y" * 16, UNKNOWN, DAY, 0, b"\0")]
+    found = folded([wrong, [*good, alone, *unknown]])
+    assert numbers_of(found) == {**NOTHING, "batches": 1000, "rows": 1000, "unknown": 2, "damaged": 5}
+    assert found.ids.tobytes() == b"".join(one.batch for one in good)
+
+
+def test_a_million_records_twice_take_little_memory() -> None:
+    mechanism = RandomizedResponse.calibrate(5, 1.0)
+    random = np.random.default_rng(17)
+    ids = random.integers(0, 256, (1_000_000, 16), dtype=np.uint8)
+    order = np.argsort(ids.view("S16").reshape(-1))
+    answers, days = random.integers(0, 5, len(ids), dtype=np.uint8), random.integers(0, 2, len(ids)).astype(np.uint16)
+    zeros = np.zeros(len(ids), dtype=np.uint8)
+    places = np.arange(len(ids))
+    lengths = np.ones(len(ids), dtype=np.int64)
+    one = Records(as_keys(ids[order]), zeros.astype("u2"), days, zeros, lengths, places, [THEME], answers)
+    late = replace(one, day=days + 1)
+    tracemalloc.start()
+    try:
+        found = fold_bucket([late, one], [ids[order[::2]]], {THEME: mechanism})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert numbers_of(found) == {**NOTHING, "batches": 500_000, "rows": 500_000, "repeated": 1_500_000}
+    for day in (0, 1):
+        right = np.bincount(answers[1::2][days[1::2] == day], minlength=5)
+        assert tally_of(mechanism, found.tallies[THEME, day, 0]).counts[0].tolist() == right.tolist()
+    assert found.ids.tobytes() == ids[order][1::2].tobytes()
+    assert peak < 200 * 2_000_000

@@ -1,0 +1,146 @@
+"""A fold whose clock is wrong and set right, or that is killed under one clock and resumed under another."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Store
+from dither_spool.blobs import Folder
+from dither_spool.errors import SpoolError
+from dither_spool.fold import Step
+from dither_spool.records import day_of
+from server.collecting import THEME, upload
+from server.database import url_of
+from spool.spooling import NOW, Delivery, KilledError, at, emptied, folded, folding, opened, put, tables
+
+CLOCKS = {
+    "right": [0] * 5,
+    "a day back": [0] * 2 + [-46] + [0] * 3,
+    "days back": [0] * 2 + [-60] * 2 + [0] * 3,
+    "years back": [0] * 2 + [-3650] * 2 + [0] * 3,
+    "days ahead": [0] * 2 + [46] * 2 + [0] * 3,
+    "years ahead, then days": [0] * 2 + [3650] + [0] * 2 + [46] + [0] * 2,
+    "back and right": [0, -46, 0, -46, 0, -3650, 0],
+    "ahead and right": [0, 46, 0, 46, 0, 3650, 0],
+}
+"""By how many days the clock is wrong, day by day."""
+
+JUMPS = (-3650, 46)
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> Iterator[Store]:
+    with closing(opened(url_of(tmp_path))) as store:
+        yield store
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "spool")
+
+
+def fresh(dice: random.Random, day: date) -> list[Delivery]:
+    """Two batches of a day, in two buckets."""
+    return [Delivery(upload(THEME, b"\x00", bytes([bucket]) + dice.randbytes(15)), day) for bucket in (1, 90)]
+
+
+def total(store: Store) -> int:
+    """How many reports are counted."""
+    return sum(tally.total for tally in tables(store).values())
+
+
+_QUICK = {("years ahead, then days", True), ("back and right", False)}
+
+
+@pytest.mark.parametrize(
+    ("clock", "is_alone"),
+    [
+        # Each day is a fold of 256 buckets: the two of most turns, forwards and backwards, stand for the others.
+        pytest.param(clock, is_alone, marks=() if (clock, is_alone) in _QUICK else pytest.mark.slow)
+        for clock in CLOCKS
+        for is_alone in (True, False)
+    ],
+)
+def test_no_batch_counts_twice_while_devices_retry(counts: Store, blobs: Folder, clock: str, is_alone: bool) -> None:
+    """Batches come again for 30 days, to a collector with the clock of the fold or with a right one."""
+    dice, sent = random.Random(1), list[list[Delivery]]()
+    for number, wrong in enumerate(CLOCKS[clock]):
+        now = NOW + timedelta(days=number + wrong)
+        today = now.date() if is_alone else (NOW + timedelta(days=number)).date()
+        sent.append(fresh(dice, today))
+        put(blobs, [Delivery(one.upload, today) for some in sent[-31:] for one in some])
+        folded(folding(counts, blobs, now=lambda now=now: now))
+    assert total(counts) == 2 * len(sent)
+    assert len(blobs.names("ids/01")) <= len(sent)
+
+
+_KILLS = {(Step.LISTED, -3650), (Step.LISTED, 46), (Step.ADDED, 46)}
+"""Before the database knows of the run, and amid its buckets. What comes later is in test_killed.py, of one clock."""
+
+
+@pytest.mark.parametrize(
+    ("step", "jump"),
+    [
+        pytest.param(step, jump, marks=() if (step, jump) in _KILLS else pytest.mark.slow)
+        for step in Step
+        for jump in JUMPS
+    ],
+)
+def test_killed_under_one_clock_and_resumed_under_another(counts: Store, blobs: Folder, step: Step, jump: int) -> None:
+    """Either may be the wrong one. Before it is begun, a run is too old for some clocks, and says so."""
+    dice = random.Random(step)
+    for number, clocks in enumerate([(0, jump), (jump, 0)]):
+        before = total(counts)
+        some = fresh(dice, NOW.date())
+        put(blobs, some)
+        first, then = (NOW + timedelta(days=number + wrong) for wrong in clocks)
+        with suppress(KilledError):
+            folded(folding(counts, blobs, now=lambda now=first: now, after=at(step, 1)))
+        if step is Step.LISTED and then - first > timedelta(days=45):
+            (run,) = blobs.names("runs")
+            told = f"{run} began on {first:%Y-%m-%d}, the clock says {then:%Y-%m-%d}, .* delete this file if a wrong"
+            with pytest.raises(SpoolError, match=told):
+                folded(folding(counts, blobs, now=lambda now=then: now))
+            blobs.delete("runs", run)
+        folded(folding(counts, blobs, now=lambda now=then: now))
+        put(blobs, some)
+        folded(folding(counts, blobs, now=lambda now=then: now))
+        assert (total(counts), emptied(blobs)) == (before + 2, True)
+
+
+@pytest.mark.parametrize("jump", [JUMPS[0], pytest.param(JUMPS[1], marks=pytest.mark.slow)])
+def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, blobs: Folder, jump: int) -> None:
+    """On two machines, of one spool and one database, in turn."""
+    dice, sent = random.Random(2), list[Delivery]()
+    for number in range(6):
+        day = NOW + timedelta(days=number)
+        sent += fresh(dice, day.date())
+        put(blobs, [one._replace(day=day.date()) for one in sent])
+        for wrong in (0, jump)[number % 2 :]:
+            now = day + timedelta(days=wrong)
+            folded(folding(counts, blobs, now=lambda now=now: now))
+    assert (total(counts), emptied(blobs)) == (len(sent), True)
+
+
+def test_an_older_database_beside_a_newer_spool_counts_what_it_lacks_no_more(
+    counts: Store, blobs: Folder, tmp_path: Path
+) -> None:
+    """The spool remembers what the lost database had counted: that is lost, and nothing counts twice."""
+    dice = random.Random(3)
+    first, second, third = (fresh(dice, NOW.date()) for _ in range(3))
+    put(blobs, first)
+    folded(folding(counts, blobs))
+    with closing(opened(f"sqlite:///{tmp_path}/backup.db")) as backup:
+        put(blobs, first)
+        folded(folding(backup, Folder(tmp_path / "other")))  # stands for a copy of the database as it was
+    put(blobs, second)
+    folded(folding(counts, blobs))
+    with closing(opened(f"sqlite:///{tmp_path}/backup.db")) as backup:
+        put(blobs, [*first, *second, *third])
+        folded(folding(backup, blobs))
+        assert total(backup) == len(third)
+        assert day_of(min(int(name[:5]) for name in blobs.names("ids/01"))) == NOW.date()

@@ -1,0 +1,289 @@
+"""The command ``fold`` on what collectors have spooled."""
+
+import json
+import re
+import signal
+import subprocess
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.request import Request, urlopen
+
+import pytest
+from distributed import SchedulerPlugin
+
+from dither_server.store import Store
+from dither_shared import ParameterError
+from dither_shared.metrics.period import utc_today
+from dither_spool.blobs import Folder
+from dither_spool.command import _seconds
+from dither_spool.fold import Folding, Step
+from dither_spool.journal import Journal
+from dither_spool.layout import claim
+from forkserver import run, start
+from server.cli.invoking import invoke, told
+from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
+from server.dask import cluster_of
+from server.database import execute, url_of
+from server.test_process import PATIENCE
+from spool.spooling import ALL, Delivery, KilledError, assert_same, at, deliver, put, some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOTHING = {"batches": 0, "rows": 0, "repeated": 0, "conflicts": 0, "damaged": 0}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with metrics, and with a database and a spool that collectors have made."""
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    with closing(Store(url_of(tmp_path))) as store:
+        store.register(ALL)
+        claim(Folder(tmp_path / "spool"), store.identity())
+    return tmp_path
+
+
+@pytest.fixture
+def spool(folder: Path) -> Folder:
+    return Folder(folder / "spool")
+
+
+def lines(output: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> None:
+    """Two collectors get the same batch; one is killed, and the fold takes what it left."""
+    spool = tmp_path / "spool"
+    both, alone = batch(THEME, rows_of(THEME, 30)).encode(), batch(THEME, rows_of(THEME, 12)).encode()
+    with running(tmp_path, "--spool", str(spool)) as (one, killed), running(tmp_path, "--spool", str(spool)) as two:
+        for url, body in ((one, both), (one, alone), (two[0], both)):
+            request = Request(f"{url}/v1/reports", body, {"Content-Type": "application/json"})  # noqa: S310 - ours
+            with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+                assert answer.status == 202
+        killed.kill()
+        killed.wait()
+        two[1].send_signal(signal.SIGTERM)
+        two[1].wait()
+    assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["reports"] == 0
+    result = invoke(tmp_path, "fold", "--spool", str(spool), "--json")
+    assert result.exit_code == 0, result.output
+    (line,) = lines(result.stdout)
+    assert line | {"batches": 2, "rows": 42, "repeated": 1, "segments": 2, "resumed": False} == line
+    assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["reports"] == 42
+
+
+def test_its_line_for_people(folder: Path, spool: Folder) -> None:
+    deliver(spool, sent := some(40, 1), 1)
+    result = invoke(folder, "fold", "--spool", str(spool))
+    rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("fold of ")
+    assert "UTC: 40 batches of " + f"{rows:,} reports from 3 files; " in result.stdout
+    assert result.stderr == ""
+    again = invoke(folder, "fold", "--spool", str(spool))
+    assert "UTC: 0 batches of 0 reports from 0 files; 0 repeated, 0 in conflict\n" in again.stdout
+
+
+def test_one_is_told_as_one_and_a_run_that_was_begun_as_such(folder: Path, spool: Folder) -> None:
+    put(spool, [Delivery(upload(THEME, b"\x00"))])
+    with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
+        list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
+    first, second = invoke(folder, "fold", "--spool", str(spool)).stdout.splitlines()
+    assert first.endswith("UTC, begun before and ended now: 1 batch of 1 report from 1 file; 0 repeated, 0 in conflict")
+    assert "UTC: 0 batches of 0 reports from 0 files" in second
+
+
+def test_conflicts_are_shown_among_the_refusals(folder: Path, spool: Folder) -> None:
+    one = Delivery(upload(THEME, b"\x00"), utc_today())
+    put(spool, [one, one._replace(upload=upload(THEME, b"\x01", one.upload.batch))])
+    assert "1 in conflict" in invoke(folder, "fold", "--spool", str(spool)).stdout
+    invoke(folder, "fold", "--spool", str(spool))
+    (line,) = json.loads(invoke(folder, "refusals", "--json").stdout)["refused"]
+    about = {"reason": "batch-conflict", "metric": "theme", "version": THEME.version, "registered": True}
+    assert line == {"day": None, "batches": 1, **about}
+
+
+def test_damaged_segment_is_skipped_and_its_bytes_are_told(folder: Path, spool: Folder) -> None:
+    put(spool, sent := some(20, 8))
+    name, cut = put(spool, held := some(30, 9)), put(spool, held)
+    path, other = spool.path / "segments" / name, spool.path / "segments" / cut
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:-1])
+    other.write_bytes(b"")
+    here = ("fold", "--spool", str(spool))
+    failed = invoke(folder, *here)
+    assert (failed.exit_code, "or skip the damage with fold --skip" in failed.stderr) == (1, True)
+    assert "segments holds no" in told(invoke(folder, *here, "--skip", "f" * 32 + ".segment"))
+    result = invoke(folder, *here, "--skip", str(path), "--skip", cut)
+    assert result.exit_code == 0, result.output
+    skipped = re.search(rf"{name} is damaged: skipped ([0-9,]+) of {size - 1:,} bytes\n", result.stderr)
+    assert skipped is not None
+    assert 16 < int(skipped[1].replace(",", "")) < size / 4
+    assert f"{cut} is damaged: skipped 0 of 0 bytes\n" in result.stderr
+    assert len(spool.names("damaged")) == 2
+    assert invoke(folder, *here, "--skip", name, "--json").stderr == ""
+    with closing(Store(url_of(folder))) as store:
+        assert_same(store, folder, sent + [one for one in held if one.upload.batch[0] != 255])
+
+
+def test_what_no_device_could_have_sent_is_told(folder: Path, spool: Folder) -> None:
+    put(spool, [Delivery(upload(THEME, b"\x09"))])
+    result = invoke(folder, "fold", "--spool", str(spool), "--json")
+    assert lines(result.stdout)[0]["damaged"] == 1
+    assert "1 batch held reports that no device could have sent, not counted" in result.stderr
+
+
+def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
+    deliver(spool, some(40, 2), 2)
+
+    def state() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    before = state()
+    result = invoke(folder, "fold", "--spool", str(spool), "--dry-run", "--json")
+    (line,) = lines(result.stdout)
+    assert line | {"batches": 40, "dry_run": True, "segments": 3, "run": None} == line
+    assert "UTC would count 40 batches of" in invoke(folder, "fold", "--spool", str(spool), "--dry-run").stdout
+    assert state() == before
+
+
+def test_several_processes(folder: Path, spool: Folder) -> None:
+    deliver(spool, sent := some(60, 3), 3)
+    command = ["-m", "dither_server", "fold", "--spool", str(spool), "--jobs", "2", "--json"]
+    done = run(*command, env=environment(folder), check=True)
+    assert lines(done.stdout)[0]["batches"] == 60
+    with closing(Store(url_of(folder))) as store:
+        assert_same(store, folder, sent)
+
+
+@pytest.fixture
+def again(folder: Path, spool: Folder) -> "Iterator[subprocess.Popen[str]]":
+    """A fold that comes every second, which is ended by SIGTERM."""
+    command = ["-m", "dither_server", "fold", "--spool", str(spool), "--every", "1s", "--json"]
+    pipe = subprocess.PIPE
+    with start(*command, env=environment(folder), stdout=pipe, stderr=pipe) as process:
+        yield process
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 128 + signal.SIGTERM
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.usefixtures("one_day")
+def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[str]") -> None:
+    assert again.stdout is not None
+    assert again.stderr is not None
+    assert NOTHING.items() <= json.loads(again.stdout.readline()).items()
+    put(spool, sent := some(20, 4))
+    while (line := json.loads(again.stdout.readline()))["batches"] == 0:
+        pass
+    assert line["batches"] == 20
+    execute(url_of(folder), "ALTER TABLE folds RENAME TO away")
+    failed = again.stderr.readline()
+    assert failed.startswith(f"dither-server: {utc_today().year}-")
+    assert " UTC: database: no such table: folds" in failed  # and goes on
+    execute(url_of(folder), "ALTER TABLE away RENAME TO folds")
+    put(spool, sent[:5])
+    while (line := json.loads(again.stdout.readline()))["repeated"] == 0:
+        pass
+    assert line["repeated"] == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_end_it_ends_and_the_next_goes_on(folder: Path, spool: Folder, number: signal.Signals) -> None:
+    """While it waits for a cluster that has no workers."""
+    deliver(spool, sent := some(20, 7), 7)
+    given = threading.Event()
+
+    class Watch(SchedulerPlugin):
+        def transition(self, *_: object, **__: object) -> None:
+            given.set()
+
+    with cluster_of(0) as cluster:
+        assert cluster.scheduler is not None
+        cluster.scheduler.add_plugin(Watch())
+        options = ("--spool", str(spool), "--scheduler", cluster.scheduler_address)
+        command = ["-m", "dither_server", "fold", *options]
+        with start(*command, env=environment(folder), stderr=subprocess.PIPE) as process:
+            assert given.wait(PATIENCE)
+            process.send_signal(number)
+            assert process.wait(PATIENCE) == 128 + number
+            assert process.stderr is not None
+            assert "Traceback" not in process.stderr.read()
+    assert len(spool.names("runs")) == 1
+    result = invoke(folder, "fold", "--spool", str(spool), "--json")
+    assert [line["batches"] for line in lines(result.stdout)] == [20, 0]
+    with closing(Store(url_of(folder))) as store:
+        assert_same(store, folder, sent)
+
+
+def test_two_at_once(folder: Path, spool: Folder) -> None:
+    with closing(Store(url_of(folder))) as store, store.folds.alone(1.0):
+        result = invoke(folder, "fold", "--spool", str(spool), "--lock-wait", "0.01")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "dither-server: database: another fold is under way on this database; try again when it has ended\n"
+    )
+
+
+def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
+    here = ("fold", "--spool", str(spool))
+    unset = told(invoke(folder, "fold"))
+    assert "DITHER_SPOOL: not set" in unset
+    assert unset.endswith("; for example /var/lib/spool\n")
+    nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
+    unmade = "is no spool: no collector has made it yet; a collector that starts does"
+    assert nowhere == f"dither-server: spool: {folder}/no {unmade}\n"
+    (folder / "empty").mkdir()
+    assert unmade in told(invoke(folder, "fold", "--spool", f"{folder}/empty"))
+    assert unmade in told(invoke(folder, "fold", "--spool", f"local://{folder}/empty"))
+    assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))
+    assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
+    assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
+    both = told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2"))
+    assert "--jobs: not with --scheduler" in both
+    assert "horizon: 30 is not above 30" in told(invoke(folder, *here, "--horizon", "30"))
+    assert "not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--every", "1s"))
+    assert "--skip: not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--skip", "x"))
+    assert "segments holds no 'x'" in told(invoke(folder, *here, "--skip", "x"))
+    for span in ("10", "m", "0m", "1d", "-1s", "10 m"):
+        assert "invalid interval" in told(invoke(folder, *here, "--every", span))
+    execute(url_of(folder), "UPDATE alembic_version SET version_num = '9999'")
+    assert "has schema 9999 of a newer dither" in told(invoke(folder, *here))
+    assert not list((folder / "spool").rglob("*.json"))
+
+
+def test_a_spool_of_another_database_is_left_as_it_is(folder: Path, spool: Folder) -> None:
+    """Whatever is asked of the fold, and journals of the dead, too."""
+    name = put(spool, [Delivery(upload())])
+    journal = Journal.create(spool.path / "open")
+    journal.append([upload()], utc_today())
+    journal.release()
+    with closing(Store(f"sqlite:///{folder}/other.db")) as store:
+        store.register(ALL)
+        other = store.identity()
+    for options in ((), ("--dry-run",), ("--skip", name), ("--jobs", "2")):
+        here = ("fold", "--spool", str(spool), "--db", f"sqlite:///{folder}/other.db")
+        assert f"{spool} is of the database " in (line := told(invoke(folder, *here, *options)))
+        assert f", and db is {other}" in line
+    assert (spool.names("segments"), journal.path.exists()) == ([name], True)
+
+
+def test_spans() -> None:
+    assert [_seconds(span) for span in ("30s", "10m", "2h")] == [30, 600, 7200]
+    with pytest.raises(ParameterError, match="--every"):
+        _seconds("soon")
+
+
+def test_a_segment_of_a_newer_format_is_told(folder: Path, spool: Folder) -> None:
+    name = put(spool, some(5, 6))
+    path = spool.path / "segments" / name
+    path.write_bytes(b"dither\x00\x02" + path.read_bytes()[8:])
+    result = invoke(folder, "fold", "--spool", str(spool))
+    assert result.exit_code == 1
+    assert f"{name} is no segment, or of a version that this program does not know" in result.stderr
+    assert path.exists()

@@ -1,0 +1,237 @@
+"""A fold counts what is spooled, each batch once."""
+
+import threading
+from contextlib import ExitStack, closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Refusal, Store, StoreError
+from dither_server.store.counting.folds import Sums
+from dither_shared import ParameterError
+from dither_spool.blobs import Folder, blob_store_at
+from dither_spool.errors import SpoolError
+from dither_spool.fold import Step
+from dither_spool.workers import workers
+from server.collecting import LAYOUT, THEME, TODAY, upload
+from server.dask import cluster_of
+from server.database import execute, url_of
+from spool.spooling import (
+    NOW,
+    PATIENCE,
+    Delivery,
+    KilledError,
+    assert_same,
+    at,
+    deliver,
+    emptied,
+    folded,
+    folding,
+    opened,
+    put,
+    some,
+    tables,
+)
+
+
+def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    sent = some(300, 1)
+    deliver(blobs, sent, 1)
+    (report,) = folded(folding(counts, blobs))
+    assert_same(counts, tmp_path, sent)
+    rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
+    assert report.sums._replace(repeated=0) == Sums(batches=300, rows=rows)
+    assert 50 < report.sums.repeated < 150
+    assert (report.resumed, report.segments, report.begun) == (False, 3, NOW.replace(microsecond=0))
+    assert emptied(blobs)
+    assert counts.folds.up_to() == NOW
+    deliver(blobs, sent[:100], 2)  # again, in a later run
+    put(blobs, later := some(50, 3))
+    (report,) = folded(folding(counts, blobs))
+    assert_same(counts, tmp_path, sent + later)
+    assert report.sums.batches == 50
+    assert report.sums.repeated >= 100
+
+
+def test_with_nothing_to_fold_it_is_known_how_far_runs_have_come(counts: Store, blobs: Folder) -> None:
+    (report,) = folded(folding(counts, blobs))
+    assert (report.segments, report.sums) == (0, Sums())
+    assert counts.folds.up_to() == NOW
+    assert not blobs.path.exists()
+
+
+def test_the_first_content_of_an_id_counts_and_others_are_told(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    one = Delivery(upload(THEME, b"\x00"))
+    put(blobs, [one])
+    put(blobs, [one._replace(upload=upload(THEME, b"\x01", one.upload.batch))])
+    put(blobs, [Delivery(upload(THEME, b"\x09"))])  # there is no such symbol
+    (report,) = folded(folding(counts, blobs))
+    assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
+    assert_same(counts, tmp_path, [one])
+    assert counts.refused() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
+
+
+def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    sent = some(300, 10)
+    deliver(blobs, sent, 10)
+    with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
+        (report,) = folded(folding(counts, blobs, spread=spread))
+    assert report.sums.batches == 300
+    assert_same(counts, tmp_path, sent)
+
+
+def test_an_object_store(counts: Store, tmp_path: Path) -> None:
+    store = blob_store_at(f"memory://{tmp_path.name}")
+    sent = some(100, 16)
+    deliver(store, sent, 16)
+    for step in Step:
+        with pytest.raises(KilledError):
+            folded(folding(counts, store, after=at(step, 1)))
+    deliver(store, sent[:50], 17)
+    (report,) = folded(folding(counts, store))
+    assert report.sums == Sums(repeated=report.sums.repeated)
+    assert_same(counts, tmp_path, sent)
+
+
+def test_what_is_no_segment_is_left_alone(counts: Store, blobs: Folder) -> None:
+    put(blobs, [Delivery(upload(THEME))])
+    blobs.put("segments", "README", b"not ours")
+    assert folded(folding(counts, blobs))[0].segments == 1
+    assert blobs.names("segments") == ["README"]
+
+
+def test_two_at_once_are_one_after_the_other(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    sent = some(100, 11)
+    deliver(blobs, sent, 11)
+    inside, reports = threading.Event(), []
+
+    def second() -> None:
+        inside.wait(PATIENCE)
+        with closing(opened(url_of(tmp_path))) as own:
+            reports.extend(folded(folding(own, blobs)))
+
+    thread = threading.Thread(target=second)
+    thread.start()
+
+    def hold(step: Step) -> None:
+        if step is Step.ADDED and not inside.is_set():
+            own = stack.enter_context(closing(opened(url_of(tmp_path))))
+            with pytest.raises(StoreError, match="another fold is under way"):
+                list(folding(own, blobs).fold(0.01))
+            inside.set()
+
+    with ExitStack() as stack:
+        (report,) = folded(folding(counts, blobs, after=hold))
+    thread.join()
+    assert [report.sums.batches, *(one.sums.batches for one in reports)] == [100, 0]
+    assert_same(counts, tmp_path, sent)
+
+
+def test_one_that_has_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    """Another goes on with the run meanwhile, ends it, and folds what came after it."""
+    sent, later = some(100, 12), some(50, 13)
+    deliver(blobs, sent, 12)
+
+    def overtaken(step: Step) -> None:
+        if step is Step.FOLDED and blobs.names("runs"):
+            (tmp_path / "dither.db.fold.lock").unlink()  # who opens it now gets another
+            deliver(blobs, later + sent[:20], 13)
+            with closing(opened(url_of(tmp_path))) as own:
+                assert [one.resumed for one in folded(folding(own, blobs))] == [True, False]
+
+    with pytest.raises(SpoolError, match="is gone"):
+        folded(folding(counts, blobs, after=overtaken))
+    folded(folding(counts, blobs))
+    assert_same(counts, tmp_path, sent + later)
+
+
+def test_a_plan_changes_nothing(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    sent = some(100, 14)
+    deliver(blobs, sent, 14)
+
+    def state() -> list[object]:
+        files = {path: path.read_bytes() for path in blobs.path.rglob("*") if path.is_file()}
+        return [files, *(execute(url_of(tmp_path), f"SELECT * FROM {table}")  # noqa: S608
+                         for table in ("tallies", "folds", "fold_runs"))]  # fmt: skip
+
+    before = state()
+    report = folding(counts, blobs).plan()
+    assert (report.sums.batches, report.segments) == (100, 3)
+    assert state() == before
+    with pytest.raises(KilledError):
+        folded(folding(counts, blobs, after=at(Step.REMEMBERED, 6)))
+    deliver(blobs, (later := some(30, 15)) + sent[:30], 15)
+    before = state()
+    report = folding(counts, blobs).plan()
+    assert state() == before
+    done = execute(url_of(tmp_path), "SELECT sum(batches) FROM folds")[0][0]
+    assert report.sums.batches == 130 - done
+    assert len(later) == 30
+
+
+class Listed(Folder):
+    """Keeps in mind what it was asked to list."""
+
+    def names(self, kind: str) -> list[str]:
+        LISTED.append(kind)
+        return super().names(kind)
+
+
+LISTED: list[str] = []
+
+
+def test_a_run_that_finds_nothing_lists_ids_once_a_day(counts: Store, blobs: Folder) -> None:
+    asked = Listed(blobs.path)
+    put(blobs, [Delivery(upload(THEME))])
+    for later, lists in ((timedelta(0), True), (timedelta(hours=9), False), (timedelta(hours=10), True)):
+        LISTED.clear()
+        (report,) = folded(folding(counts, asked, now=lambda later=later: NOW + later))
+        assert report.begun == counts.folds.up_to() == NOW + later
+        assert any(kind.startswith("ids") for kind in LISTED) == lists
+        assert lists or sorted(LISTED) == ["runs", "segments"]
+
+
+def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    for ago in (60, 50, 43, 36, 29, 22, 15, 8, 3, 0):
+        when = NOW - timedelta(days=ago)
+        put(blobs, [Delivery(upload(THEME, b"\x00"), when.date())])
+        folded(folding(counts, blobs, now=lambda when=when: when))
+    days = sorted(file.name[:5] for folder in (blobs.path / "ids").iterdir() for file in folder.iterdir())
+    assert len(days) == 8
+    assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 8
+    assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
+
+
+@pytest.mark.parametrize("behind", [20, 44, 60, 4000])
+def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(
+    counts: Store, blobs: Folder, tmp_path: Path, behind: int
+) -> None:
+    sent = [Delivery(upload(THEME, b"\x00"), (NOW - timedelta(days=behind)).date())]
+    for later in (0, 1, 30):
+        when = NOW + timedelta(days=later)
+        put(blobs, sent)
+        put(blobs, [Delivery(upload(THEME, b"\x00"), when.date())])
+        folded(folding(counts, blobs, now=lambda when=when: when))
+    assert sum(tally.total for tally in tables(counts).values()) == 1 + 3
+
+
+def test_a_version_that_the_database_does_not_know_stops_it_before_anything_is_done(
+    blobs: Folder, tmp_path: Path
+) -> None:
+    put(blobs, [Delivery(upload(LAYOUT))])
+    with closing(Store(f"sqlite:///{tmp_path}/other.db")) as other:
+        other.register([THEME])
+        with pytest.raises(SpoolError, match=f"reports of version {LAYOUT.version}, which this database does not know"):
+            folded(folding(other, blobs))
+        assert (len(blobs.names("segments")), blobs.names("runs")) == (1, [])
+        other.register([LAYOUT])
+        assert folded(folding(other, blobs))[0].sums.batches == 1
+
+
+def test_a_definition_that_this_program_cannot_read_stops_it(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+    put(blobs, [Delivery(upload(THEME))])
+    execute(url_of(tmp_path), "UPDATE metrics SET definition = '{}'")
+    with pytest.raises(ParameterError, match="its registered definition cannot be read"):
+        folded(folding(counts, blobs))
+    assert (len(blobs.names("segments")), blobs.names("runs")) == (1, [])

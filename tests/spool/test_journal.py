@@ -1,0 +1,365 @@
+"""Journals: their groups, who holds them, and the segments that they become."""
+
+import fcntl
+import os
+import struct
+import subprocess
+import threading
+import zlib
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Upload
+from dither_spool.blobs import Folder
+from dither_spool.errors import SpoolError
+from dither_spool.journal import Journal, abandoned, decode_groups, encode_group
+from dither_spool.records import number_of
+from forkserver import start
+from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, upload
+from spool.spooling import Row, ids_in, in_place, rows_in
+from torture.power import can_record
+from torture.spool_power import spool_power_cuts
+
+MARK = b"12345678"
+
+
+def row_of(one: Upload) -> Row:
+    return one.batch, bytes.fromhex(one.metric.version), number_of(TODAY), one.stratum, one.rows
+
+
+def given(groups: int, size: int) -> list[list[Upload]]:
+    metrics = [*METRICS.values()][:3]
+    return [[upload(metrics[number % 3]) for number in range(size)] for _ in range(groups)]
+
+
+def found_in(content: bytes) -> list[Row]:
+    return rows_in(decode_groups(MARK, content).records)
+
+
+@pytest.mark.parametrize(("groups", "size"), [(1, 1), (20, 3), (2, 512)])
+def test_groups_are_read_as_they_were_written(groups: int, size: int) -> None:
+    uploads = given(groups, size)
+    found = decode_groups(MARK, b"".join(encode_group(MARK, group, TODAY) for group in uploads))
+    assert rows_in(found.records) == sorted(row_of(one) for group in uploads for one in group)
+    assert not found.damaged
+
+
+def test_strata_gateways_and_a_day_that_begins_are_kept() -> None:
+    many = upload(VERSION, rows_of(VERSION, 10_000))
+    strata = [upload(LAYOUT, rows_of(LAYOUT, 2, value="list"), stratum=place) for place in range(6)]
+    day = TODAY.replace(day=21)
+    content = encode_group(MARK, [many, *strata], TODAY) + encode_group(MARK, [strata[0]], day)
+    one = row_of(strata[0])
+    assert found_in(content) == sorted([*map(row_of, [many, *strata]), (*one[:2], number_of(day), *one[3:])])
+
+
+def test_a_group_that_is_torn_at_any_byte_was_promised_to_nobody() -> None:
+    first, second = (encode_group(MARK, group, TODAY) for group in given(2, 2))
+    for end in range(len(second)):
+        for left in (second[:end], second[:end] + bytes(len(second) - end), bytes(end) + second[end:]):
+            found = decode_groups(MARK, first + left)
+            whole = left == second
+            assert (len(found.records), found.damaged) == (4 if whole else 2, 0)
+            assert found.end == len(first) + len(second) * whole
+            assert decode_groups(MARK, left).damaged == 0
+
+
+def test_damage_before_a_whole_group_is_told_and_costs_one_group_alone() -> None:
+    uploads = given(3, 1)
+    first, second, third = (encode_group(MARK, group, TODAY) for group in uploads)
+    for place in range(len(second)):
+        changed = bytearray(second)
+        changed[place] ^= 1 + place % 255
+        found = decode_groups(MARK, first + changed + third)
+        assert rows_in(found.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
+        assert found.damaged == len(second)
+        assert found.end == len(first + second + third)
+
+
+def test_damage_to_the_last_two_groups_is_told() -> None:
+    """The last but one was durable before the last was begun; so is the last where it does not begin as any does."""
+    first, second, third = (encode_group(MARK, group, TODAY) for group in given(3, 1))
+    found = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
+    assert (len(found.records), found.end, found.damaged) == (1, len(first), len(second + third))
+    assert decode_groups(MARK, first + flipped(second, 3)).damaged
+    assert decode_groups(MARK, first + second + b"another file").damaged
+    assert not decode_groups(MARK, first + flipped(second, 30)).damaged  # or was it torn?
+
+
+def test_a_journal_under_the_name_of_another_is_told() -> None:
+    content = b"".join(encode_group(MARK, group, TODAY) for group in given(3, 1))
+    assert decode_groups(b"another!", content).damaged
+
+
+def flipped(group: bytes, place: int) -> bytes:
+    return group[:place] + bytes([group[place] ^ 1]) + group[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", bytes(5), b"\xff" * 6, struct.pack("<IH", 1, 0), struct.pack("<IH25xI", 1, 0, 9)]
+)
+def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(body: bytes) -> None:
+    checksum = zlib.crc32(body, zlib.crc32(struct.pack("<I", len(body))))
+    (group,) = given(1, 1)
+    found = decode_groups(
+        MARK, struct.pack("<8sII", MARK, len(body), checksum) + body + encode_group(MARK, group, TODAY)
+    )
+    assert rows_in(found.records) == [row_of(group[0])]
+    assert found.damaged
+
+
+def test_rows_that_look_like_a_group_are_none() -> None:
+    """Who sends rows does not know the mark; but a group within a damaged one would be one with another mark."""
+    hidden = encode_group(b"87654321", given(1, 1)[0], TODAY)
+    bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
+    assert len(found_in(bearing)) == 1
+    torn = decode_groups(MARK, bearing[:-1])
+    assert (len(torn.records), torn.damaged) == (0, 0)
+
+
+_HOLDS = """
+import sys
+from pathlib import Path
+from dither_spool.journal import Journal
+journal = Journal.create(Path(sys.argv[1]))
+print(journal.path.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def opened(tmp_path: Path) -> tuple[Journal, Folder]:
+    return Journal.create(tmp_path / "open"), Folder(tmp_path)
+
+
+def test_a_journal_becomes_a_segment_of_its_name(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    uploads = [upload() for _ in range(5)]
+    journal.append(uploads[:3], TODAY)
+    journal.append(uploads[3:], TODAY + timedelta(days=1))
+    assert journal.path.stat().st_size == journal.size
+    assert journal.path.stat().st_mode & 0o77 == 0
+    assert journal.seal(place) == 5
+    version = bytes.fromhex(THEME.version)
+    first = number_of(TODAY)
+    assert dict(in_place(place)) == {
+        (one.batch, version, first + (number >= 3), 0, one.rows): 1 for number, one in enumerate(uploads)
+    }
+    assert place.names("segments") == [f"{journal.path.stem}.segment"]
+    assert list((tmp_path / "open").glob("*.journal")) == []
+
+
+def test_a_journal_of_nothing_becomes_nothing(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    assert journal.seal(place) == 0
+    assert place.names("segments") == []
+    assert place.names("open") == ["lock"]
+
+
+def test_a_journal_is_taken_only_from_the_dead(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    with start("-c", _HOLDS, str(tmp_path), stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        ours = Journal.create(tmp_path)
+        assert list(abandoned(tmp_path)) == []
+        process.kill()
+    assert [one.path.name for one in abandoned(tmp_path)] == [name]
+    ours.release()
+
+
+def test_of_two_that_look_one_takes_it(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    journal.release()
+    (first,) = abandoned(tmp_path / "open")
+    assert list(abandoned(tmp_path / "open")) == []
+    first.seal(place)
+    assert list(abandoned(tmp_path / "open")) == []
+
+
+def test_a_journal_that_is_closed_while_somebody_looks_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+
+    def opening(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
+        if path == journal.path:
+            journal.seal(place)
+        return descriptor
+
+    open_file = os.open
+    monkeypatch.setattr("os.open", opening)
+    assert list(abandoned(tmp_path / "open")) == []
+    assert len(in_place(place)) == 1
+
+
+def test_a_journal_that_is_just_made_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Journal] = []
+    looking: list[threading.Thread] = []
+
+    def opening(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
+        if flags & os.O_EXCL:  # it is there, and not held yet
+            looking.append(threading.Thread(target=lambda: found.extend(abandoned(tmp_path))))
+            looking[0].start()
+            looking[0].join(0.2)  # who looks must wait
+        return descriptor
+
+    open_file = os.open
+    monkeypatch.setattr("os.open", opening)
+    journal = Journal.create(tmp_path)
+    looking[0].join()
+    assert found == []
+    journal.release()
+
+
+def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
+    for name in ("notes.journal", "a" * 32 + ".damaged", "lock"):
+        (tmp_path / name).write_text("content")
+    assert list(abandoned(tmp_path)) == []
+
+
+def test_a_journal_that_was_closed_twice_is_one_segment(tmp_path: Path) -> None:
+    """As after a crash between the segment and the deletion of the journal."""
+    journal, place = opened(tmp_path)
+    journal.append([upload() for _ in range(3)], TODAY)
+    content = journal.path.read_bytes()
+    journal.seal(place)
+    journal.path.write_bytes(content)
+    (again,) = abandoned(tmp_path / "open")
+    assert again.seal(place) == 3
+    assert set(in_place(place).values()) == {1}
+
+
+def test_damage_is_told_and_nothing_is_kept_that_tells_an_order(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal, place = opened(tmp_path)
+    uploads = [upload() for _ in range(3)]
+    for one in uploads:
+        journal.append([one], TODAY)
+    content = bytearray(journal.path.read_bytes())
+    content[journal.size // 2] ^= 1
+    journal.path.write_bytes(content)
+    assert journal.seal(place) == 2
+    assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
+    told = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
+    assert f"damaged: {told}" in caplog.text
+    left = {one.name: one.read_bytes() for one in (tmp_path / "open").iterdir() if one.name != "lock"}
+    assert left.keys() == {f"{journal.path.stem}.damaged"}
+    (notice,) = left.values()
+    assert notice.decode().startswith(told)
+    assert not any(part in notice for one in uploads for part in (one.batch, one.rows, one.batch.hex().encode()))
+
+
+def test_damage_that_cannot_be_told_leaves_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    os.truncate(journal.path, journal.size - 1)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dither_spool.journal.write_file", fail)
+        with pytest.raises(SpoolError, match="No space left"):
+            journal.seal(place)
+        assert journal.path.exists()
+    journal.seal(place)
+    assert not journal.path.exists()
+    assert journal.path.with_suffix(".damaged").exists()
+
+
+def test_a_process_knows_that_its_own_last_group_was_whole(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    os.truncate(journal.path, journal.size - 1)
+    assert journal.seal(place) == 0
+    assert len(list((tmp_path / "open").glob("*.damaged"))) == 1
+
+
+@pytest.mark.parametrize("written", [0, 10])
+def test_a_full_disk_takes_nothing_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
+    journal, place = opened(tmp_path)
+    uploads = [upload() for _ in range(3)]
+    journal.append(uploads[:1], TODAY)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", filling(os.pwrite, written))
+        with pytest.raises(SpoolError, match="No space left"):
+            journal.append(uploads[1:2], TODAY)
+    assert journal.usable
+    assert journal.path.stat().st_size == journal.size
+    journal.append(uploads[2:], TODAY)
+    journal.seal(place)
+    assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
+
+
+def filling(write: Callable[[int, bytes, int], int], room: int) -> Callable[[int, bytes, int], int]:
+    """A write to a disk that has so much room; then it is full."""
+    left = [room]
+
+    def written(descriptor: int, content: bytes, offset: int) -> int:
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        done = write(descriptor, content[: left[0]], offset)
+        left[0] -= done
+        return done
+
+    return written
+
+
+def test_after_a_failed_fsync_the_journal_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, place = opened(tmp_path)
+    kept, lost = upload(), upload()
+    journal.append([kept], TODAY)
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("dither_spool.journal._make_durable", fail)
+    with pytest.raises(SpoolError, match="cannot be made durable"):
+        journal.append([lost], TODAY)
+    assert not journal.usable
+    journal.seal(place)
+    assert kept.batch in ids_in(in_place(place))
+
+
+def test_a_segment_that_cannot_be_put_leaves_the_journal(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    (tmp_path / "segments").write_text("in the way")
+    for _ in range(2):
+        with pytest.raises(SpoolError, match="segments"):
+            journal.seal(place)
+    (tmp_path / "segments").unlink()
+    assert journal.seal(place) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "open").write_text("")
+    with pytest.raises(SpoolError, match=r"open/[0-9a-f]{32}\.journal cannot be made"):
+        Journal.create(tmp_path / "open")
+
+
+def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
+    """Not by its process, which would let go of it as soon as any part of it closes the same file."""
+    journal, _ = opened(tmp_path)
+    with journal.path.open("rb+") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert list(abandoned(tmp_path / "open")) == []
+    journal.release()
+
+
+@pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
+@pytest.mark.parametrize(("points", "commits"), [(15, 20), pytest.param(60, 40, marks=pytest.mark.slow)])
+def test_acknowledged_batches_survive_power_cuts(tmp_path: Path, points: int, commits: int) -> None:
+    """And the test can fail: without fsync the same cuts lose what was acknowledged."""
+    for durable in (True, False):
+        (tmp_path / str(durable)).mkdir()
+        wrong = spool_power_cuts(tmp_path / str(durable), points if durable else 5, commits=commits, durable=durable)
+        assert bool(wrong) is not durable, wrong

@@ -1,0 +1,129 @@
+"""Whose a spool is, where its files are, and how full it is."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Store, UnmadeError
+from dither_shared import ParameterError
+from dither_spool.blobs import BlobStore, Folder, blob_store_at
+from dither_spool.errors import SpoolError
+from dither_spool.journal import Journal
+from dither_spool.layout import SpoolLayout, claim, require_owner
+from server.collecting import TODAY, upload
+from server.database import url_of
+from spool.spooling import ids_in, in_place
+
+OURS, OTHER = "0" * 32, "f" * 32
+
+
+@pytest.fixture(params=["folder", "memory"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    return Folder(tmp_path / "spool") if request.param == "folder" else blob_store_at(f"memory://{tmp_path.name}/spool")
+
+
+def test_a_place_is_a_spool_once_it_is_claimed(blobs: BlobStore) -> None:
+    blobs.put("segments", "x", b"of somebody")
+    with pytest.raises(UnmadeError, match=r"^spool: .*spool is no spool: no collector has made it yet"):
+        require_owner(blobs, OURS)
+    for _ in range(2):
+        claim(blobs, OURS)
+    require_owner(blobs, OURS)
+
+
+def test_a_spool_of_another_database_names_both(blobs: BlobStore) -> None:
+    claim(blobs, OTHER)
+    for attempt in (claim, require_owner):
+        with pytest.raises(ParameterError, match=f"is of the database {OTHER}, and db is {OURS}"):
+            attempt(blobs, OURS)
+    require_owner(blobs, OTHER)
+
+
+def test_of_two_databases_at_once_neither_is_taken(tmp_path: Path) -> None:
+    class Late(Folder):
+        def put(self, kind: str, name: str, content: bytes) -> None:
+            for each in (OTHER, name):
+                super().put(kind, each, content)
+
+    with pytest.raises(ParameterError, match=OTHER):
+        claim(Late(tmp_path), OURS)
+
+
+@pytest.mark.parametrize("was_written", [True, False])
+def test_of_two_collectors_at_once_either_may_write(tmp_path: Path, was_written: bool) -> None:
+    """They share the file under which it is written, so one of them may find it gone."""
+
+    class Raced(Folder):
+        def put(self, kind: str, name: str, content: bytes) -> None:
+            if was_written:
+                super().put(kind, name, content)
+            raise SpoolError("spool: cannot be written")
+
+    if was_written:
+        claim(Raced(tmp_path), OURS)
+        require_owner(Raced(tmp_path), OURS)
+    else:
+        with pytest.raises(SpoolError, match="cannot be written"):
+            claim(Raced(tmp_path), OURS)
+
+
+def test_a_database_keeps_its_name_and_no_other_has_it(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    names = []
+    for folder in (tmp_path, tmp_path, tmp_path / "other"):
+        with closing(Store(url_of(folder))) as store:
+            names.append(store.identity())
+    assert names[0] == names[1] != names[2]
+    assert {len(bytes.fromhex(name)) for name in names} == {16}
+
+
+def test_a_url_wants_a_folder_for_what_is_open(tmp_path: Path) -> None:
+    assert SpoolLayout.at(str(tmp_path)).journals == tmp_path / "open"
+    assert SpoolLayout.at("ftp://bucket", str(tmp_path)).journals == tmp_path
+    with pytest.raises(ParameterError, match=r"^spool: ftp://bucket is not on this machine; set spool_open"):
+        SpoolLayout.at("ftp://bucket")
+
+
+@pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
+def test_the_memory_of_a_process_is_no_spool(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own: it ends with it"):
+        SpoolLayout.at(url, str(tmp_path))
+
+
+def test_a_backlog_tells_what_stands_there(tmp_path: Path) -> None:
+    layout = SpoolLayout.at(str(tmp_path / "spool"))
+    assert layout.backlog()[:3] == (0, 0, 0)  # nobody has begun
+    layout.make()
+    journals = [Journal.create(layout.journals) for _ in range(3)]
+    for journal in journals:
+        journal.append([upload()], TODAY)
+    size = journals[0].size
+    journals[0].seal(layout.blobs)
+    journals[1].path.rename(journals[1].path.with_suffix(".damaged"))
+    layout.blobs.put("damaged", "f" * 32 + ".damaged", b"what was a segment")
+    told = layout.backlog()
+    assert told[:3] == (size, 1, 2)
+    assert told.free > 0
+
+
+def test_what_the_dead_left_becomes_segments(tmp_path: Path) -> None:
+    layout = SpoolLayout.at(str(tmp_path))
+    layout.make()
+    uploads = [upload() for _ in range(3)]
+    dead, living = Journal.create(layout.journals), Journal.create(layout.journals)
+    dead.append(uploads[:2], TODAY)
+    living.append(uploads[2:], TODAY)
+    dead.release()
+    assert layout.close_abandoned() == 2
+    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads[:2]}
+    assert layout.close_abandoned() == 0
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    layout = SpoolLayout.at(str(tmp_path))
+    with pytest.raises(SpoolError, match="open cannot be written"):
+        layout.try_to_write()
+    layout.make()
+    layout.try_to_write()
+    assert list(layout.journals.iterdir()) == []

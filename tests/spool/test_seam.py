@@ -1,0 +1,116 @@
+"""What the doctor finds of a spool, and that the seam is as the collector declares it."""
+
+import os
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.cli.examination.findings import Level
+from dither_server.config.settings import Config
+from dither_server.store import Store
+from dither_server.store.sink import SpoolPackage, spool_package
+from dither_spool import seam
+from dither_spool.journal import Journal
+from dither_spool.layout import SpoolLayout, claim
+from dither_spool.seam import findings, findings_of_folds
+from server.cli.doctoring import doctor, found, levels, patient, traces, usual_disk
+from server.collecting import TODAY, config, upload
+from server.database import url_of
+
+NOW = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual_disk(monkeypatch)
+    monkeypatch.setattr(seam, "file_system_of", lambda _: "ext4")
+
+
+@pytest.fixture
+def spooling(tmp_path: Path) -> Config:
+    return config(tmp_path, spool=str(tmp_path / "spool"))
+
+
+def layout_of(spooling: Config) -> SpoolLayout:
+    return SpoolLayout.at(spooling.spool, spooling.spool_open)
+
+
+def journal(spooling: Config, seconds: float) -> Journal:
+    """A journal to which something was appended so long ago."""
+    made = Journal.create(layout_of(spooling).journals)
+    made.append([upload()], TODAY)
+    os.utime(made.path, (0, time.time() - seconds))
+    return made
+
+
+def test_seam_is_what_the_collector_declares() -> None:
+    package: SpoolPackage = seam  # mypy compares the signatures
+    assert spool_package() is package
+
+
+def test_spool_is_not_made_by_examining_it(spooling: Config, tmp_path: Path) -> None:
+    ((text, level),) = levels(findings(spooling))
+    assert (text, level) == (f"{tmp_path}/spool/open is made when a collector starts", Level.OK)
+    assert not (tmp_path / "spool").exists()
+
+
+def test_journals_that_no_process_closes_are_counted(spooling: Config) -> None:
+    layout_of(spooling).make()
+    journal(spooling, 599)  # which a collector of this machine would find within 300 seconds, and those after it
+    assert levels(findings(spooling), "spool") == [("no journal is left of a process that is gone", Level.OK)]
+    for seconds in (601, 86400):
+        journal(spooling, seconds)
+    ((text, level),) = levels(findings(spooling), "spool")
+    assert (text.split(" in ")[0], level) == ("no process closes 2 of the journals", Level.WARNING)
+    assert levels(findings(spooling), "fsync")[0][1] is Level.OK
+
+
+def test_journals_on_an_unsafe_file_system_are_a_problem(spooling: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout_of(spooling).make()
+    for kind, said in (("nfs4", "loses their locks"), ("tmpfs", "loses what was acknowledged")):
+        monkeypatch.setattr(seam, "file_system_of", lambda _, kind=kind: kind)
+        text, level = levels(findings(spooling), "spool")[0]
+        assert (level, said in text) == (Level.PROBLEM, True), text
+
+
+def test_late_fold_is_a_warning_while_segments_wait(spooling: Config, store: Store) -> None:
+    def told(now: datetime) -> tuple[str, Level]:
+        (finding,) = levels(findings_of_folds(spooling, store, now))
+        return finding
+
+    assert told(NOW) == ("none has ended yet", Level.OK)
+    waiting = journal(spooling, 0)
+    waiting.seal(layout_of(spooling).blobs)
+    assert told(NOW) == ("none has ended yet, and 1 segment waits", Level.WARNING)
+    store.folds.begin(b"r" * 16, NOW)
+    store.folds.finish(b"r" * 16)
+    assert told(NOW + timedelta(hours=23)) == ("the last began 2026-11-20 14:05 UTC", Level.OK)
+    late = ("the last began 2026-11-20 14:05 UTC, and 1 segment waits", Level.WARNING)
+    assert told(NOW + timedelta(hours=25)) == late
+    (name,) = layout_of(spooling).blobs.names("segments")
+    layout_of(spooling).blobs.delete("segments", name)
+    assert told(NOW + timedelta(hours=25))[1] is Level.OK
+
+
+def test_doctor_examines_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
+    folder, spool = patient(tmp_path), tmp_path / "spool"
+    assert not [line for line in doctor(folder).stdout.splitlines() if "spool" in line]
+    spooling = config(tmp_path, spool=str(spool))
+    layout_of(spooling).make()
+    with closing(Store(url_of(folder))) as store:
+        claim(layout_of(spooling).blobs, store.identity())
+    journal(spooling, 86400)
+    (spool / "open" / "a.damaged").write_text("")
+    (spool / "segments").mkdir()
+    (spool / "segments" / f"{'a' * 32}.segment").write_text("")
+    before = traces(spool / "open")
+    result = doctor(folder, "--spool", str(spool))
+    told = "\n".join(found(result, "warning"))
+    assert "configuration: spool: 1 damaged file, or a notice of one, in " in told
+    assert f"spool: no process closes 1 of the journals in {spool}/open. Start a collector here" in told
+    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold" in told
+    assert traces(spool / "open") == before
+    assert result.exit_code == 1

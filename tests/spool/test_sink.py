@@ -1,0 +1,545 @@
+"""What a collector appends to: journals, the link to the database, and the gauges."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.observability.prometheus import Prometheus
+from dither_server.store import Refusal, StoreError
+from dither_spool.blobs import Folder, blob_store_at
+from dither_spool.errors import SpoolError
+from dither_spool.fold import Folding
+from dither_spool.journal import Journal
+from dither_spool.layout import Backlog, SpoolLayout, claim
+from dither_spool.records import number_of
+from dither_spool.sink import DatabaseLink, Journals, SpoolGauges, SpoolSink
+from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, upload
+from server.database import url_of
+from spool.spooling import Database, ids_in, in_place, opened
+from torture.trouble import can_fill, small_disk
+
+PATIENCE = 60.0
+SHARD = b"s" * 16
+MALFORMED = Refusal("theme", TODAY, "malformed")
+
+
+def test_what_is_disabled_is_asked_for_again() -> None:
+    database = Database()
+    with closing(DatabaseLink(database, 0.001)) as link:
+        assert not link.disabled()
+        link.start()
+        database.versions = {MOBILE.version: TODAY}
+        while database.asked.acquire(blocking=False):
+            pass  # it asked that, maybe more than once, before there was an answer
+        for _ in range(3):  # one that may have begun before, one after, and one to say that it has ended
+            assert database.asked.acquire(timeout=PATIENCE)
+        assert set(link.disabled()) == {MOBILE.version}
+
+
+def test_who_cannot_ask_goes_by_what_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    database = Database()
+    database.versions = {MOBILE.version: TODAY}
+    link = DatabaseLink(database)
+    database.failure = StoreError("database: gone")
+    with pytest.raises(StoreError, match="gone"):
+        link.disabled()  # nothing is known yet
+    database.failure = None
+    link.sync()
+    database.failure, database.versions = StoreError("database: gone"), {THEME.version: TODAY}
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            link.sync()
+        assert set(link.disabled()) == {MOBILE.version}
+        assert [one.getMessage() for one in caplog.records] == [
+            "the database is gone, and reports are appended without it: database: gone"
+        ]
+        database.failure = None
+        for _ in range(2):
+            link.sync()
+    assert set(link.disabled()) == {THEME.version}
+    assert [one.getMessage() for one in caplog.records][1:] == ["the database is back"]
+
+
+def test_refusals_are_kept_until_they_are_written() -> None:
+    database = Database()
+    link = DatabaseLink(database)
+    database.failure = StoreError("database: gone")
+    for _ in range(1000):
+        link.add_refusals({MALFORMED: 2}, SHARD)
+        link.sync()
+    database.failure = None
+    for _ in range(2):
+        link.sync()
+    assert database.refusals == {MALFORMED: 2000}
+
+
+def test_refusals_are_written_soon_and_at_the_end() -> None:
+    database = Database()
+    with closing(DatabaseLink(database, PATIENCE)) as link:
+        link.start()
+        link.add_refusals({MALFORMED: 1}, SHARD)
+        assert database.told.acquire(timeout=PATIENCE / 2)
+        database.failure = StoreError("database: gone")
+        link.add_refusals({MALFORMED: 1}, SHARD)
+        database.failure = None
+    assert database.refusals == {MALFORMED: 2}
+    with closing(DatabaseLink(database)) as link:  # one that never started
+        link.add_refusals({MALFORMED: 5}, SHARD)
+    assert database.refusals == {MALFORMED: 7}
+
+
+def test_nobody_waits_for_a_database_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dither_spool.sink._PATIENCE", 0.01)
+    answered = threading.Event()
+
+    class Silent(Database):
+        def add_refusals(self, *_: object) -> None:
+            self.told.release()
+            assert answered.wait(PATIENCE)
+
+    database = Silent()
+    link = DatabaseLink(database)
+    link.disabled()
+    link.start()
+    link.add_refusals({MALFORMED: 3}, SHARD)
+    assert database.told.acquire(timeout=PATIENCE)  # its thread waits now
+    link.add_refusals({MALFORMED: 1}, SHARD)
+    assert not link.disabled()
+    link.close()
+    assert "counts of 4 refused batches are lost" in caplog.text
+    answered.set()
+
+
+SIZE, SECONDS = 1 << 20, 300.0
+
+
+class Time:
+    """A clock that stands still."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> SpoolLayout:
+    layout = SpoolLayout.at(str(tmp_path))
+    layout.make()
+    return layout
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def journals(layout: SpoolLayout, time: Time) -> Iterator[Journals]:
+    journals = Journals(layout, SIZE, SECONDS, time)
+    yield journals
+    journals.release()
+
+
+def files(layout: SpoolLayout) -> list[Path]:
+    return list(layout.journals.glob("*.journal"))
+
+
+def test_nothing_is_made_before_something_comes(journals: Journals, layout: SpoolLayout) -> None:
+    assert journals.seconds_left() == float("inf")
+    journals.close_open()
+    journals.seal()
+    assert files(layout) == []
+    assert layout.blobs.names("segments") == []
+
+
+def test_one_journal_takes_what_comes_until_it_is_retired(journals: Journals, layout: SpoolLayout, time: Time) -> None:
+    uploads = [upload() for _ in range(3)]
+    assert not any(journals.append([one], TODAY) for one in uploads[:2])
+    assert len(files(layout)) == 1
+    time.now += 100
+    assert journals.seconds_left() == 200.0
+    journals.seal()
+    assert layout.blobs.names("segments") == []  # it is still open
+    journals.close_open()
+    assert journals.seconds_left() == float("inf")
+    assert journals.append(uploads[2:], TODAY)  # which tells that one waits to be sealed
+    assert journals.seconds_left() == SECONDS
+    journals.seal()
+    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads[:2]}
+    assert len(files(layout)) == 1
+
+
+def test_one_that_is_full_is_retired_at_once(layout: SpoolLayout, time: Time) -> None:
+    journals = Journals(layout, 1, SECONDS, time)
+    uploads = [upload() for _ in range(3)]
+    assert all(journals.append([one], TODAY) for one in uploads)
+    assert len(files(layout)) == 3
+    journals.seal()
+    assert len(layout.blobs.names("segments")) == 3
+    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads}
+
+
+def test_after_a_failed_fsync_another_takes_what_comes(
+    journals: Journals, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    first, last = upload(), upload()
+    journals.append([first], TODAY)
+    with monkeypatch.context() as patch:
+        patch.setattr("dither_spool.journal._make_durable", fail)
+        with pytest.raises(SpoolError, match="cannot be made durable"):
+            journals.append([upload()], TODAY)
+    assert journals.append([last], TODAY)
+    assert len(files(layout)) == 2
+    journals.seal()
+    assert first.batch in ids_in(in_place(layout.blobs))
+    assert last.batch not in ids_in(in_place(layout.blobs))
+
+
+def test_those_of_the_dead_are_adopted_once(journals: Journals, layout: SpoolLayout) -> None:
+    dead, left = Journal.create(layout.journals), upload()
+    dead.append([left], TODAY)
+    journals.append([upload()], TODAY)
+    journals.adopt()
+    journals.seal()
+    assert in_place(layout.blobs).total() == 0  # that one lives, and ours too
+    dead.release()
+    journals.adopt()
+    journals.adopt()
+    journals.seal()
+    assert ids_in(in_place(layout.blobs)) == {left.batch}
+    assert len(files(layout)) == 1
+
+
+def test_what_cannot_be_a_segment_is_kept_and_left_to_others(
+    journals: Journals, layout: SpoolLayout, tmp_path: Path
+) -> None:
+    uploads = [upload() for _ in range(2)]
+    (tmp_path / "segments").write_text("in the way")
+    for one in uploads:
+        journals.append([one], TODAY)
+        journals.close_open()
+        with pytest.raises(SpoolError, match="segments"):
+            journals.seal()
+    assert len(files(layout)) == 2
+    (tmp_path / "segments").unlink()
+    assert layout.close_abandoned() == 0  # they are held
+    journals.release()
+    assert layout.close_abandoned() == 2
+    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads}
+
+
+PATIENCE = 60.0
+SHARD = b"s" * 16
+
+
+class Watched(Folder):
+    """A folder that tells of each file that is put, and of each beat of the spool: then it is asked what is in there.
+
+    Its room may be set.
+    """
+
+    def watch(self) -> "Watched":
+        self.leave(None)
+        object.__setattr__(self, "written", threading.Semaphore(0))
+        object.__setattr__(self, "asked", threading.Semaphore(0))
+        return self
+
+    def leave(self, room: int | None) -> None:
+        object.__setattr__(self, "room", room)
+
+    def free_bytes(self) -> int | None:
+        return super().free_bytes() if self.room is None else self.room  # type: ignore[attr-defined]
+
+    def bytes_of(self, kind: str) -> int:
+        self.asked.release()  # type: ignore[attr-defined]
+        return super().bytes_of(kind)
+
+    def put(self, kind: str, name: str, content: bytes) -> None:
+        super().put(kind, name, content)
+        self.written.release()  # type: ignore[attr-defined]
+
+
+def made(folder: Path, size: int = 1 << 20, seconds: float = 300.0, database: Database | None = None) -> SpoolSink:
+    layout = SpoolLayout(Watched(folder).watch(), folder / "open")
+    return SpoolSink(DatabaseLink(database or Database()), layout, size, seconds)
+
+
+def wait_for_beats(spool: SpoolSink, count: int) -> None:
+    """Wait until so many more have begun."""
+    asked = spool.layout.blobs.asked  # type: ignore[attr-defined]
+    while asked.acquire(blocking=False):
+        pass
+    for _ in range(count):
+        assert asked.acquire(timeout=PATIENCE)
+
+
+def wait_for_segment(spool: SpoolSink) -> None:
+    assert spool.layout.blobs.written.acquire(timeout=PATIENCE)  # type: ignore[attr-defined]
+
+
+def test_what_is_acknowledged_stands_in_a_segment_when_it_is_closed(tmp_path: Path) -> None:
+    with closing(made(tmp_path)) as spool:
+        groups = [[upload() for _ in range(count)] for count in (1, 3, 512)]
+        for number, group in enumerate(groups):
+            day = TODAY + timedelta(days=number // 2)
+            assert spool.commit(group, day, SHARD) == [COUNTED] * len(group)
+        assert spool.layout.backlog().segments == 0
+        assert spool.layout.backlog().open_bytes > 516 * 29
+        assert not spool.tend()
+        assert not spool.forget(TODAY)
+    found = in_place(Folder(tmp_path))
+    assert ids_in(found) == {one.batch for group in groups for one in group}
+    assert {one[2] for one in found} == {number_of(TODAY), number_of(TODAY) + 1}
+    assert list((tmp_path / "open").glob("*.journal")) == []
+
+
+def test_a_spool_that_is_gone_is_told_of_although_it_is_made_anew(tmp_path: Path) -> None:
+    """A disk that is no longer mounted: what stands there looks as empty as a spool that was just folded."""
+    here = tmp_path / "spool"
+    with closing(made(here)) as spool:
+        claim(spool.layout.blobs, "0" * 32)
+        assert spool.backlog() == spool.layout.backlog()
+        here.rename(tmp_path / "elsewhere")
+        for _ in range(2):
+            with pytest.raises(SpoolError, match=r"spool: what a collector made at .*spool is gone"):
+                spool.backlog()
+            (here / "open").mkdir(parents=True, exist_ok=True)
+
+
+def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> None:
+    with closing(made(tmp_path, size=2_000)) as spool:
+        uploads = [upload() for _ in range(200)]
+        for one in uploads:
+            spool.commit([one], TODAY, SHARD)
+        wait_for_segment(spool)
+    found = in_place(Folder(tmp_path))
+    assert ids_in(found) == {one.batch for one in uploads}
+    assert set(found.values()) == {1}
+    assert len(Folder(tmp_path).names("segments")) >= 200 * 47 // 2_100
+
+
+def test_an_old_journal_is_closed_although_nothing_comes(tmp_path: Path) -> None:
+    with closing(made(tmp_path, seconds=0.01)) as spool:
+        spool.commit([upload()], TODAY, SHARD)
+        wait_for_segment(spool)
+        assert len(in_place(Folder(tmp_path))) == 1
+
+
+def test_a_start_closes_the_journals_of_the_dead_and_no_other(tmp_path: Path) -> None:
+    dead, living = made(tmp_path), made(tmp_path)
+    first, second = upload(), upload()
+    dead.commit([first], TODAY, SHARD)
+    living.commit([second], TODAY, SHARD)
+    die(dead, tmp_path)
+    with closing(made(tmp_path)) as spool:
+        spool.start()
+        wait_for_segment(spool)
+        assert ids_in(in_place(Folder(tmp_path))) == {first.batch}
+    living.close()
+    assert ids_in(in_place(Folder(tmp_path))) == {first.batch, second.batch}
+
+
+def die(spool: SpoolSink, folder: Path) -> None:
+    """End a spool as kill -9 would leave it: no segment, a journal that nobody holds."""
+    (folder / "segments").write_text("in the way")
+    spool.close()
+    (folder / "segments").unlink()
+
+
+def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) -> None:
+    database = Database()
+    database.versions = {MOBILE.version: TODAY}
+    with closing(made(tmp_path, database=database)) as spool:
+        assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
+        assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
+        database.failure = StoreError("database: gone")  # who cannot ask goes by what is known
+        assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
+    assert {one[1].hex() for one in in_place(Folder(tmp_path))} == {THEME.version}
+
+
+def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) -> None:
+    database = Database()
+    database.failure = StoreError("database: gone")
+    with closing(made(tmp_path, database=database)) as spool:
+        with pytest.raises(StoreError, match="gone"):
+            spool.commit([upload()], TODAY, SHARD)
+        with pytest.raises(StoreError, match="gone"):
+            spool.require_writable()
+    assert not in_place(Folder(tmp_path))
+
+
+@contextmanager
+def full(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Meanwhile no journal can be written."""
+
+    def fail(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with patch.context() as here:
+        here.setattr("os.pwrite", fail)
+        yield
+
+
+def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(made(tmp_path, seconds=0.001)) as spool:
+        spool.commit([upload()], TODAY, SHARD)
+        with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
+            spool.commit([upload()], TODAY, SHARD)
+        wait_for_beats(spool, 2)
+        spool.require_writable()
+
+
+def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
+    with closing(made(tmp_path)) as spool:
+        spool.layout.blobs.leave(spool.layout.needed() + (3 << 20))  # type: ignore[attr-defined]
+        spool.start()
+        wait_for_beats(spool, 2)  # the first is over then
+        with pytest.raises(SpoolError, match=r"nearly full, 5 MB are free"):
+            spool.require_writable()
+        assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
+
+
+def test_nothing_is_taken_that_a_fold_would_have_no_room_for(tmp_path: Path) -> None:
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "segments" / f"{'a' * 32}.segment").write_bytes(bytes(10 << 20))  # as much as its ids may take
+    with closing(made(tmp_path)) as spool:
+        for room, taken in ((13 << 20, False), (15 << 20, True), (0, False), (15 << 20, True)):
+            spool.layout.blobs.leave(room)  # type: ignore[attr-defined]
+            if taken:
+                assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
+            else:
+                with pytest.raises(SpoolError, match=r"spool: full, .* MB are free .* run dither-server fold"):
+                    spool.commit([upload()], TODAY, SHARD)
+    (tmp_path / "segments" / f"{'a' * 32}.segment").unlink()
+    assert len(in_place(Folder(tmp_path))) == 2
+
+
+def filled(spool: SpoolSink) -> int:
+    """Append batches until none is taken any more; return how many were."""
+    taken = 0
+    with suppress(SpoolError):
+        while True:
+            taken += len(spool.commit([upload(rows=b"\x00") for _ in range(400)], TODAY, SHARD))
+    with pytest.raises(SpoolError, match="spool: full, "):
+        spool.commit([upload(rows=b"\x00")], TODAY, SHARD)
+    return taken
+
+
+@pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
+def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> None:
+    """Nothing is deleted by hand, and all that was taken is counted."""
+    with small_disk(tmp_path / "small", 8_000) as disk, closing(opened(url_of(tmp_path))) as counts:
+        spool = made(disk, 200_000)
+        taken = 0
+        with closing(spool):
+            for beats in (0, 2):
+                wait_for_beats(spool, beats)
+                taken += (more := filled(spool))
+                assert more > 20_000
+                list(Folding(counts, spool.layout.blobs).fold(PATIENCE))
+        list(Folding(counts, spool.layout.blobs).fold(PATIENCE))
+        assert counts.tally(THEME).total == taken
+
+
+def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "segments").mkdir()
+    with closing(made(tmp_path, size=1)) as spool:
+        (tmp_path / "segments").rmdir()
+        (tmp_path / "segments").write_text("in the way")
+        spool.commit([upload()], TODAY, SHARD)
+        wait_for_beats(spool, 2)
+        with pytest.raises(SpoolError, match="segments"):
+            spool.require_writable()
+        (tmp_path / "segments").unlink()
+        spool.commit([upload()], TODAY, SHARD)  # which wakes the thread
+        wait_for_segment(spool)
+        wait_for_segment(spool)
+    assert len(in_place(Folder(tmp_path))) == 2
+    assert caplog.text.count("cannot be written") == 1
+
+
+def test_an_unusable_folder_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "open").write_text("")
+    with pytest.raises(SpoolError, match="open cannot be made"):
+        SpoolSink(DatabaseLink(Database()), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
+
+
+def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
+    layout = SpoolLayout(blob_store_at("memory://bucket/spool"), tmp_path)
+    one = upload()
+    with closing(SpoolSink(DatabaseLink(Database()), layout, 1 << 20, 300.0)) as spool:
+        spool.commit([one], TODAY, SHARD)
+    assert ids_in(in_place(layout.blobs)) == {one.batch}
+    assert [file.name for file in tmp_path.iterdir()] == ["lock"]
+
+
+class Told:
+    """SpoolLayout that say what they are told to."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.failure: Exception | None = None
+
+    def backlog(self) -> Backlog:
+        self.asked += 1
+        if self.failure is not None:
+            raise self.failure
+        return Backlog(5, self.asked, 2, 10**9)
+
+
+class Folds:
+    """Folds of which the last began when they are told."""
+
+    begun: datetime | None = None
+    failure: Exception | None = None
+
+    def up_to(self) -> datetime | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.begun
+
+
+def shown(gauges: SpoolGauges) -> dict[str, float]:
+    lines = Prometheus().text(gauges.families()).decode().splitlines()
+    parts = (line.split() for line in lines if line.startswith("dither_spool_"))
+    return {name.removeprefix("dither_spool_"): float(value) for name, value in parts}
+
+
+def test_a_spool_is_told_of_and_not_asked_more_often_than_it_is_worth() -> None:
+    layout, now = Told(), [0.0]
+    gauges = SpoolGauges(layout.backlog, Folds().up_to, lambda: now[0])
+    for _ in range(2):
+        assert shown(gauges) == {"up": 1, "open_bytes": 5, "segments": 1, "damaged_files": 2, "free_bytes": 1e9}
+    now[0] = 10.0
+    assert shown(gauges)["segments"] == 2
+    layout.failure, now[0] = SpoolError("spool: gone"), 20.0
+    assert shown(gauges) == {"up": 0}
+
+
+def test_when_the_last_fold_began_is_told_once_there_is_one() -> None:
+    layout, folds, now = Told(), Folds(), [0.0]
+    gauges = SpoolGauges(layout.backlog, folds.up_to, lambda: now[0])
+
+    def told() -> list[str]:
+        lines = Prometheus().text(gauges.families()).decode().splitlines()
+        return [line for line in lines if line.startswith("dither_folded")]
+
+    assert told() == []
+    folds.begun, now[0] = datetime(2026, 11, 20, 14, 5, tzinfo=UTC), 10.0
+    (line,) = told()
+    assert line.split() == ["dither_folded_up_to_timestamp_seconds", "1.7951835e+09"]
+    layout.failure, now[0] = SpoolError("spool: gone"), 20.0
+    assert len(told()) == 1  # of which the spool knows nothing
+    folds.failure, now[0] = StoreError("database: gone"), 30.0
+    assert told() == []

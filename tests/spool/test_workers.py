@@ -1,0 +1,116 @@
+"""Work is done by others, and what becomes of them is told."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dither_shared import ParameterError
+from dither_spool.workers import WorkersError, here, workers
+from server.dask import cluster_of
+
+
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+def die(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(_: int) -> None:
+    raise ParameterError("here", "wrong")
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    assert list(here(doubled, range(9))) == list(range(0, 18, 2))
+    for jobs in (1, 2):
+        with workers(jobs) as spread:
+            assert list(spread(doubled, range(9))) == list(range(0, 18, 2))
+
+
+def test_few_results_wait_however_many_items_there_are() -> None:
+    class Counted(list[int]):
+        taken = 0
+
+        def __iter__(self) -> Iterator[int]:
+            for one in super().__iter__():
+                self.taken += 1
+                yield one
+
+    items = Counted(range(100))
+    with workers(2) as spread:
+        results = spread(doubled, items)
+        assert next(results) == 0
+        assert items.taken == 5
+        assert list(results) == list(range(2, 200, 2))
+
+
+def test_what_is_wrong_comes_back_from_another_process() -> None:
+    with workers(2) as spread, pytest.raises(ParameterError, match="here: wrong"):
+        list(spread(fail, [1]))
+
+
+def test_a_process_that_is_killed_is_told() -> None:
+    with workers(2) as spread, pytest.raises(WorkersError, match="a worker process was killed"):
+        list(spread(die, [1]))
+
+
+def test_a_cluster_that_is_gone_is_told() -> None:
+    with cluster_of(1) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
+        results = spread(doubled, range(4))
+        assert next(results) == 0
+        assert list(results) == [2, 4, 6]
+
+
+def test_a_cluster_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And told again; with one, the work goes on."""
+    monkeypatch.setattr("dither_spool.workers._SILENCES", (0.01, 0.02))
+    lines = []
+    with cluster_of(0) as cluster:
+
+        def tell(line: str) -> None:
+            lines.append(line)
+            if len(lines) == 2:
+                cluster.scale(1)  # type: ignore[no-untyped-call]  # Dask has no types
+
+        with workers(scheduler=cluster.scheduler_address, tell=tell) as spread:
+            assert list(spread(doubled, range(3))) == [0, 2, 4]
+        assert set(lines) == {f"waits for a worker of {cluster.scheduler_address}, which has none\n"}
+
+
+ORPHANING = """
+import os, signal
+from dither_spool.workers import workers
+
+def main():
+    with workers(1 + 1) as run:
+        print(*run(pid_of, [0]), flush=True)
+        input()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def pid_of(_):
+    return os.getpid()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="that a process ended is learnt by pidfd, of Linux")
+def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
+    script = tmp_path / "orphaning.py"
+    script.write_text(ORPHANING)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        print(file=parent.stdin, flush=True)
+        assert select.select([worker], [], [], 30)[0] == [worker]  # readable as soon as it has ended
+        os.close(worker)
