@@ -65,6 +65,6 @@ def test_versions_are_digests_of_the_canonical_texts() -> None:
 
 def test_uploads_meet_every_problem_that_a_device_can_cause() -> None:
     assert {str(case["problem"]).removeprefix("urn:dither:problem:") for case in cases("uploads.json")} >= {
-        *("malformed", "unknown-metric", "version-conflict", "batch-conflict", "too-large", "media-type", "origin"),
+        *("malformed", "unknown-metric", "version-conflict", "too-large", "media-type", "origin"),
         "None",  # taken
     }
