@@ -1,6 +1,6 @@
 """Standard output that cannot be written.
 
-A full disk is told in one line, a reader that is gone needs no word, and a letter that is lacking stands as its number.
+A full disk is reported in one line, a closed pipe silently, and a character that the encoding lacks is escaped.
 """
 
 import errno

@@ -82,7 +82,7 @@ class _Sums(NamedTuple):
 
 
 def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
-    """Return the tests that apply to a tally over so many reporting periods; too few reports allow none."""
+    """Return the tests that apply to a tally over ``periods`` reporting periods; none if there are too few reports."""
     repeated = periods if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []

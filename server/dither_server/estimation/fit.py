@@ -11,7 +11,7 @@ from .intervals.shares import normal_interval
 from .regression.false_discovery import truncated_means
 
 _SURE = 8.0
-"""Above so many standard errors a frequency is taken as it is, without shrinkage."""
+"""Standard errors from which a frequency is not shrunk."""
 
 _STEP = 0.08
 _LOGS = np.arange(np.log(0.1), np.log(1e4), _STEP)
@@ -86,7 +86,7 @@ def _likelihood(z: Floats, scale: Floats | float = 1.0) -> Floats:
 
 
 def _log_normal(held: Floats, sure: Floats) -> Floats:
-    """Return the log-normal law of so many candidates at each place of the grid, and of others by their logarithms."""
+    """Fit a log-normal law to candidates ``held`` at each place of the grid and to others given by their logarithms."""
     total = held.sum() + len(sure)
     if total <= 0:
         return np.zeros(_NEAR)
@@ -114,7 +114,7 @@ class Scores(NamedTuple):
 class Fit:
     """Frequencies of the candidates, each shape (V,), and of what is beyond them.
 
-    - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
+    - ``frequency``, ``standard_error``: unpenalised; infinite errors mark candidates with the same bits;
     - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
     - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
     - ``consistent``: non-negative, of sum at most 1, and of the least total error that is expected;
@@ -188,7 +188,7 @@ def lucky_total(frequency: Floats, error: Floats, threshold: float) -> float:
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:
     """Return the medians of what each frequency may be: of those found, by the fit of them together.
 
-    An error beyond 1 tells nothing of a share.
+    A frequency with an error above 1 is ignored.
     """
     slab = Slab.learnt(prior.score)
     likely = np.where(prior.error < 1, slab.medians(prior.score) * prior.error, 0.0)

@@ -46,7 +46,7 @@ def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int = 0)
 
 
 def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, buckets: int) -> Buckets:
-    """Return the bucket of each of so many values in each row of a level, as ``primitives/buckets.py`` defines it."""
+    """Return the bucket of each value in each row of a level, as ``primitives/buckets.py`` defines it."""
     found, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
     for start in range(0, count, _STRINGS):
         digests = b"".join([bucket_digest(value, level) for value in islice(coming, _STRINGS)])

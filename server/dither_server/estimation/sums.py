@@ -89,7 +89,7 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
 
 
 def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indices) -> Law:
-    """Return the law of sums of so many values, a group each, which have that n · Var at their estimates."""
+    """Return the law of the sums of groups of values, whose n · Var at their estimates is as given."""
     apart, slope = joint_constants(mechanism) or (0.0, 0.0)
     one, thinned = noise_law(mechanism), 1 / float(mechanism.coverage)
     slopes = np.asarray(thinned * (one.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)

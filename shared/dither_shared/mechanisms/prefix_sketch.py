@@ -23,7 +23,7 @@ _LEAST_CELLS = 1 << 15
 
 
 _FINE, _FAR = 10_000, 3.0
-"""Into so many parts the range of what a string must stand out by is cut, and its end: more than it ever takes."""
+"""The number of grid points, and the end of the range, in which the least detectable share is searched."""
 
 
 @dataclass(frozen=True, kw_only=True)

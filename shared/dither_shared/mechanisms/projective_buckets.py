@@ -195,7 +195,7 @@ class Space(NamedTuple):
 
 
 def best_space(epsilon: Fraction, buckets: int | None, most_cells: int) -> Space:
-    """Return the space of least cost for ε, with at most so many cells; with ``buckets`` as asked for, if they are."""
+    """Return the space of least cost for ε with at most ``most_cells`` cells, and with ``buckets`` if given."""
     odds = exp(epsilon)
     found = [
         space

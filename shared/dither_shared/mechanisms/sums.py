@@ -31,7 +31,7 @@ def joint_constants(mechanism: Mechanism) -> tuple[float, float] | None:
 
 
 def sum_variance(mechanism: Mechanism, values: int, share: float) -> float | None:
-    """Return n · Var of the sum of the estimates of so many values, whose shares sum to ``share``, by noise alone.
+    """Return n · Var of the sum of the estimates of ``values`` values whose shares sum to ``share``, by noise alone.
 
     None where the mechanism does not know how the supports of two values hang together. Where a share c of the reports
     speaks of a value (bit-flip), the whole share is taken to be of one of the values, which is the worst.
@@ -54,7 +54,7 @@ class Costs(NamedTuple):
 
 
 def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
-    """Return the costs of a question of so many answers that is crossed with one of so many ``others``.
+    """Return the costs of a question with ``answers`` answers that is crossed with one with ``others`` answers.
 
     A marginal of the product domain sums a row of cells, each with its noise. Sampling (``one_of``) asks each question
     of half of the people, at the whole epsilon. The product is better for both questions only if there are few pairs:
@@ -84,5 +84,5 @@ def within(mechanism: Mechanism, answers: int, others: int) -> float | None:
 
 
 def _alone(mechanism: Mechanism, answers: int) -> Mechanism:
-    """Return the best mechanism of the same privacy for one question of so many answers."""
+    """Return the best mechanism of the same privacy for one question with ``answers`` answers."""
     return choose(answers, mechanism.epsilon, mechanism.permanent_epsilon, budget=MAX_CELLS)

@@ -117,7 +117,7 @@ class SystemEntropy(Entropy):
         return os.urandom(count)
 
     def ahead(self, count: int) -> Entropy:
-        """Return one that has called the system once, for ``count`` bytes, and does again for what is beyond them."""
+        """Return an entropy that has drawn ``count`` bytes in one system call, and draws more when they are used up."""
         return _Ahead(os.urandom(count))
 
 
@@ -148,12 +148,12 @@ class KeyedEntropy(Entropy):
 
     with every length and i in four bytes, big-endian. The lengths make the encoding of (key, context) injective, and a
     sponge admits no extension, so a key in front makes a pseudorandom function, as in KMAC (NIST SP 800-185).
-    To whoever does not hold the key the stream is as good as random: with it the privacy of permanent draws
+    Without the key, the stream cannot be distinguished from randomness: with it the privacy of permanent draws
     becomes computational, which is the price of remembering nothing.
     """
 
     BLOCK: Final = 512
-    """Bytes that one digest makes."""
+    """The number of bytes of one digest."""
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
         self._start = start + _encoded(key, *context)

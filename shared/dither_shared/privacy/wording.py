@@ -10,7 +10,7 @@ MEMOISATION = "Permanent draws hide which value a device has, not the moments at
 
 
 def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -> str:
-    """Return a sentence on what one report tells of a person.
+    """Return a sentence on what one report reveals about a person.
 
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
     For a mechanism with permanent draws it says what any number of reports of one value may tell.
@@ -62,7 +62,7 @@ def support_words(mechanism: Mechanism) -> str:
 
 
 def fit_words(mechanism: Mechanism) -> str:
-    """Return how often a report fits the text of whoever sends it, and how often another text."""
+    """Return how often a report fits the text of its sender, and how often another text."""
     truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
     return f"a report fits your text {truly} times in 100, any other text {falsely} times"
 

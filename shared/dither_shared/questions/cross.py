@@ -206,7 +206,7 @@ def _axis(fields: Fields, asked: object) -> Axis:
 
 
 def _advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
-    """Return a sentence where sampling one of the two questions, of so many answers each, would serve better."""
+    """Return a sentence if asking each person one of the two questions, with these numbers of answers, is better."""
     (first, a), (second, b) = sizes.items()
     found = costs(mechanism, a, b), costs(mechanism, b, a)
     fewer = [one.crossed / one.sampled for one in found if one is not None]

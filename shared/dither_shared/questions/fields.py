@@ -83,7 +83,7 @@ class Fields:
         return tuple(values)
 
     def table(self, key: str, example: str) -> "Fields":
-        """Return a table, to be read likewise; ``example`` shows one to whoever has none."""
+        """Return a table as fields of its own; an error shows ``example``."""
         value = self._table.get(key)
         if not isinstance(value, dict):
             wrong = f"{value!r} is not" if key in self else "missing;"

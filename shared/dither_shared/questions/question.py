@@ -28,7 +28,7 @@ class Encoded(NamedTuple):
 
 
 class Answers(ABC):
-    """Reads the answers to one question; ``wanted`` tells a developer what to give."""
+    """Encodes the answers to one question; ``wanted`` says in an error what to record instead."""
 
     wanted: ClassVar[str] = "give a string, a number or a boolean"
 
@@ -111,7 +111,7 @@ class Question(ABC):
         return ()
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
-        """Return a sentence on what one report tells of a person; ``names`` are an answer and its opposite."""
+        """Return a sentence on what one report reveals about a person; ``names`` are an answer and its opposite."""
         return odds_sentence(mechanism, names)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
@@ -122,7 +122,7 @@ class Question(ABC):
         return ""
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
-        """Return what would serve whoever asks better: sentences that begin with a key of the definition."""
+        """Return suggestions for a better definition: sentences that begin with one of its keys."""
         return ()
 
     @property

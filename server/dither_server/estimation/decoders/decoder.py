@@ -99,7 +99,7 @@ class Decoder(Generic[Decoded]):
         return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Return the work of ``together`` or ``spoken`` over so many groups, like ``cost``."""
+        """Return the work of ``together`` or ``spoken`` over ``groups`` groups, in the unit of ``cost``."""
         return values // _COMPUTED
 
     def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
@@ -123,7 +123,7 @@ class Decoder(Generic[Decoded]):
         raise NotImplementedError(f"{mechanism.name} has no sets")
 
     def cost(self, mechanism: Decoded, values: int) -> int:
-        """Return the work of an estimate of so many values, in values shown (``costs``)."""
+        """Return the work of an estimate of ``values`` values, in units of a value that is shown (``costs``)."""
         return max(values, mechanism.cohorts * mechanism.cells // _COMPUTED) // _COMPUTED
 
 

@@ -189,7 +189,7 @@ class Tabulated:
 
     @property
     def cost(self) -> int:
-        """The cost of one estimate: of a matrix that is made anew in each of some ten steps."""
+        """The cost of one estimate, whose matrix is computed in each of about ten steps."""
         return 300 + self.points**2 * len(self.score) // 10_000
 
     @property

@@ -24,7 +24,7 @@ _NEXT_TO_NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class Table:
-    """Counts of ones, shape (cohorts, bits), in so many ``reports`` a cohort, shape (cohorts,).
+    """Counts of ones, shape (cohorts, bits), in the ``reports`` of each cohort, shape (cohorts,).
 
     A bit is reported as 1 with probability ``a`` if the value marks it and ``b`` if not.
     """
@@ -96,7 +96,7 @@ class System:
 
     @cached_property
     def information(self) -> Floats:
-        """The diagonal of X' W X: the inverse variance of each candidate fitted alone, next to 0 if nothing tells."""
+        """The diagonal of X' W X: the inverse variance of each candidate fitted alone; near 0 without cells."""
         total = np.zeros(self.candidates)
         for marked, all_bits in zip(self._by_cohort(self.weight), self.weight.sum(axis=1), strict=True):
             total += marked - marked**2 / all_bits
@@ -135,11 +135,11 @@ _APART = 1e-6
 """The largest miss in fitting a candidate to a table of itself alone; beyond it the candidate is not identifiable."""
 
 _MANY_COHORTS = 24
-"""From so many cohorts on, their scatter is known well enough to be a standard error of its own."""
+"""Cohorts from which their scatter is known well enough to be a standard error of its own."""
 
 
 class Refit(NamedTuple):
-    """Frequencies of the ``chosen``, their standard errors (infinite if not told from others), and that of the sum."""
+    """Frequencies of the ``chosen``, their standard errors (infinite if not distinguishable), and that of the sum."""
 
     chosen: Indices
     frequency: Floats
@@ -148,7 +148,7 @@ class Refit(NamedTuple):
 
     @property
     def scores(self) -> Floats:
-        """Frequencies in standard errors; that of one not told from others is below all."""
+        """Frequencies in standard errors; -inf for a candidate that cannot be distinguished from others."""
         return np.where(np.isfinite(self.standard_error), self.frequency / self.standard_error, -np.inf)
 
 

@@ -6,7 +6,7 @@ and takes the shrunken fit off the table (Donoho, Maleki and Montanari 2009):
     r = f + D⁻¹ X' W z,     f ← E[f | r],     z ← y - X f + z (V/n) mean Var[θ | r]
 
 D is the diagonal of X'WX. The last term (Onsager's) makes up for what a candidate fits of its own noise, so that r is
-each frequency plus noise of a variance τ²/D that the residual z tells: that of the cells and what other candidates,
+each frequency plus noise of a variance τ²/D that the residual z shows: that of the cells and what other candidates,
 uncertain themselves, add to it. A round takes one pass over the marks; memory is theirs.
 """
 
@@ -18,7 +18,7 @@ from ...tally.arrays import Floats
 from .linear_system import System
 
 _SURE = 8.0
-"""Above so many standard errors a frequency is taken as it is, without shrinkage."""
+"""Standard errors from which a frequency is not shrunk."""
 
 _GRID = np.concatenate([[0.0], np.geomspace(0.15, _SURE + 3, 44)])
 _BINS = 512
@@ -45,7 +45,7 @@ class Prior:
         self._share[0] = 0.7
 
     def shrink(self, z: Floats, steps: int) -> Shrunk:
-        """Learn from ``z`` in so many steps of EM, and return the posterior of each."""
+        """Learn from ``z`` in ``steps`` steps of EM, and return the posterior of each."""
         sure = z >= _SURE
         edges = np.linspace(min(-1.0, float(z.min(initial=0.0))), _SURE, _BINS + 1)
         centres = (edges[1:] + edges[:-1]) / 2

@@ -62,7 +62,7 @@ def _selected(system: System, shared: AmpFit, absent: float) -> tuple[Indices, R
     What the others explain of the table is taken off as message passing does, for it knows by how much they fit noise.
     """
     found = passing(shared.scores, FALSE_DISCOVERIES, absent)
-    found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be told apart
+    found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be distinguished
     while True:
         fit = refit(system, found, _residual_of(system, found, shared), shared.mean)
         scores = np.full(system.candidates, -np.inf)

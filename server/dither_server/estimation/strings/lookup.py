@@ -1,6 +1,6 @@
 """Look for listed strings in a sketch: a look at one bucket a row for each, and a fit of those that stand out.
 
-A list that is short is fitted together, which tells how many people hold none of it. Of a long one, up to millions,
+A short list is fitted together, which also estimates how many people hold none of it. Of a long one, up to millions,
 those found are fitted together (selection.py); each of the others is read beside these, unbiased and with its error.
 """
 
