@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.registry import law_of
 from dither_shared import DitheredResponse, ParameterError
 from dither_shared.mechanisms.numeric import NumericMechanism
 

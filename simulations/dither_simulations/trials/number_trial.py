@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dither_server.estimation.numeric.estimate import NumericEstimate, estimate_number
-from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.estimation.numeric.quantiles import Quantile
+from dither_server.estimation.numeric.registry import law_of
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ..choices import Law

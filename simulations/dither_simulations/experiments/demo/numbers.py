@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.registry import law_of
 from dither_server.reading.summaries.number_scale import Scale
 
 from ...output.plots import Estimates

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dither_shared import ParameterError
-from dither_shared.items import LISTED, SETS, Items
+from dither_shared.mechanism import LISTED, SETS, Items
 
 from ...choices import SurveyType
 from ...limits import MAX_SIZE

@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 
 from dither_server.estimation.confidence import require_confidence
-from dither_server.estimation.numeric.laws.dithered import Dithered
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.registry import law_of
 from dither_shared import ParameterError, RandomizedResponse
 from dither_shared.counted import counted
 from dither_shared.mechanisms.auto import choose

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.registry import law_of
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ...choices import Paper

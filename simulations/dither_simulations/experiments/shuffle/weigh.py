@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dither_server.analysis.shuffling import amplified
+from dither_server.analysis.shuffling.amplified import amplified
 from dither_shared import Mechanism
 
 from .attack import attack

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import pytest
 
-from dither_server.analysis.shuffling import amplified
+from dither_server.analysis.shuffling.amplified import amplified
 from dither_shared import MECHANISMS
 from dither_simulations.experiments.shuffle.attack import attack
 from server.analysis.shuffling.exact import exact_delta, table_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.registry import law_of
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism
 

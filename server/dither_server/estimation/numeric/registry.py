@@ -11,8 +11,6 @@ from .dithered import Dithered
 from .law import NumericLaw
 from .tabulated import Tabulated
 
-__all__ = ["LAWS", "law_of"]
-
 LAWS: dict[type[Mechanism], Callable[[Any], NumericLaw]] = {
     DitheredResponse: Dithered.of,
     NumericMechanism: Tabulated.of,  # type: ignore[type-abstract]  # it stands for all that are derived from it

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from ....tally.arrays import Counts, Floats
-from ....tally.tally import Tally
-from ..cuts import Cuts
-from ..likelihood import Channel
-
-__all__ = ["NumericLaw", "Scores"]
+from ...tally.arrays import Counts, Floats
+from ...tally.tally import Tally
+from .cuts import Cuts
+from .likelihood import Channel
 
 
 @dataclass(frozen=True)

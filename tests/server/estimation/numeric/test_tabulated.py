@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.numeric_coverage import mean_in, population
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.laws.tabulated import Tabulated
+from dither_server.estimation.numeric.tabulated import Tabulated
 from dither_server.tally.tally import Tally
 
 LAWS = [[Fraction(5, 8), Fraction(1, 4), Fraction(1, 8)], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]]

@@ -4,6 +4,7 @@ A point v = 0..steps·phases is reported in phase c, which is public and even, a
 randomized response keeps the cell or puts another in its place.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,18 +12,87 @@ from typing import Protocol, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy import linalg
+from scipy import linalg, special
 
 from dither_shared import ParameterError
 
-from ....tally.arrays import Floats
-from ....tally.tally import Tally
-from ..cuts import Cuts
-from ..likelihood import Solver
-from ..pooling import pooled_bounds
+from ...tally.arrays import Counts, Floats
+from ...tally.tally import Tally
+from .cuts import Cuts
 from .law import Scores
+from .likelihood import Solver
 
-__all__ = ["Dithered", "DitheredFacts"]
+
+def poisson_binomial_level(alpha: float) -> float:
+    """Return the level of an exact binomial bound that holds with 1 - ``alpha`` for trials of unequal chances too.
+
+    Let S be the successes in N independent trials of mean chance s. The bound of Clopper and Pearson (1934) is below s
+    only where P[Bin(N, s) <= S] is below the level. Hoeffding (1956, theorem 4): such a tail of S is no more likely
+    than the binomial one, up to N s - 1. Beyond that the binomial tail exceeds 1/4 (Greenberg and Mohri 2014), so no
+    level up to 1/4 reaches it, but for S = N - 1: there the bound is (1 - level)^(1/N), and a miss has a chance of at
+    most N (1 - s) <= -ln(1 - level). That is ``alpha`` for the level 1 - e^-alpha.
+    """
+    return -math.expm1(-alpha)
+
+
+def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
+    """Return the upper bounds of Clopper and Pearson that miss with at most ``alpha``; 1 where there is no failure.
+
+    The lower bound is 1 less the upper one of the failures.
+    """
+    failures = trials - successes
+    some = np.maximum(failures, 1.0)
+    return np.where(failures > 0, 1 - special.betaincinv(some, successes + 1, alpha), 1.0)
+
+
+def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
+    """Return nearly these bounds, by Wilson's interval (1927) with half a success for continuity; 1 of no trials."""
+    z, trials = float(special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
+    successes = np.minimum(successes + 0.5, trials)
+    half = z * np.sqrt(successes * (trials - successes) / trials + z**2 / 4)
+    return np.asarray((successes + z**2 / 2 + half) / (trials + z**2))
+
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""So many cuts are taken together."""
+
+
+def pooled_bounds(
+    successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float
+) -> tuple[Floats, Floats]:
+    """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
+
+    Of ``trials[i]`` reports ``successes[i]`` are below cut i, each with the chance base[i] + gap·F(i); of up to
+    ``phases`` cuts in a row no two have a report in common.
+
+    F rises. So the mean of F over cuts i, i+1, …, weighed by trials, is no less than F(i), and its upper bound is one
+    of F(i); likewise the lower bound of cuts up to i. Windows of h = 1, 2, 4, 8, 16 cuts, h <= phases, are each allowed
+    α/2 over their number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+    """
+    above = _upper(successes, trials, base, gap, phases, alpha / 2)
+    opposite = _upper((trials - successes)[::-1], trials[::-1], 1 - gap - base[::-1], gap, phases, alpha / 2)
+    low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
+    return np.minimum(low, high), np.maximum(low, high)  # ends that cross have missed: hold what lies between
+
+
+def _upper(successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float) -> Floats:
+    """Return a bound above each share.
+
+    Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
+    """
+    widths = np.array([width for width in WIDTHS if width <= phases])[:, np.newaxis]
+    first = np.arange(len(trials))
+    last = np.minimum(first + widths, len(trials))
+    seen, asked, based = (
+        (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
+        for column in (successes, trials, base * trials)
+    )
+    each = poisson_binomial_level(alpha / len(widths))
+    based = based / np.maximum(asked, 1)
+    judged = np.where(asked > 0, (approximate_upper_bounds(seen, asked, each) - based) / gap, np.inf)
+    best = judged.argmin(axis=0), first
+    bound = (upper_bounds(seen[best], asked[best], each) - based[best]) / gap
+    return np.where(asked[best] > 0, bound, 1.0)
 
 
 class DitheredFacts(Protocol):

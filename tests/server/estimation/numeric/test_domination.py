@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.estimation.numeric.laws.domination import dominating
+from dither_server.estimation.numeric.tabulated import dominating
 
 
 def laplace(points: int, decay: float) -> np.ndarray:

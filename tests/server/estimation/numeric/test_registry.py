@@ -3,9 +3,9 @@
 import pytest
 
 from contract.cases import NUMERIC, usual
-from dither_server.estimation.numeric.laws.dithered import Dithered
-from dither_server.estimation.numeric.laws.registry import law_of
-from dither_server.estimation.numeric.laws.tabulated import Tabulated
+from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import Tabulated
 from dither_shared import DitheredResponse
 
 

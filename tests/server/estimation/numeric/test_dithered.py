@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
-from ..small_laws import SMALL, cell_chances, expected_tally, small_law
+from .small_laws import SMALL, cell_chances, expected_tally, small_law
 
 each = pytest.mark.parametrize(("phases", "steps"), SMALL)
 
