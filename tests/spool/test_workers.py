@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,18 +12,7 @@ import pytest
 from dither_shared import ParameterError
 from dither_spool.workers import WorkersError, here, workers
 from server.dask import cluster_of
-
-
-def doubled(number: int) -> int:
-    return 2 * number
-
-
-def die(_: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail(_: int) -> None:
-    raise ParameterError("here", "wrong")
+from spool.work import die, doubled, fail
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -59,13 +47,6 @@ def test_error_of_a_worker_process_is_raised_here() -> None:
 def test_killed_worker_process_raises_workers_error() -> None:
     with workers(2) as spread, pytest.raises(WorkersError, match="a worker process was killed"):
         list(spread(die, [1]))
-
-
-def test_cluster_maps_the_items_in_order() -> None:
-    with cluster_of(1) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
-        results = spread(doubled, range(4))
-        assert next(results) == 0
-        assert list(results) == [2, 4, 6]
 
 
 def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
