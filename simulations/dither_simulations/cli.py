@@ -16,7 +16,6 @@ _HERE = "dither_simulations.experiments"
 _LATER = {
     "attack": Later(f"{_HERE}.attacks.command:attack", "Attack the randomizers, beside theory."),
     "audit": Later(f"{_HERE}.audit.command:audit", "Test whether a randomizer tells too much."),
-    "bench": Later(f"{_HERE}.peers.command:bench", "Measure other libraries side by side."),
     "compose": Later(f"{_HERE}.compose.command:compose", "Add up the reports of many days."),
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices, a collector, estimates once."),
     "error": Later(f"{_HERE}.error.command:error", "Measure how far estimates are off."),

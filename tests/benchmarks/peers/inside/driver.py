@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from .protocol import FEW, Case, Finding, decode_case
 
-__all__ = ["Estimates", "Oracle", "serve"]
-
 Floats = NDArray[np.float64]
 
 _MEMORY = 1 << 30
@@ -67,7 +65,7 @@ def _error(case: Case, oracle: Oracle) -> Finding:
     rng, everyone = np.random.default_rng(case.seed), np.repeat(np.arange(case.size), case.counts)
     least = FEW if case.size <= _SMALL else 1
     users, _ = _affordable(oracle, everyone, rng, case.seconds)
-    finding = Finding(case, users, top_share=max(case.counts) / sum(case.counts))
+    finding = Finding(case, users)
     begun, took = time.perf_counter(), 0.0
     while len(finding.raw) < least or (
         len(finding.raw) < case.runs and time.perf_counter() - begun + took < case.seconds
@@ -85,10 +83,6 @@ def _run(oracle: Oracle, sample: NDArray[np.int64], finding: Finding) -> None:
     squared = (estimates.raw - truth) ** 2
     finding.raw.append(float(squared.mean()))
     finding.raw_within.append(float(squared.std(ddof=1) / np.sqrt(size)))
-    finding.given.append(float(((estimates.given - truth) ** 2).mean()))
-    most = int(np.argmax(finding.case.counts))
-    finding.top_raw.append(float(estimates.raw[most]))
-    finding.top.append(float(estimates.given[most]))
 
 
 def _rate(case: Case, oracle: Oracle) -> Finding:

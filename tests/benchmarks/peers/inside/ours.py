@@ -9,8 +9,6 @@ from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Report, 
 from .driver import Estimates, serve
 from .protocol import Case
 
-__all__ = ["make"]
-
 
 @dataclass(frozen=True)
 class Dither:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from dither_shared import SubsetSelection
 from dither_shared.mechanisms.auto import choose
 
-__all__ = ["EPSILONS", "PEERS", "SIZES", "Offer", "best", "chosen", "least", "offers", "ours"]
-
 SIZES = (2, 4, 16, 128, 1024, 16384)
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 PEERS = ("pure-ldp", "multi-freq-ldpy")

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...samplers import has_marginal
-from ...trials.mechanism_by_name import named
-from ...trials.trial import Setting, run_bare_trial
-from ...users.populations import Population, numbered, zipf
+from dither_simulations.samplers import has_marginal
+from dither_simulations.trials.mechanism_by_name import named
+from dither_simulations.trials.trial import Setting, run_bare_trial
+from dither_simulations.users.populations import Population, numbered, zipf
+
+from .cases import EXPONENT, USERS, Findings
 from .inside.protocol import Finding
-from .measuring import EXPONENT, USERS, Findings
 
 if TYPE_CHECKING:
-    from ...choices import Law
+    from dither_simulations.choices import Law
 
-__all__ = ["Sampled", "timed"]
 
 _SAME = {
     "DE": "randomized-response",

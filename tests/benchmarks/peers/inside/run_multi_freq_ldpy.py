@@ -13,8 +13,6 @@ from numba import njit  # type: ignore[import-not-found]
 from .driver import Estimates, Floats, serve
 from .protocol import Case
 
-__all__ = ["make"]
-
 _unclipped: list[Floats] = []
 """The frequencies of the library's inversion just before it clips and renormalizes."""
 

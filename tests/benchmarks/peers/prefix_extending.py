@@ -19,10 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import ParameterError
-
-from ...users.populations import Counts, Floats
-
-__all__ = ["Codes", "Discovered", "PrefixExtending"]
+from dither_simulations.users.populations import Counts, Floats
 
 Codes = NDArray[np.uint64]
 """Strings, or prefixes of them, as numbers; the first symbol is the most significant."""

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.peers.prefix_extending import PrefixExtending
 from dither_shared import ParameterError
-from dither_simulations.experiments.peers.prefix_extending import PrefixExtending
 from dither_simulations.users.populations import zipf
 
 CODES = np.unique(np.random.default_rng(5).integers(0, 1 << 48, 1_000, dtype=np.uint64))

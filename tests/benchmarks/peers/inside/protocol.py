@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, stdev
 from typing import Literal
 
-__all__ = ["FEW", "Case", "Finding", "Kind", "decode_case", "decode_finding"]
-
 Kind = Literal["error", "rate", "leak"]
 
 FEW = 5
@@ -51,13 +49,6 @@ class Finding:
     """The mean squared error of each run, of estimates before any clipping."""
     raw_within: list[float] = field(default_factory=list)
     """Its standard error over the values, were they independent."""
-    given: list[float] = field(default_factory=list)
-    """The mean squared error of what the library hands out, or, for dither, of its consistent estimates."""
-    top_raw: list[float] = field(default_factory=list)
-    """Estimates of the most frequent value before any clipping; its share is ``top_share``."""
-    top: list[float] = field(default_factory=list)
-    """The same as handed out."""
-    top_share: float = 0.0
     report_seconds: float = 0.0
     """Of one report."""
     estimate_seconds: float = 0.0
@@ -80,15 +71,6 @@ class Finding:
         """Return the raw mean squared error at all the users, and its standard error."""
         mean, deviation = _mean(self.raw, self.raw_within)
         return mean * self.scale, deviation * self.scale
-
-    def error_given(self) -> tuple[float, float | None] | None:
-        """Return the same for the returned estimates, or None if not all users took part: a bias does not scale.
-
-        Its spread is taken over runs alone, for the biases of one run's values are not independent.
-        """
-        if self.scale < 1:
-            return None
-        return fmean(self.given), stdev(self.given) / math.sqrt(len(self.given)) if len(self.given) >= FEW else None
 
 
 def decode_finding(line: str) -> Finding:

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 
 from dither_shared.counted import counted
 
 from . import theory
+from .cases import Findings
 from .environments import LIBRARIES
 from .inside.protocol import Finding
 from .leaks import CONFIDENCE, leak
-from .measuring import Findings
 from .sampled import Sampled
 from .theory import EPSILONS, PEERS, SIZES
-
-__all__ = ["Table", "bias", "errors", "leaks", "rates", "ratios", "risks", "trials"]
 
 _NONE = "-"
 
@@ -36,12 +33,6 @@ class Table:
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
         body = ["  ".join(f"{one:>{width}}" for one, width in zip(line, widths, strict=True)) for line in lines]
         return "\n".join((self.title, "", *body, *(("", self.note) if self.note else ())))
-
-    def markdown(self) -> str:
-        """Return the table for a README."""
-        lines = (self.head, ["---:"] * len(self.head), *self.rows)
-        body = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join((f"**{self.title}**", "", *body, *(("", self.note) if self.note else ())))
 
 
 def _grid(title: str, entry: Callable[[int, float], str], note: str, sizes: Sequence[int] = SIZES) -> Table:
@@ -107,37 +98,6 @@ def ratios(findings: Findings) -> Table:
     return Table(table.title, table.head, table.rows, f"Standard errors of at most {max(spreads):.0%}. {_FEWER}")
 
 
-def errors(findings: Findings, epsilon: float) -> Table:
-    """Return measured mean squared errors, each with its standard error."""
-    head = ["k", "optimum", *LIBRARIES, "multi-freq-ldpy SS", "dither, consistent", "multi-freq-ldpy, as handed out"]
-    rows = [_error_row(findings, size, epsilon) for size in SIZES]
-    note = (
-        f"pure-ldp does not clip. SS is private only if its caller sorts the reports. * {_FEWER} Ours and theirs in "
-        "the last two columns are consistent (not negative, adding up to 1), and so biased."
-    )
-    return Table(f"Measured mean squared error × 10⁶ at ε = {epsilon:g}", head, rows, note)
-
-
-def _error_row(findings: Findings, size: int, epsilon: float) -> list[str]:
-    ours, *theirs = (_of(findings, library, size, epsilon) for library in LIBRARIES)
-    leaky = _of(findings, "multi-freq-ldpy", size, epsilon, "SS")
-    optimum = _NONE if ours is None else f"{1e6 * _optimum(ours):.3g}"
-    return [
-        f"{size:,}",
-        optimum,
-        *(_micro(one, one.error() if one else None) for one in (ours, *theirs, leaky)),
-        *(_micro(one, one.error_given() if one else None) for one in (ours, theirs[1])),
-    ]
-
-
-def _micro(finding: Finding | None, error: tuple[float, float | None] | None) -> str:
-    if finding is None or error is None:
-        return _NONE
-    mean, deviation = error
-    spread = "" if deviation is None else f" ± {1e6 * deviation:.1g}"
-    return f"{1e6 * mean:.3g}{spread}{'*' if finding.scale < 1 else ''}"
-
-
 def rates(findings: Findings) -> Table:
     """Return the speed of clients and servers."""
     rows = []
@@ -191,35 +151,3 @@ def leaks(findings: Findings) -> Table:
         f"{CONFIDENCE:.1%}."
     )
     return Table("What reports tell", head, rows, note)
-
-
-def bias(findings: Findings) -> Table:
-    """Return errors in all, and the estimate of the most frequent value beside its share."""
-    rows = []
-    for library in LIBRARIES:
-        for one in findings[library]:
-            case = one.case
-            if (case.kind, case.epsilon, case.size) == ("error", 1.0, 1024):
-                mean, deviation = (error / _optimum(one) for error in one.error())
-                tops = [_over_runs(values) for values in (one.top_raw, one.top)]
-                error = f"{mean:.2f} ± {deviation:.2f}"
-                rows.append([library, case.mechanism, f"{one.users:,}", error, f"{one.top_share:.4f}", *tops])
-    head = [
-        "library",
-        "mechanism",
-        "n",
-        "error over the least",
-        "share",
-        "estimate before any clipping",
-        "as handed out",
-    ]
-    note = (
-        "FLH is local hashing with 1,000 fixed hash functions, PCS a count sketch of 2 x 1,024. Means over runs; "
-        "dither hands out both estimates, and the last column is its consistent one."
-    )
-    return Table("k = 1,024, ε = 1: errors in all, and the most frequent value", head, rows, note)
-
-
-def _over_runs(values: list[float]) -> str:
-    spread = f" ± {stdev(values) / len(values) ** 0.5:.4f}" if len(values) > 1 else ""
-    return f"{fmean(values):.4f}{spread}"

@@ -12,8 +12,6 @@ from pure_ldp import frequency_oracles as theirs  # type: ignore[import-not-foun
 from .driver import Estimates, serve
 from .protocol import Case
 
-__all__ = ["make"]
-
 _FAST_HASHES = 1000
 """Hash functions of fast local hashing; each costs its server a hash of every value."""
 

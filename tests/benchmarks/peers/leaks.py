@@ -7,8 +7,6 @@ from dither_shared.privacy.binomial import lower_bound, upper_bound
 
 from .inside.protocol import Finding
 
-__all__ = ["CONFIDENCE", "Leak", "leak"]
-
 CONFIDENCE = 0.999
 
 _PLACES = {"SS": {"0": "listed first", "1": "listed later", "-1": "not listed"}}

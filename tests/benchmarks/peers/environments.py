@@ -8,8 +8,6 @@ from pathlib import Path
 
 from .inside.protocol import Case, Finding, decode_finding
 
-__all__ = ["LIBRARIES", "PINS", "Unavailable", "answers", "default_folder", "prepare"]
-
 PINS: dict[str, tuple[str, ...]] = {
     "pure-ldp": (
         "pure-ldp==1.2.0",
@@ -58,7 +56,7 @@ def prepare(library: str, folder: Path) -> Path:
 
 
 def _call(library: str, *command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 — ours
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         version = ".".join(map(str, sys.version_info[:2]))
@@ -72,11 +70,11 @@ def answers(library: str, python: Path, cases: Iterable[Case]) -> Iterator[Findi
     """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}  # which holds ``inside``, and little else
     command = (str(python), "-W", "ignore", "-m", f"inside.{_MODULES[library]}")
-    with subprocess.Popen(  # noqa: S603 — ours
+    with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
-        assert process.stdin is not None  # noqa: S101 — pipes were asked for
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdin is not None
+        assert process.stdout is not None
         for case in cases:
             try:
                 print(case.encode(), file=process.stdin, flush=True)
