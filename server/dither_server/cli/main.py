@@ -30,7 +30,6 @@ _LATER = {
     "publish": Later(f"{_HERE}.publish:publish", "Write a site of the answers for everyone."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
-    "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
     "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
     "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),

@@ -1,4 +1,4 @@
-"""Read and write the three CSV files from which google/rappor decodes.
+"""Read the three CSV files from which google/rappor decodes.
 
 - params: the header ``k,h,m,p,q,f`` and one row: bits, hashes, cohorts, and the probabilities of the paper;
 - counts: a row a cohort: its reports, and for each of the k bits how many of them had a 1;
@@ -6,7 +6,7 @@
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,16 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import ParameterError, Rappor
+from dither_shared import ParameterError
 from dither_shared.counted import counted
 
-from ..estimation.hashing import Marks, marks_of
+from ..estimation.hashing import Marks
 from ..estimation.regression.linear_system import Table
-from ..tally.tally import Tally
-
-__all__ = ["COUNTS", "MAP", "PARAMS", "Decodable", "read", "write"]
-
-PARAMS, COUNTS, MAP = "params.csv", "counts.csv", "map.csv"
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
 _BLOCK = 20_000
@@ -45,18 +40,6 @@ def read(params: str, counts: str, candidates: str) -> Decodable:
     table = _counts(counts, bits, cohorts)
     strings, marks = _map(candidates, bits, hashes, cohorts)
     return Decodable(Table(table[:, 0], table[:, 1:], high, low), strings, marks)
-
-
-def write(folder: Path, mechanism: Rappor, tally: Tally, candidates: tuple[str, ...]) -> None:
-    """Write the three files of a tally into a folder, which is made if need be."""
-    folder.mkdir(parents=True, exist_ok=True)
-    law = [float(number) for number in (mechanism.instant_p, mechanism.instant_q, mechanism.permanent_f)]
-    _write(folder / PARAMS, [_HEADER, [mechanism.bits, mechanism.hashes, mechanism.cohorts, *law]])
-    _write(folder / COUNTS, np.column_stack([tally.reports, tally.counts]).tolist())
-    marks = marks_of(candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
-    first = 1 + mechanism.bits * np.arange(mechanism.cohorts)[:, np.newaxis]
-    rows = ([string, *(first + marks[:, :, place]).ravel().tolist()] for place, string in enumerate(candidates))
-    _write(folder / MAP, rows)
 
 
 def _params(path: str) -> tuple[int, int, int, float, float]:
@@ -150,8 +133,3 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else "not CSV in UTF-8"
         raise ParameterError(path, f"cannot be read: {reason}") from None
-
-
-def _write(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)

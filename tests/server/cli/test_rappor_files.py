@@ -1,4 +1,4 @@
-"""The files of google/rappor: what is written can be read and decoded, and what is wrong in them is named."""
+"""The files of google/rappor: they decode as the metric does, and what is wrong in them is named."""
 
 import json
 from pathlib import Path
@@ -8,34 +8,27 @@ import pytest
 from click.testing import CliRunner
 
 from dither_server.cli.main import cli
-from dither_server.cli.rappor_files import COUNTS, MAP, PARAMS, read, write
+from dither_server.cli.rappor_files import read
+from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.rappor import regress
-from dither_server.store import Store
-from dither_server.tally.tally import Tally
-from dither_shared import parse_metrics
-from server.collecting import rows_of
 from server.estimation.regression.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
 
 TALLY = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES, zipf(60), 200_000)
-TOML = """
-[metrics.word]
-type = "string"
-mechanism = "rappor"
-epsilon = 2.0
-bits = 16
-cohorts = 4
-candidates = ["one", "two, or so", "three"]
-
-[metrics.theme]
-type = "choice"
-values = ["dark", "light"]
-epsilon = 1.0
-"""
+PARAMS, COUNTS, MAP = "params.csv", "counts.csv", "map.csv"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write(tmp_path, MECHANISM, TALLY, CANDIDATES)
+    """The tally as google/rappor would have written it."""
+    one = MECHANISM
+    law = [float(chance) for chance in (one.instant_p, one.instant_q, one.permanent_f)]
+    head, shape = "k,h,m,p,q,f", ",".join(map(str, [one.bits, one.hashes, one.cohorts, *law]))
+    (tmp_path / PARAMS).write_text(f"{head}\n{shape}\n", encoding="utf-8")
+    np.savetxt(tmp_path / COUNTS, np.column_stack([TALLY.reports, TALLY.counts]), fmt="%d", delimiter=",")
+    marks = marks_of(CANDIDATES, one.cohorts, one.bits, one.hashes)
+    first = 1 + one.bits * np.arange(one.cohorts)[:, np.newaxis]
+    rows = [[name, *(first + marks[:, :, place]).ravel().tolist()] for place, name in enumerate(CANDIDATES)]
+    (tmp_path / MAP).write_text("".join(",".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
     return tmp_path
 
 
@@ -126,23 +119,3 @@ def test_what_is_wrong_in_a_file_is_named(folder: Path, file: str, text: str | b
 def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / MAP).unlink()
     assert decode(folder) == f"dither-server: {folder / MAP}: cannot be read: No such file or directory\n"
-
-
-def test_a_metric_of_the_collector_goes_into_the_files(tmp_path: Path) -> None:
-    (tmp_path / "metrics.toml").write_text(TOML, encoding="utf-8")
-    metric = parse_metrics(TOML)["word"]
-    database = f"sqlite:///{tmp_path}/d.db"
-    settings = [f"--metrics={tmp_path}/metrics.toml", f"--db={database}", f"--output={tmp_path}/out"]
-    store = Store(database)
-    store.register([metric])
-    store.close()
-    result = CliRunner().invoke(cli, ["rappor-export", "word", *settings])
-    assert result.exit_code == 0, result.output
-    assert result.stderr.endswith(f"0 reports and 3 candidates in {tmp_path}/out\n")
-    assert (tmp_path / "out" / MAP).read_text(encoding="utf-8").splitlines()[1].startswith('"two, or so",')
-    assert "has no reports" in decode(tmp_path / "out")
-    tally = Tally.fold(metric.mechanism, rows_of(metric, 50))
-    write(tmp_path / "out", metric.mechanism, tally, metric.labels)  # type: ignore[arg-type]
-    assert decode(tmp_path / "out").startswith("50 reports, 3 candidates")
-    for name, complaint in (("theme", "these files are for rappor"), ("nothing", "no such metric")):
-        assert complaint in CliRunner().invoke(cli, ["rappor-export", name, *settings]).stderr
