@@ -6,8 +6,6 @@ from dither_server.cli.lazy import Later
 
 from .options.common import Commands
 
-__all__ = ["main"]
-
 _EPILOG = """Completion: eval "$(_DITHER_SIM_COMPLETE=bash_source dither-sim)", or zsh_source, or fish_source."""
 
 
@@ -20,8 +18,6 @@ _LATER = {
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices, a collector, estimates once."),
     "error": Later(f"{_HERE}.error.command:error", "Measure how far estimates are off."),
     "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
-    "report": Later(f"{_HERE}.report.command:report", "Write every figure on one HTML page."),
-    "reproduce": Later(f"{_HERE}.reproduce.command:reproduce", "Put published numbers beside ours."),
     "shuffle": Later(f"{_HERE}.shuffle.command:shuffle", "Say what shuffling reports is worth."),
 }
 

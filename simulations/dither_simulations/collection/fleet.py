@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import dither
 from dither_shared import Metric
 
-__all__ = ["Person", "send_all"]
-
 Person = Mapping[str, object]
 
 _PATIENCE = 30.0

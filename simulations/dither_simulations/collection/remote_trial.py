@@ -30,8 +30,6 @@ from .collector_process import (
 )
 from .fleet import send_all
 
-__all__ = ["Collected", "Survey", "collected", "collector_of_its_own", "definitions", "metrics_of", "require_known"]
-
 Survey = tuple[Mechanism, Population, float]
 """A mechanism over a population, and the ε that it was asked for."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ..sweeps.sweep import CellT, Experiment, OutcomeT, RowT
 
-__all__ = ["Run", "run_options"]
-
 
 @dataclass(frozen=True)
 class Run:

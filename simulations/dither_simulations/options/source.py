@@ -10,15 +10,12 @@ import click
 from dither_shared import ParameterError
 
 from ..choices import KINDS, SEPARATOR, SPREADS, SurveyType
-from .common import input_options, numbers_of, share, with_options
-from .survey import refuse_others, type_option
+from .common import input_options, numbers_of, refuse_others, share, type_option, with_options
 
 if TYPE_CHECKING:
     from ..users.numbers import NumberColumn, NumberSource
     from ..users.set_sources import SetSource
     from ..users.sources import Column, Source
-
-__all__ = ["source_options"]
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:

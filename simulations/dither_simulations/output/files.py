@@ -15,8 +15,6 @@ from dither_shared import ParameterError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["json_rows", "json_text", "write_bytes", "write_rows"]
-
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace ``path`` by ``content`` in one step. Raises ParameterError if it cannot be written."""

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
-from ..limits import FORMATS
+from ..choices import FORMATS
 from ..users.populations import Floats
 from .files import write_bytes
-
-__all__ = ["COLOURS", "FONT", "GREY", "INK", "Estimates", "estimates_plot", "figure_of", "save"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-__all__ = ["number", "render"]
-
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
     """Return a table of cells under a ruled header; the first ``words`` columns are flush left, numbers flush right."""

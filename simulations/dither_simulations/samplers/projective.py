@@ -23,8 +23,6 @@ from .hashed import over_cohorts
 from .linear import solutions, with_uniform
 from .registry import collision_bias, joint_draws, sample_tally, signal_probability
 
-__all__ = ["buckets_of", "owned_points", "points_by_user"]
-
 _BLOCK = 1 << 19
 """Users who draw at once, one by one."""
 

@@ -16,8 +16,6 @@ from .hashed import MAX_TABLE, over_cohorts
 from .registry import joint_draws, sample_tally
 from .unary import responses
 
-__all__ = ["sample_sets"]
-
 
 @singledispatch
 def sample_sets(mechanism: Mechanism, people: SetLaw, users: int, rng: np.random.Generator) -> Tally:

@@ -8,8 +8,6 @@ from dither_shared import SubsetSelection
 from ..users.populations import Counts, Population
 from .registry import joint_draws, sample_tally
 
-__all__ = ["subset_counts"]
-
 _MOST_REPORTS = 500_000_000
 """The limit of numpy's hypergeometric draw, which is exact below 10^9: more users are drawn in several parts."""
 

@@ -8,8 +8,6 @@ from dither_shared import OptimizedUnary, RandomizedResponse, SymmetricUnary
 from ..users.populations import Counts, Population
 from .registry import sample_tally
 
-__all__ = ["bits", "responses"]
-
 
 @sample_tally.register
 def _(mechanism: RandomizedResponse, population: Population, rng: np.random.Generator) -> Tally:

@@ -16,8 +16,6 @@ from dither_shared import ParameterError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Journal"]
-
 
 class Journal:
     """The finished cells of the sweep with this ``identity``.

@@ -21,7 +21,6 @@ from .checkpoint import Journal
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Experiment", "identity_of", "mean", "seeds", "sweep"]
 
 CellT = TypeVar("CellT")
 OutcomeT = TypeVar("OutcomeT")

@@ -7,24 +7,6 @@ from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 
-__all__ = [
-    "ALONE",
-    "AUTO",
-    "CLOSED",
-    "DISCOVERING",
-    "LISTED_SPEAKING",
-    "LOOKED_UP",
-    "NAMES",
-    "NUMERIC",
-    "REMEMBERING",
-    "SELECTIONS",
-    "SETTLED",
-    "named",
-    "named_discovery",
-    "named_numeric",
-    "named_selection",
-]
-
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
 

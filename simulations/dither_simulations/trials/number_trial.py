@@ -15,8 +15,6 @@ from ..samplers import sample_tally
 from ..users.populations import Floats, Population, numbered
 from .devices import device_entropy, device_tally
 
-__all__ = ["NumberScores", "NumberSetting", "below", "mean_in", "run_number_trial"]
-
 
 @dataclass(frozen=True, eq=False)
 class NumberSetting:

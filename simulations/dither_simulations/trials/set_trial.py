@@ -18,8 +18,6 @@ from ..users.sets import SetLaw, drawn_sets
 from .devices import device_entropy, device_tally
 from .measures import intervals, recall
 
-__all__ = ["ExpectedSets", "SetScores", "SetSetting", "expected_sets", "run_set_trial"]
-
 
 @dataclass(frozen=True, eq=False)
 class SetSetting:

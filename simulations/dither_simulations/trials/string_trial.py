@@ -17,8 +17,6 @@ from ..samplers import sample_tally
 from ..users.populations import Floats, Population
 from .devices import device_entropy, device_tally
 
-__all__ = ["TOPS", "Found", "StringScores", "StringSetting", "found_in", "run_string_trial", "string_scores"]
-
 TOPS = (8, 16, 32)
 """So many of the most frequent strings are to be found."""
 

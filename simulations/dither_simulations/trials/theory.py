@@ -13,8 +13,6 @@ from dither_shared import Mechanism, SubsetSelection
 from ..samplers import collision_bias, expected_tally
 from ..users.populations import Floats, Population
 
-__all__ = ["Expected", "expected", "least_mse", "predicted_mse"]
-
 
 @dataclass(frozen=True)
 class Expected:

@@ -17,10 +17,7 @@ from ..collection.remote_trial import collected
 from ..samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
 from ..users.populations import Floats, Population
 from .devices import device_entropy, device_tally
-from .measures import Interval, Scores, intervals, scores
-from .postprocessing import apply
-
-__all__ = ["MOST_DRAWS", "Outcome", "Setting", "affordable_law", "run_bare_trial", "run_trial"]
+from .measures import Interval, Scores, apply, intervals, scores
 
 MOST_DRAWS = 2e6
 """Above so many draws, a fraction of a second, a joint law costs more than what it adds is usually worth."""

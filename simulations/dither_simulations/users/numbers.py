@@ -13,8 +13,6 @@ from dither_shared.questions.domains.grid import Grid
 from ..choices import Spread
 from .populations import Counts, Floats
 
-__all__ = ["NumberColumn", "NumberSource", "Numbers"]
-
 
 class NumberSource(Protocol):
     """Says which share of people has its nearest point where, for a grid of any number of points."""

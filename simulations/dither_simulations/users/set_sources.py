@@ -14,8 +14,6 @@ from .populations import Counts, Floats
 from .sets import IndependentSets, ListedSets, SetLaw
 from .sources import Distribution
 
-__all__ = ["ItemChances", "SetColumn", "SetSource"]
-
 
 class SetSource(Protocol):
     """Makes the law of a person's set."""

@@ -15,8 +15,6 @@ from dither_shared import ParameterError
 
 from .populations import Counts, Floats, Population, set_label
 
-__all__ = ["IndependentSets", "ListedSets", "Members", "SetChain", "SetLaw", "drawn_sets", "members", "patterns_in"]
-
 Members = NDArray[np.bool_]
 """Whether each item is in each set; shape (sets, items)."""
 

@@ -8,8 +8,6 @@ from dither_shared import ParameterError
 from ..choices import Kind
 from .populations import Floats, Population, geometric, numbered, step, uniform, zipf
 
-__all__ = ["Column", "Distribution", "Source"]
-
 
 class Source(Protocol):
     """Makes the population for any cell of a sweep."""

@@ -8,8 +8,6 @@ from dither_shared import DiscoveryQuestion, Mechanism
 
 from .populations import Counts, Floats, Population
 
-__all__ = ["WORDS", "listed", "made_up", "spelled"]
-
 WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 """The characters of made-up strings, where no alphabet is given."""
 

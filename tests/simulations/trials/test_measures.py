@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dither_simulations.choices import STEPS, Step
-from dither_simulations.trials.measures import divergence, intervals, recall, scores
-from dither_simulations.trials.postprocessing import apply
+from dither_simulations.trials.measures import apply, divergence, intervals, recall, scores
 
 TRUTH = np.array([0.5, 0.3, 0.2, 0.0])
 

@@ -16,8 +16,6 @@ from dither_shared import Mechanism, Shape
 from .common import Hits, Series, SeriesExperiment, SeriesRow
 from .series import answers_of, devices, scores
 
-__all__ = ["Averaging", "majority"]
-
 
 @dataclass(frozen=True)
 class Averaging(SeriesExperiment):

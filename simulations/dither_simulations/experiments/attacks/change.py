@@ -19,8 +19,6 @@ from .common import Hits, Series, SeriesExperiment, SeriesRow
 from .permanent import same_draw
 from .series import Device, answers_of, devices, profiles, scores
 
-__all__ = ["Change"]
-
 
 @dataclass(frozen=True)
 class Change(SeriesExperiment):

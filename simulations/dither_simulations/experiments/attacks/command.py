@@ -6,12 +6,22 @@ from typing import Any
 
 import click
 
-from ...choices import ATTACKS, Attack, SurveyType
-from ...limits import MAX_SIZE
-from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of, with_options
-from ...options.mechanism import epsilon_option, mechanism_option
+from ...choices import ATTACKS, MAX_SIZE, Attack, SurveyType
+from ...options.common import (
+    Commands,
+    discover_option,
+    epsilon_option,
+    mechanism_option,
+    plot_option,
+    positive,
+    refuse_others,
+    reports_of,
+    shares_of,
+    type_option,
+    users_of,
+    with_options,
+)
 from ...options.run import Run, run_options
-from ...options.survey import discover_option, refuse_others, type_option
 from ...trials.mechanism_by_name import (
     CLOSED,
     DISCOVERING,
@@ -21,8 +31,6 @@ from ...trials.mechanism_by_name import (
     REMEMBERING,
     SETTLED,
 )
-
-__all__ = ["attack"]
 
 _INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *SETTLED, *NUMERIC})
 _OWN: Mapping[SurveyType, set[str]] = {

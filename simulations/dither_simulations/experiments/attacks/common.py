@@ -13,8 +13,6 @@ from dither_shared.privacy.binomial import lower_bound, upper_bound
 from ...sweeps.sweep import identity_of
 from ...trials.mechanism_by_name import named
 
-__all__ = ["Hits", "Series", "SeriesExperiment", "SeriesRow"]
-
 _CONFIDENCE = 0.95
 
 

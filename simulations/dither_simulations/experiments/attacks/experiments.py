@@ -7,6 +7,4 @@ from .change import Change
 from .common import SeriesExperiment
 from .linkage import Linkage
 
-__all__ = ["EXPERIMENTS"]
-
 EXPERIMENTS: Mapping[str, type[SeriesExperiment]] = {"averaging": Averaging, "linkage": Linkage, "change": Change}

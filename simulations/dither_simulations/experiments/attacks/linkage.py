@@ -16,8 +16,6 @@ from .common import Hits, Series, SeriesExperiment, SeriesRow
 from .permanent import distinct, permanent_draw
 from .series import answers_of, devices, profiles
 
-__all__ = ["Linkage"]
-
 
 @dataclass(frozen=True)
 class Linkage(SeriesExperiment):

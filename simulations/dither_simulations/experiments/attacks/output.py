@@ -8,22 +8,12 @@ from matplotlib.figure import Figure
 from dither_shared import ParameterError
 from dither_shared.counted import counted
 
-from ...output.line_plots import lines_plot
-from ...output.strokes import Line, Panel
+from ...output.lines import Line, Panel, lines_plot
 from ...output.tables import number, render
 from ...trials.mechanism_by_name import NUMERIC
 from .common import SeriesRow
 from .forged.poisoning import PoisoningRow
 from .forged.string_poisoning import StringPoisoningRow
-
-__all__ = [
-    "poisoning_plot",
-    "poisoning_table",
-    "series_plot",
-    "series_table",
-    "string_poisoning_plot",
-    "string_poisoning_table",
-]
 
 _SUCCESS = {
     "averaging": "values guessed",

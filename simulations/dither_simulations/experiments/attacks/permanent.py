@@ -10,8 +10,6 @@ from typing import Protocol
 from dither_shared import Mechanism
 from dither_shared.mechanism import Item
 
-__all__ = ["Bits", "Draw", "Subsets", "distinct", "permanent_draw", "same_draw"]
-
 
 class Draw(Protocol):
     """The law of the permanent draw of one value in one cohort, the same for every value that marks any cells."""

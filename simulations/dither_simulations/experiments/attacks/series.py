@@ -13,8 +13,6 @@ from dither_shared.mechanism import Item
 
 from ...trials.devices import device_entropy
 
-__all__ = ["Device", "answers_of", "devices", "profiles", "scores"]
-
 _MOST_ITEMS = 10
 """Items of which every set is a guess."""
 

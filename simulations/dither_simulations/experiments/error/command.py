@@ -5,16 +5,21 @@ from typing import Any
 
 import click
 
-from ...choices import LAWS, STEPS, SurveyType
-from ...limits import MAX_SIZE
-from ...options.common import confidence_of, epsilons_of, plot_option, shares_of, sizes_of, users_list
-from ...options.mechanism import mechanism_option, permanent_option
+from ...choices import LAWS, MAX_SIZE, STEPS, SurveyType
+from ...options.common import (
+    confidence_of,
+    discover_option,
+    epsilons_of,
+    mechanism_option,
+    permanent_option,
+    plot_option,
+    shares_of,
+    sizes_of,
+    users_list,
+)
 from ...options.run import Run, run_options
 from ...options.source import source_options
-from ...options.survey import discover_option
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
-
-__all__ = ["error"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

@@ -18,8 +18,6 @@ from ...trials.theory import Expected, expected
 from ...trials.trial import Outcome, Setting, affordable_law, run_trial
 from ...users.sources import Column, Source
 
-__all__ = ["Accuracy", "Cell", "Row"]
-
 
 @dataclass(frozen=True)
 class Cell:

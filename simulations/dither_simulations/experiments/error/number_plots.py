@@ -7,12 +7,9 @@ from matplotlib.figure import Figure
 
 from dither_shared.counted import counted
 
-from ...output.line_plots import lines_plot
-from ...output.strokes import Line, Panel
+from ...output.lines import Line, Panel, lines_plot
 from .numbers import NumberRow
 from .plots import AXES, BAND, key_of, name_of, vary
-
-__all__ = ["number_error_plot"]
 
 _PANELS = {"mean": "MSE of the mean", "distribution": "Wasserstein-1 distance"}
 

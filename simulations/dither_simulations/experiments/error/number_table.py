@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from ...output.tables import number, render
 from .numbers import NumberRow
 
-__all__ = ["number_error_table"]
-
 _MEASURES = ("MSE", "theory", "ratio", "bound", "error", "rank", "coverage", "width")
 
 

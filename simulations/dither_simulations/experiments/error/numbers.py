@@ -17,8 +17,6 @@ from ...trials.number_theory import ExpectedNumbers, expected_numbers, least_mea
 from ...trials.number_trial import NumberScores, NumberSetting, run_number_trial
 from ...users.numbers import NumberColumn, NumberSource
 
-__all__ = ["NumberAccuracy", "NumberCell", "NumberRow"]
-
 
 @dataclass(frozen=True)
 class NumberCell:

@@ -8,11 +8,8 @@ from matplotlib.figure import Figure
 
 from dither_shared.counted import counted
 
-from ...output.line_plots import lines_plot
-from ...output.strokes import Line, Panel
+from ...output.lines import Line, Panel, lines_plot
 from .experiment import Row
-
-__all__ = ["AXES", "BAND", "error_plot", "key_of", "name_of", "vary"]
 
 AXES = {"epsilon": "ε of one report", "users": "users", "size": "values", "day": "day"}
 BAND = 1.96

@@ -14,8 +14,8 @@ from dither_shared import MECHANISMS, ParameterError
 
 from ...choices import STEPS, Law, SurveyType
 from ...collection.remote_trial import Survey, collector_of_its_own, definitions, metrics_of, require_known
+from ...options.common import check_names
 from ...options.run import Run
-from ...options.survey import check_names
 from ...output.files import write_bytes
 from ...trials.mechanism_by_name import ALONE, DISCOVERING, LOOKED_UP, NAMES, NUMERIC, SELECTIONS, SETTLED
 from ...users.numbers import NumberColumn
@@ -33,8 +33,6 @@ from .strings.experiment import StringAccuracy
 from .strings.plots import string_error_plot
 from .strings.table import string_error_table
 from .table import error_table
-
-__all__ = ["SURVEYS", "ErrorSurvey"]
 
 _AUTO = "auto"
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from ...output.tables import number, render
 from .experiment import Row
 
-__all__ = ["error_table"]
-
 
 def error_table(rows: Sequence[Row]) -> str:
     """Return the results of a sweep: means ± standard errors over the repeats; parameters are shown if they vary."""

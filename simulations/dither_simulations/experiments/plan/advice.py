@@ -16,8 +16,6 @@ from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 from ...output.tables import render
 from ...trials.mechanism_by_name import ALONE, named_selection
 
-__all__ = ["ADDING_UP", "Advice", "Candidate", "Question", "advise", "explain", "one_by_one"]
-
 ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value."
 
 

@@ -9,17 +9,21 @@ import click
 from dither_shared import ParameterError
 from dither_shared.items import LISTED, SETS, Items
 
-from ...choices import SurveyType
-from ...limits import MAX_SIZE
-from ...options.common import confidence_of, epsilons_of, share, users_of
-from ...options.mechanism import permanent_option
+from ...choices import MAX_SIZE, SurveyType
+from ...options.common import (
+    confidence_of,
+    discover_option,
+    epsilons_of,
+    permanent_option,
+    refuse_others,
+    share,
+    type_option,
+    users_of,
+)
 from ...options.run import Run, run_options
-from ...options.survey import discover_option, refuse_others, type_option
 
 if TYPE_CHECKING:
     from dither_shared import DiscoveryQuestion
-
-__all__ = ["plan"]
 
 
 def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | None:

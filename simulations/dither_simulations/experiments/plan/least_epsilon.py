@@ -11,8 +11,6 @@ from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 from ...output.tables import render
 from .advice import ADDING_UP, Advice, Question, advise
 
-__all__ = ["highest", "least_epsilon", "least_reached", "weigh"]
-
 _LEAST, _MOST = 0.01, 8.0
 """The range of ε: above the greatest, with odds of 3,000 to 1, a report hides hardly anything."""
 _STEPS = 18

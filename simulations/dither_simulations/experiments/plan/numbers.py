@@ -23,8 +23,6 @@ from ...trials.number_theory import least_variance
 from .advice import ADDING_UP
 from .least_epsilon import least_reached
 
-__all__ = ["FEW_VALUES", "NumberChoice", "NumberQuestion", "advise_numbers", "explain_numbers", "users_for"]
-
 FEW_VALUES = 16
 """Of no more different answers a list tells more than a grid."""
 

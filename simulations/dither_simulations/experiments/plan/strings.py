@@ -13,8 +13,6 @@ from ...trials.mechanism_by_name import DISCOVERING, LOOKED_UP, named, named_dis
 from .advice import ADDING_UP
 from .least_epsilon import least_reached
 
-__all__ = ["StringChoice", "StringPlan", "advise_strings", "explain_strings"]
-
 _LIST = 1_000_000
 """Candidates of a list that might be brought instead of a discovery."""
 

@@ -5,7 +5,7 @@ import pytest
 
 from dither_server.analysis.shuffling import amplified
 from dither_shared import MECHANISMS
-from dither_simulations.experiments.shuffle.attack import attack
+from dither_simulations.experiments.shuffle.bounds import attack
 from server.analysis.shuffling.exact import exact_delta, table_of
 
 

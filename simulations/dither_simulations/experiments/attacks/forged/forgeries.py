@@ -10,15 +10,13 @@ from matplotlib.figure import Figure
 from dither_shared import ParameterError
 
 from ....choices import Attack, SurveyType
-from ....options.survey import check_names
+from ....options.common import check_names
 from ....trials.mechanism_by_name import DISCOVERING, LISTED_SPEAKING, LOOKED_UP, NUMERIC, SETTLED
 from ..output import poisoning_plot, poisoning_table, string_poisoning_plot, string_poisoning_table
 from .number_poisoning import NumberPoisoning
 from .poisoning import Poisoning
 from .selection_poisoning import SelectionPoisoning
 from .string_poisoning import StringPoisoning
-
-__all__ = ["FORGERIES", "Forgery"]
 
 
 class Forgery(ABC):

@@ -10,8 +10,6 @@ from dither_shared import Mechanism, Shape
 
 from ....users.populations import Counts
 
-__all__ = ["best_symbols", "crafted_rows", "most_supported", "random_rows", "random_support"]
-
 
 def random_support(mechanism: Mechanism) -> float:
     """Return the probability that a uniformly random report supports a value."""

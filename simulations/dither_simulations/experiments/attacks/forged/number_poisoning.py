@@ -20,8 +20,6 @@ from ....users.numbers import Numbers
 from ....users.populations import Floats, Population, numbered
 from .poisoning import Forged, Poisoning
 
-__all__ = ["NumberPoisoning"]
-
 
 @dataclass(frozen=True)
 class NumberPoisoning(Poisoning):

@@ -28,8 +28,6 @@ from ....trials.mechanism_by_name import named
 from ....users.populations import Population, numbered, zipf
 from .forging import crafted_rows, most_supported, random_rows, random_support
 
-__all__ = ["Forged", "Poisoning", "PoisoningRow"]
-
 _BAND = 1.96
 
 

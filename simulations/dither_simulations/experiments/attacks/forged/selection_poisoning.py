@@ -28,8 +28,6 @@ from ....users.sets import SetLaw
 from .forging import best_symbols
 from .poisoning import Forged, Poisoning
 
-__all__ = ["SelectionPoisoning"]
-
 
 @dataclass(frozen=True)
 class SelectionPoisoning(Poisoning):

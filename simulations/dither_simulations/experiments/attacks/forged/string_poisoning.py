@@ -29,8 +29,6 @@ from ....users.populations import Counts, Population, apportion, zipf
 from ....users.strings import WORDS, listed, made_up, spelled
 from .poisoning import Forged
 
-__all__ = ["StringPoisoning", "StringPoisoningRow"]
-
 _SURE = 0.975
 """The confidence of each end of an interval."""
 

@@ -15,8 +15,6 @@ from ....trials.mechanism_by_name import named_selection
 from ....trials.set_trial import SetScores, SetSetting, expected_sets, run_set_trial
 from ....users.set_sources import SetColumn, SetSource
 
-__all__ = ["SelectionAccuracy", "SelectionCell", "SelectionRow"]
-
 
 @dataclass(frozen=True)
 class SelectionCell:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from ....output.tables import number, render
 from .experiment import SelectionRow
 
-__all__ = ["selection_error_table"]
-
 _SHORT = {"size": "items", "users": "n"}
 
 

@@ -18,8 +18,6 @@ from ....users.populations import Floats
 from ....users.sources import Column, Source
 from ....users.strings import WORDS, listed, made_up, spelled
 
-__all__ = ["StringAccuracy", "StringCell", "StringRow"]
-
 
 @dataclass(frozen=True)
 class StringCell:

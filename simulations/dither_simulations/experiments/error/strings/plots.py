@@ -7,12 +7,9 @@ from matplotlib.figure import Figure
 
 from dither_shared.counted import counted
 
-from ....output.line_plots import lines_plot
-from ....output.strokes import Line, Panel
+from ....output.lines import Line, Panel, lines_plot
 from ..plots import AXES, BAND, key_of, name_of, vary
 from .experiment import StringRow
-
-__all__ = ["string_error_plot"]
 
 _ACROSS = {**AXES, "size": "strings that people hold"}
 _PANELS = {"recall_16": "found of the 16\nmost frequent", "false": "held by nobody,\nof those found"}

@@ -7,8 +7,6 @@ from dither_shared.counted import counted
 from ....output.tables import render
 from .experiment import StringRow
 
-__all__ = ["string_error_table"]
-
 _SHORT = {"size": "strings", "users": "n"}
 
 
