@@ -140,8 +140,8 @@ def _extended(people: _People, epsilon: float, step: int, rng: np.random.Generat
 
 def _line(setting: StringSetting, found: Found, seconds: float) -> _Line:
     scores = string_scores(setting, found)
-    recalls = (scores.recall_8, scores.recall_16, scores.recall_32)
-    return _Line(recalls, scores.f1, scores.found, scores.false, seconds)
+    recalls = (scores["recall_8"], scores["recall_16"], scores["recall_32"])
+    return _Line(recalls, scores["f1"], scores["found"], scores["false"], seconds)
 
 
 def _codes(labels: tuple[str, ...]) -> Codes:

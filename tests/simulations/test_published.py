@@ -13,6 +13,7 @@
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from dither_simulations.trials.mechanism_by_name import named, named_numeric
 from dither_simulations.trials.theory import predicted_mse
 from dither_simulations.users.populations import Population, numbered, zipf
 
-FORMULAS = {
+FORMULAS: dict[str, Callable[[int, float], float]] = {
     "randomized-response": lambda size, odds: (size - 2 + odds) / (odds - 1) ** 2,
     "symmetric-unary": lambda _, odds: math.sqrt(odds) / (math.sqrt(odds) - 1) ** 2,
     "optimized-unary": lambda _, odds: 4 * odds / (odds - 1) ** 2,

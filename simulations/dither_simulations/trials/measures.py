@@ -1,7 +1,7 @@
 """Consistency steps, and how far estimates are from the truth: errors, divergence, recall, and intervals."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from dither_server.estimation.consistency import onto_simplex
 
 from ..choices import Step
 from ..users.populations import Floats
+
+Measures = Mapping[str, Any]
+"""What a trial measured, by name: numbers, or None where a measure is not defined."""
 
 
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
@@ -30,50 +33,32 @@ def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] 
     return positive if step == "clip" or not positive.any() else np.asarray(positive / positive.sum())
 
 
-@dataclass(frozen=True)
-class Scores:
-    """One trial's distances between the frequencies of k values and their true shares.
+def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | None]:
+    """Return the distances between the estimated frequencies of k values and their true shares; both of shape (k,).
 
     - ``mse``: the squared error averaged over values;
     - ``l1``: Σ|error|, twice the total variation distance;
     - ``max_error``: the largest |error|, L∞;
     - ``kl``: ``divergence``, or None where that is not defined;
-    - ``recall``: that of the most frequent values.
+    - ``recall``: that of the ``top`` most frequent values.
     """
-
-    mse: float
-    l1: float
-    max_error: float
-    kl: float | None
-    recall: float
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The share of one trial's intervals that hold the truth, and their width; from noise alone, cut to [0, 1].
-
-    The truth is that of the users there are, not of a population of which they are a sample.
-    """
-
-    coverage: float
-    width: float
-
-
-def scores(frequency: Floats, shares: Floats, top: int) -> Scores:
-    """Return how far frequencies are from shares; both of shape (k,)."""
     error = np.abs(frequency - shares)
-    return Scores(
-        mse=float(np.mean(error**2)),
-        l1=float(error.sum()),
-        max_error=float(error.max()),
-        kl=divergence(frequency, shares),
-        recall=recall(frequency, shares, top),
-    )
+    return {
+        "mse": float(np.mean(error**2)),
+        "l1": float(error.sum()),
+        "max_error": float(error.max()),
+        "kl": divergence(frequency, shares),
+        "recall": recall(frequency, shares, top),
+    }
 
 
-def intervals(low: Floats, high: Floats, shares: Floats) -> Interval:
-    """Return how often and how widely intervals hold the shares; all of shape (k,)."""
-    return Interval(float(((low <= shares) & (shares <= high)).mean()), float((high - low).mean()))
+def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | None]:
+    """Return the ``coverage`` of intervals, the share that holds the truth, and their mean ``width``.
+
+    All are of shape (k,). The truth is that of the users there are, not of a population of which they are a sample.
+    """
+    held = float(((low <= shares) & (shares <= high)).mean())
+    return {"coverage": held, "width": float((high - low).mean())}
 
 
 def divergence(frequency: Floats, shares: Floats) -> float | None:

@@ -16,7 +16,7 @@ from ..samplers.sets import sample_sets
 from ..users.populations import Floats, numbered
 from ..users.sets import SetLaw, drawn_sets
 from .devices import device_entropy, device_tally
-from .measures import intervals, recall
+from .measures import Measures, intervals, recall
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,58 +34,36 @@ class SetSetting:
     top: int = 10
 
 
-@dataclass(frozen=True)
-class SetScores:
-    """How far the shares of items are from those of the population of which a trial draws its users.
-
-    - ``mse``: the squared error averaged over items; ``max_error``: the largest error;
-    - ``recall``: that of the most frequent items;
-    - ``coverage``, ``width``: the share of intervals that hold the truth, and their mean width.
-    """
-
-    mse: float
-    max_error: float
-    recall: float
-    coverage: float
-    width: float
-
-
-@dataclass(frozen=True)
-class ExpectedSets:
-    """The ``mse`` and the mean width that theory expects."""
-
-    mse: float
-    width: float
-
-
 class _Shares(NamedTuple):
     frequency: Floats
     low: Floats
     high: Floats
 
 
-def run_set_trial(setting: SetSetting, seed: np.random.SeedSequence) -> SetScores:
-    """Return the scores of one trial; they depend on ``setting`` and ``seed`` alone."""
+def run_set_trial(setting: SetSetting, seed: np.random.SeedSequence) -> Measures:
+    """Return how far the shares of items are from those of the population of which a trial draws its users.
+
+    Measured are the squared error averaged over items, the largest error, the recall of the most frequent items, and
+    the coverage and mean width of intervals. The result depends on ``setting`` and ``seed`` alone.
+    """
     found = (_together if setting.mechanism.items.sets else _each_alone)(setting, seed)
     shares = setting.people.shares
     error = np.abs(found.frequency - shares)
-    held = intervals(found.low, found.high, shares)
-    return SetScores(
-        mse=float(np.mean(error**2)),
-        max_error=float(error.max()),
-        recall=recall(found.frequency, shares, setting.top),
-        coverage=held.coverage,
-        width=held.width,
-    )
+    return {
+        "mse": float(np.mean(error**2)),
+        "max_error": float(error.max()),
+        "recall": recall(found.frequency, shares, setting.top),
+        **intervals(found.low, found.high, shares),
+    }
 
 
-def expected_sets(setting: SetSetting) -> ExpectedSets:
+def expected_sets(setting: SetSetting) -> dict[str, float]:
     """Return what theory expects: Var[noise]/n + f(1-f)/n of each item, and intervals of ± z standard errors."""
     shares = setting.people.shares
     variances = np.array([setting.mechanism.variance(share) for share in shares.tolist()]) + shares * (1 - shares)
     quantile = NormalDist().inv_cdf((1 + setting.confidence) / 2)
     width = 2 * quantile * float(np.mean(np.sqrt(variances))) / math.sqrt(setting.users)
-    return ExpectedSets(float(variances.mean()) / setting.users, width)
+    return {"mse_theory": float(variances.mean()) / setting.users, "width_theory": width}
 
 
 def _together(setting: SetSetting, seed: np.random.SeedSequence) -> _Shares:

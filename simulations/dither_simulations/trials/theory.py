@@ -1,7 +1,6 @@
 """Compute what theory expects of a trial: its error, the width of intervals, and the least error of any mechanism."""
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -12,35 +11,29 @@ from dither_shared import Mechanism, SubsetSelection
 
 from ..samplers import collision_bias, expected_tally
 from ..users.populations import Floats, Population
+from .measures import Measures
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The ``mse``, Σ|error| and mean interval width expected of raw estimates; None where there is no simple formula.
+def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:
+    """Return what theory expects of raw estimates by a mechanism that was asked for at ``epsilon``.
 
-    ``bound`` is ``least_mse``.
-    """
-
-    mse: float
-    l1: float | None
-    width: float | None
-    bound: float
-
-
-def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Expected:
-    """Return what theory expects of a trial of a mechanism that was asked for at ``epsilon``.
-
-    An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard deviations. An interval is the
-    estimate ± z standard deviations, cut to [0, 1].
+    ``mse_bound`` is ``least_mse``. An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard
+    deviations. An interval is the estimate ± z standard deviations, cut to [0, 1]. Open domains have no simple formula
+    of either.
     """
     shares, users = population.shares, population.users
     mse, bound = predicted_mse(mechanism, population), least_mse(len(shares), epsilon, users)
     if mechanism.items.open:
-        return Expected(mse, None, None, bound)
+        return {"mse_theory": mse, "mse_bound": bound, "l1_theory": None, "width_theory": None}
     noise = np.sqrt(_variances(mechanism, shares) / users)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * noise
     width = _cut(shares + half, noise) - _cut(shares - half, noise)
-    return Expected(mse, math.sqrt(2 / math.pi) * float(noise.sum()), float(width.mean()), bound)
+    return {
+        "mse_theory": mse,
+        "mse_bound": bound,
+        "l1_theory": math.sqrt(2 / math.pi) * float(noise.sum()),
+        "width_theory": float(width.mean()),
+    }
 
 
 def least_mse(size: int, epsilon: float, users: int) -> float:

@@ -17,7 +17,7 @@ from ..collection.remote_trial import collected
 from ..samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
 from ..users.populations import Floats, Population
 from .devices import device_entropy, device_tally
-from .measures import Interval, Scores, apply, intervals, scores
+from .measures import Measures, apply, intervals, scores
 
 MOST_DRAWS = 2e6
 """Above so many draws, a fraction of a second, a joint law costs more than what it adds is usually worth."""
@@ -41,14 +41,6 @@ class Setting:
     asked: float = 1.0
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of one trial: scores after each step of its setting, and the coverage of the "raw" intervals."""
-
-    scores: tuple[Scores, ...]
-    interval: Interval
-
-
 def affordable_law(mechanism: Mechanism, population: Population) -> Law:
     """Return "joint" unless that takes more than ``MOST_DRAWS`` and there is a marginal law."""
     if joint_draws(mechanism, population) > MOST_DRAWS and has_marginal(mechanism):
@@ -56,19 +48,21 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
     return "joint"
 
 
-def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
-    """Run one trial; it depends on ``setting`` and ``seed`` alone, so trials may run in any order and anywhere."""
+def run_trial(setting: Setting, seed: np.random.SeedSequence) -> list[Measures]:
+    """Run one trial and return the measures after each step of its setting; intervals are of "raw" frequencies.
+
+    It depends on ``setting`` and ``seed`` alone, so trials may run in any order and anywhere.
+    """
     estimated, shares = _estimated(setting, seed), setting.population.shares
-    return Outcome(
-        tuple(
-            scores(apply(step, estimated.frequency, estimated.consistent), shares, setting.top)
-            for step in setting.steps
-        ),
-        intervals(estimated.low, estimated.high, shares),
-    )
+    held = intervals(estimated.low, estimated.high, shares)
+    return [
+        scores(apply(step, estimated.frequency, estimated.consistent), shares, setting.top)
+        | (held if step == "raw" else dict.fromkeys(held))
+        for step in setting.steps
+    ]
 
 
-def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Scores:
+def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Measures:
     """Run one trial on a listed domain without intervals and steps, for comparison with libraries that have neither."""
     frequency = debiased(_decoded(setting), setting.population.labels, _tally(setting, seed))[0]
     return scores(frequency, setting.population.shares, setting.top)

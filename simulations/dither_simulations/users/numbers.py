@@ -117,8 +117,13 @@ class NumberColumn:
 
     @property
     def users(self) -> int:
-        """How many the file has."""
+        """The number of users."""
         return int(self.counts.sum())
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.low, self.high, self.log, self.values.tolist(), self.counts.tolist()
 
     def shares(self, points: int) -> Floats:
         """Return the shares of the numbers whose nearest point is each."""

@@ -80,9 +80,19 @@ class SetColumn:
         return cls(items, tuple(tuple(place[item] for item in row) for row in rows), counts)
 
     @property
+    def size(self) -> int:
+        """The number of items."""
+        return len(self.items)
+
+    @property
     def users(self) -> int:
-        """How many the file has."""
+        """The number of users."""
         return int(self.counts.sum())
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.items, self.sets, self.counts.tolist()
 
     def people(self, size: int, at_most: int | None) -> SetLaw:
         """Return the law of the ``size`` most frequent items; a longer set is cut to its first, as devices cut it.

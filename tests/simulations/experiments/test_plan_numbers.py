@@ -38,7 +38,7 @@ def test_so_many_users_give_the_mean_as_wanted() -> None:
     setting = NumberSetting(
         mechanism, Numbers("uniform").shares(mechanism.size), users_for(NumberQuestion(), mechanism)
     )
-    errors = [run_number_trial(setting, seed)[0].error for seed in np.random.SeedSequence(8).spawn(100)]
+    errors = [run_number_trial(setting, seed)[0]["error"] for seed in np.random.SeedSequence(8).spawn(100)]
     assert 80 <= sum(error <= 0.01 for error in errors) < 100
 
 
@@ -49,7 +49,7 @@ def test_so_many_users_give_the_quantile_as_wanted() -> None:
     shares = Numbers("uniform").shares(mechanism.size)
     setting = NumberSetting(mechanism, shares, users_for(question, mechanism), quantiles=(0.95,))
     scores = [run_number_trial(setting, seed)[2] for seed in np.random.SeedSequence(8).spawn(60)]
-    assert sum((one.rank or 0) <= 0.02 or one.error <= 1 / 16 for one in scores) >= 44
+    assert sum((one["rank"] or 0) <= 0.02 or (one["error"] or 0) <= 1 / 16 for one in scores) >= 44
 
 
 def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:

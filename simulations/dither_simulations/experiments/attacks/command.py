@@ -81,16 +81,15 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
 
     def run_series(run: Run, names: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
         from ...output.plots import save
-        from .experiments import EXPERIMENTS
-        from .output import series_plot, series_table
+        from .series_attacks import SERIES
 
-        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names or offered)), seed=run.seed, **chosen)
-        for cell in plan.cells():
-            plan.mechanism(cell)  # what cannot be is refused before anything is computed
-        rows = run.sweep(plan)
-        run.tell(rows, lambda: series_table(rows))
+        experiment = SERIES[name](names=tuple(dict.fromkeys(names or offered)), seed=run.seed, **chosen)
+        for cell in experiment.cells():
+            experiment.setting(cell)  # what cannot be is refused before anything is computed
+        rows = run.sweep(experiment)
+        run.tell(rows, lambda: experiment.table(rows))
         if plot is not None:
-            save(series_plot(rows), plot)
+            save(experiment.plot(rows), plot)
 
     attack.command(name, short_help=short, help=text)(
         with_options(run_series, _series_options(offered, devices, reports))
@@ -170,12 +169,19 @@ def poisoning(
 ) -> None:
     """Send forged reports: raise shares of values or items, or the mean of a number, or make a string appear."""
     from ...output.plots import save
-    from .forged.forgeries import FORGERIES
+    from .poisoning import NumberPoisoning, SharePoisoning
+    from .selection_poisoning import SelectionPoisoning
+    from .string_poisoning import StringPoisoning
 
     refuse_others(survey_type, _OWN)
-    forgery = FORGERIES[survey_type]
-    plan = forgery.plan(names, tuple(dict.fromkeys(attacks or ATTACKS)), run.seed, chosen)
-    rows = run.sweep(plan)
-    run.tell(rows, lambda: forgery.table(rows))
+    kinds: dict[SurveyType, Any] = {
+        "share": SharePoisoning,
+        "number": NumberPoisoning,
+        "selection": SelectionPoisoning,
+        "string": StringPoisoning,
+    }
+    experiment = kinds[survey_type].asked(names, tuple(dict.fromkeys(attacks or ATTACKS)), run.seed, chosen)
+    rows = run.sweep(experiment)
+    run.tell(rows, lambda: experiment.table(rows))
     if plot is not None:
-        save(forgery.plot(rows), plot)
+        save(experiment.plot(rows), plot)

@@ -1,7 +1,7 @@
 """The command ``dither-sim error``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,9 @@ from ...options.common import (
 from ...options.run import Run, run_options
 from ...options.source import source_options
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
+
+if TYPE_CHECKING:
+    from .accuracy import Accuracy
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -125,16 +128,24 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
     (--type number), the mean, the distribution and quantiles are measured.
     """
     from ...output.plots import save
-    from .surveys import SURVEYS
+    from .numbers import NumberAccuracy
+    from .selections import SelectionAccuracy
+    from .shares import ShareAccuracy
+    from .strings import StringAccuracy
 
-    survey = SURVEYS[survey_type]
-    plan = survey.plan(run.seed, asked)
-    survey.check(plan, run)
+    kinds: dict[SurveyType, type[Accuracy]] = {
+        "share": ShareAccuracy,
+        "number": NumberAccuracy,
+        "selection": SelectionAccuracy,
+        "string": StringAccuracy,
+    }
+    experiment = kinds[survey_type].asked(run.seed, asked)
+    experiment.check(run.scheduler)
     if write_to is not None:
-        survey.define(plan, write_to)
+        experiment.define(write_to)
         return
-    with survey.ready(plan) as ready:
+    with experiment.ready() as ready:
         rows = run.sweep(ready)
-    run.tell(rows, lambda: survey.table(rows))
+    run.tell(rows, lambda: experiment.table(rows))
     if plot is not None:
-        save(survey.plot(rows), plot)
+        save(experiment.plot(rows), plot)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Shape
 
-from ....users.populations import Counts
+from ...users.populations import Counts
 
 
 def random_support(mechanism: Mechanism) -> float:

@@ -15,21 +15,29 @@ from click.testing import CliRunner
 from dither_server.ingest.folding.workers import workers
 from dither_shared import ParameterError
 from dither_simulations.cli import main
-from dither_simulations.experiments.error.experiment import Accuracy, Cell
-from dither_simulations.sweeps.checkpoint import Journal
-from dither_simulations.sweeps.sweep import sweep
-from dither_simulations.trials.trial import Outcome
+from dither_simulations.experiments.error.shares import ShareAccuracy
+from dither_simulations.sweeps import Journal, sweep
+from dither_simulations.trials.measures import Measures
+from dither_simulations.trials.trial import Setting
 from dither_simulations.users.sources import Distribution
 from server.dask import cluster_of
 
-PLAN = Accuracy(("randomized-response",), (0.5, 1.0, 2.0), (8,), (1000,), Distribution(), repeats=20, seed=3)
+PLAN = ShareAccuracy(
+    names=("randomized-response",),
+    epsilons=(0.5, 1.0, 2.0),
+    sizes=(8,),
+    users=(1000,),
+    source=Distribution(),
+    repeats=20,
+    seed=3,
+)
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "0.5,1,2", "-k", "8", "-n", "1000")
 
 KILLED = f"""
 import os, signal
-from dither_simulations.sweeps import checkpoint
+from dither_simulations import sweeps
 from dither_simulations.cli import main
-write, lines = checkpoint.Journal._write, 0
+write, lines = sweeps.Journal._write, 0
 
 def dying(self, line):
     global lines
@@ -40,7 +48,7 @@ def dying(self, line):
         os.kill(os.getpid(), signal.SIGKILL)
     write(self, line)
 
-checkpoint.Journal._write = dying
+sweeps.Journal._write = dying
 main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 """
 
@@ -76,13 +84,13 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     assert left[-1] == b'{"cell": 2, "ro'
 
     tried: list[float] = []
-    trials = Accuracy.trials
+    simulate = ShareAccuracy.simulate
 
-    def watched(self: Accuracy, cell: Cell, seeds: Sequence[np.random.SeedSequence]) -> list[Outcome]:
-        tried.append(cell.epsilon)
-        return trials(self, cell, seeds)
+    def watched(self: ShareAccuracy, setting: Setting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        tried.append(setting.asked)
+        return simulate(self, setting, seed)
 
-    monkeypatch.setattr(Accuracy, "trials", watched)
+    monkeypatch.setattr(ShareAccuracy, "simulate", watched)
     monkeypatch.chdir(tmp_path)
     resumed = CliRunner().invoke(main, [*ARGUMENTS, "--out", "rows.csv"])
     assert resumed.exit_code == 0, resumed.output

@@ -1,0 +1,90 @@
+"""``dither-sim error --type selection``: how far the share of people who have each of some items is off."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither_shared import MECHANISMS, ParameterError
+
+from ...output.curves import Curve
+from ...output.tables import EPSILON, MECHANISM, measured, over_theory, parameter, results_table, value
+from ...sweeps import Part, Row
+from ...trials.measures import Measures
+from ...trials.mechanism_by_name import ALONE, SELECTIONS, SETTLED, named_selection
+from ...trials.set_trial import SetSetting, expected_sets, run_set_trial
+from .accuracy import Cell, SizedAccuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionAccuracy(SizedAccuracy):
+    """Every mechanism of sets, of which a person has ``at_most`` so many items.
+
+    Users are drawn for each trial, and the truth is that of the population. ``size`` is the number of items.
+    """
+
+    at_most: int | None = None
+    top: int = 10
+
+    offered: ClassVar = SELECTIONS
+    usual_size: ClassVar = 8
+    noun: ClassVar = "item"
+    only_joint: ClassVar = "the items of a report hang together"
+    axes: ClassVar = {"epsilon": "ε of one report", "users": "users", "size": "items"}
+    curves: ClassVar = (Curve("mse", "mean squared error of a share"),)
+    columns: ClassVar = (
+        MECHANISM,
+        parameter("size", "items"),
+        parameter("users", "n"),
+        EPSILON,
+        measured("mse", "MSE", ".2e"),
+        value("mse_theory", "theory", ".2e"),
+        over_theory("mse"),
+        value("max_error", "max error", ".2e"),
+        value("recall", "recall", ".2f"),
+        value("coverage", "coverage", ".4f"),
+        value("width", "width", ".2e"),
+    )
+
+    @classmethod
+    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that options set."""
+        return {**super().chosen(seed, given), "at_most": given["at_most"], "top": given["top"]}
+
+    @classmethod
+    def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
+        """Return the mechanisms of sets that need no limit, or all with one; and items asked one by one."""
+        limited = given["at_most"] is not None
+        return [*(name for name in SETTLED if limited or "at_most" not in MECHANISMS[name].keys), ALONE]
+
+    def setting(self, cell: Cell) -> SetSetting:
+        """Return the mechanism and the people; raise ParameterError if there is no such mechanism, or no such set."""
+        people = self.source.people(cell.size, self.at_most)
+        mechanism = named_selection(cell.asked, cell.size, self.at_most, cell.epsilon, self.permanent_epsilon)
+        if self.law == "device" and not mechanism.items.sets:
+            raise ParameterError("--law", f"device goes without {cell.asked}, whose items are asked one by one")
+        return SetSetting(mechanism, people, cell.users, self.confidence, self.law or "joint", self.top)
+
+    def simulate(self, setting: SetSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        """Return the measures of one trial."""
+        return (run_set_trial(setting, seed),)
+
+    def extent(self, cell: Cell, setting: SetSetting) -> Row:
+        """Return the number of items, and how many a person may have."""
+        return {"size": cell.size, "at_most": self.at_most, "top": min(self.top, cell.size)}
+
+    def theory(self, cell: Cell, setting: SetSetting) -> Sequence[Part]:
+        """Return what theory expects of the squared error and of the width of intervals."""
+        return (Part({}, expected_sets(setting)),)
+
+    def table(self, rows: Sequence[Row]) -> str:
+        """Return the results for a terminal; how many items recall is of stands in its head."""
+        head = f"top-{rows[0]['top']} recall"
+        columns = [replace(one, head=head) if one.head == "recall" else one for one in self.columns]
+        return results_table(columns, rows)
+
+    def fixed(self, rows: Sequence[Row]) -> list[str]:
+        """Return the number of items, with the limit, if it is fixed."""
+        most = "" if self.at_most is None else f", at most {self.at_most}"
+        return [f"{size}{most}" for size in super().fixed(rows)]
