@@ -1,13 +1,11 @@
 """The command ``dither-sim plan``."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dither_shared import ParameterError
-from dither_shared.items import LISTED, SETS, Items
+from dither_shared.items import LISTED, SETS
 
 from ...choices import MAX_SIZE, SurveyType
 from ...options.common import (
@@ -23,7 +21,7 @@ from ...options.common import (
 from ...options.run import Run, run_options
 
 if TYPE_CHECKING:
-    from dither_shared import DiscoveryQuestion
+    from .planner import Planner
 
 
 def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | None:
@@ -109,85 +107,21 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
 
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
+    from .numbers import NumberPlanner
+    from .shares import SharePlanner
+    from .strings import StringPlanner
+
     refuse_others(survey_type, _OWN)
-    _PLANS[survey_type](run=run, **asked)
+    kinds: Mapping[SurveyType, type[Planner]] = {
+        "share": SharePlanner,
+        "number": NumberPlanner,
+        "selection": SharePlanner,
+        "string": StringPlanner,
+    }
+    planner = kinds[survey_type].asked({**asked, "items": SETS if survey_type == "selection" else LISTED})
+    rows = planner.rows()
+    run.tell(rows, lambda: planner.explain(rows))
 
-
-def _plan_shares(
-    run: Run,
-    items: Items,
-    size: int | None,
-    epsilons: tuple[float, ...],
-    permanent_epsilon: float | None,
-    days: int,
-    report_budget: int,
-    users: int | None,
-    error: float,
-    confidence: float,
-    at_most: int | None,
-    **_: Any,
-) -> None:
-    from .advice import Question, advise, explain
-    from .least_epsilon import weigh
-
-    if size is None:
-        raise ParameterError("--size", "missing; it says how many values there are")
-    advices = [
-        advise(
-            Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days, items, at_most)
-        )
-        for epsilon in epsilons
-    ]
-    if len(advices) == 1:
-        run.tell(advices[0].choices, lambda: explain(advices[0]))
-    else:
-        run.tell([advice.chosen for advice in advices], lambda: weigh(advices))
-
-
-def _plan_number(
-    run: Run,
-    size: int | None,
-    epsilons: tuple[float, ...],
-    aim: float | None,
-    within: float,
-    permanent_epsilon: float | None,
-    days: int,
-    users: int | None,
-    error: float,
-    confidence: float,
-    **_: Any,
-) -> None:
-    from .numbers import NumberQuestion, advise_numbers, explain_numbers
-
-    question = NumberQuestion(aim, error, within, permanent_epsilon, users, confidence, days, size)
-    choices = advise_numbers(question, epsilons)
-    run.tell(choices, lambda: explain_numbers(question, choices))
-
-
-def _plan_strings(
-    run: Run,
-    size: int | None,
-    discover: "DiscoveryQuestion | None",
-    epsilons: tuple[float, ...],
-    permanent_epsilon: float | None,
-    wanted: float,
-    days: int,
-    users: int | None,
-    **_: Any,
-) -> None:
-    from .strings import StringPlan, advise_strings, explain_strings
-
-    plan = StringPlan(size, discover, wanted, permanent_epsilon, users, days)
-    choices = advise_strings(plan, epsilons)
-    run.tell(choices, lambda: explain_strings(plan, choices))
-
-
-_PLANS: Mapping[SurveyType, Callable[..., None]] = {
-    "share": partial(_plan_shares, items=LISTED),
-    "number": _plan_number,
-    "selection": partial(_plan_shares, items=SETS),
-    "string": _plan_strings,
-}
 
 _OWN: Mapping[SurveyType, set[str]] = {
     "share": {"permanent_epsilon", "report_budget", "error", "confidence"},
