@@ -17,10 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dither_shared import PrivSet, SetResponse, SubsetSelection
+from dither_simulations.experiments.error.selections import SetSetting, run_set_trial
 from dither_simulations.output.tables import render
 from dither_simulations.sweeps import mean
 from dither_simulations.trials.mechanism_by_name import AUTO, named_selection
-from dither_simulations.trials.set_trial import SetSetting, run_set_trial
 from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw
 
 from .tables import Table, add_option, write

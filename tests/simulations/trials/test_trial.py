@@ -8,8 +8,7 @@ from dither_simulations.choices import Law
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
 from dither_simulations.trials.measures import intervals, scores
 from dither_simulations.trials.mechanism_by_name import CLOSED, named
-from dither_simulations.trials.theory import predicted_mse
-from dither_simulations.trials.trial import Setting, run_trial
+from dither_simulations.trials.trial import Setting, predicted_mse, run_trial
 from dither_simulations.users.populations import Population, numbered, uniform, zipf
 
 POPULATION = Population.spread(numbered(16), zipf(16, 1.1), 50_000)

@@ -21,8 +21,7 @@ from ...samplers import has_marginal
 from ...sweeps import Part, Row
 from ...trials.measures import Measures
 from ...trials.mechanism_by_name import NAMES, named
-from ...trials.theory import expected
-from ...trials.trial import Setting, affordable_law, run_trial
+from ...trials.trial import Setting, affordable_law, expected, run_trial
 from .accuracy import Cell, SizedAccuracy
 
 _AUTO = "auto"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dither_simulations.experiments.error.selections import SetSetting, expected_sets, run_set_trial
 from dither_simulations.sweeps import mean
 from dither_simulations.trials.mechanism_by_name import SELECTIONS, named_selection
-from dither_simulations.trials.set_trial import SetSetting, expected_sets, run_set_trial
 from dither_simulations.users.set_sources import ItemChances
 
 PEOPLE = ItemChances("geometric", ratio=0.7, greatest=0.6).people(6, 3)
