@@ -3,7 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from dither_shared import DitherError, ParameterError
 from ..choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from dither_shared import DiscoveryQuestion
 
 
@@ -215,7 +218,12 @@ def input_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def mechanism_option(names: Sequence[str], about: str) -> Callable[..., Any]:
     """Return ``--mechanism``, which may be repeated; the command gets ``names``."""
-    return click.option("--mechanism", "names", type=click.Choice(names), multiple=True, help=about)
+    return click.option("--mechanism", "names", type=click.Choice(names), multiple=True, callback=once, help=about)
+
+
+def once(_: click.Context, _parameter: click.Parameter, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return each value of a repeatable option once, in the order given: an option's callback."""
+    return tuple(dict.fromkeys(values))
 
 
 epsilon_option = click.option(
@@ -256,7 +264,7 @@ discover_option = click.option(
 )
 
 
-def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, set[str]]) -> None:
+def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[str]]) -> None:
     """Raise ParameterError if an option was given that only other types have; ``own`` names parameters of some."""
     context = click.get_current_context()
     for option in context.command.params:
@@ -264,6 +272,16 @@ def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, set[str]]) -
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if given and types and survey_type not in types:
             raise ParameterError(option.opts[-1], f"goes with --type {' or '.join(types)}")
+
+
+def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
+    """Return the names of the fields of each type's class: the options that mean something to it."""
+    return {survey_type: {field.name for field in fields(kind)} for survey_type, kind in kinds.items()}
+
+
+def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are named as fields of a class; one that was not given is left to the field's default."""
+    return {field.name: given[field.name] for field in fields(kind) if given.get(field.name) not in {None, ()}}
 
 
 def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:

@@ -34,21 +34,10 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OWN: Mapping[SurveyType, set[str]] = {
-    "share": {
-        "zipf_s",
-        "ratio",
-        "drift",
-        "sizes",
-        "steps",
-        "days",
-        "permanent_epsilon",
-        "top",
-        "collector",
-        "write_to",
-    },
-    "number": {"shape", "low", "high", "log", "quantiles", "permanent_epsilon"},
-    "selection": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "top", "greatest", "at_most", "separator"},
-    "string": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "discover", "candidates"},
+    "share": {"zipf_s", "ratio", "drift"},
+    "number": {"shape", "low", "high", "log"},
+    "selection": {"zipf_s", "ratio", "greatest", "separator"},
+    "string": {"zipf_s", "ratio"},
 }
 """The parameters that do not mean something to every type."""
 

@@ -275,7 +275,7 @@ def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQ
     The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 2 trials.
     """
     name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
-    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=2)
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, discover=question, repeats=2)
     for attack_ in ("crafted-input", "crafted-report"):
         (row,) = sweep(replace(plan, attacks=(attack_,), repeats=1))
         assert row["needed"] is not None

@@ -77,7 +77,7 @@ def test_the_least_epsilon_is_found_or_there_is_none() -> None:
 
 def test_a_threshold_and_a_short_list_are_better_asked_otherwise() -> None:
     """A coin of 1 in e + 1 lies: σ(1-σ)/(p-q)² with σ = q + 0.95 (p-q), 37,211 users rather than ten times as many."""
-    (row,) = number(rank=0.95, values=10).rows()
+    (row,) = number(rank=0.95, size=10).rows()
     assert row["users_threshold"] == pytest.approx(37_211, rel=1e-3)
     told = run("--aim", "p95", "--epsilon", "1", "-k", "10").stdout
     assert "type boolean" in told

@@ -1,17 +1,19 @@
 """The commands ``dither-sim attack``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...choices import ATTACKS, MAX_SIZE, Attack, SurveyType
+from ...choices import ATTACKS, MAX_SIZE, SurveyType
 from ...options.common import (
     Commands,
     discover_option,
     epsilon_option,
+    fields_of,
     mechanism_option,
+    once,
     plot_option,
     positive,
     refuse_others,
@@ -33,12 +35,6 @@ from ...trials.mechanism_by_name import (
 )
 
 _INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *SETTLED, *NUMERIC})
-_OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"size", "targets"},
-    "selection": {"size", "targets", "at_most"},
-    "string": {"size", "discover"},
-}
-"""The parameters that do not mean something to every type."""
 _ATTACKED = "Attack this; repeatable.  [default: all]"
 
 
@@ -83,7 +79,7 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
         from ...output.plots import save
         from .series_attacks import SERIES
 
-        experiment = SERIES[name](names=tuple(dict.fromkeys(names or offered)), seed=run.seed, **chosen)
+        experiment = SERIES[name](names=names or offered, seed=run.seed, **chosen)
         for cell in experiment.cells():
             experiment.setting(cell)  # what cannot be is refused before anything is computed
         rows = run.sweep(experiment)
@@ -154,6 +150,7 @@ _series(
     "attacks",
     type=click.Choice(ATTACKS),
     multiple=True,
+    callback=once,
     help="Attack in this way; repeatable.  [default: all]",
 )
 @click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Number of trials.")
@@ -162,8 +159,6 @@ _series(
 def poisoning(
     run: Run,
     survey_type: SurveyType,
-    names: tuple[str, ...],
-    attacks: tuple[Attack, ...],
     plot: Path | None,
     **chosen: Any,
 ) -> None:
@@ -173,14 +168,14 @@ def poisoning(
     from .selection_poisoning import SelectionPoisoning
     from .string_poisoning import StringPoisoning
 
-    refuse_others(survey_type, _OWN)
     kinds: dict[SurveyType, Any] = {
         "share": SharePoisoning,
         "number": NumberPoisoning,
         "selection": SelectionPoisoning,
         "string": StringPoisoning,
     }
-    experiment = kinds[survey_type].asked(names, tuple(dict.fromkeys(attacks or ATTACKS)), run.seed, chosen)
+    refuse_others(survey_type, fields_of(kinds))
+    experiment = kinds[survey_type].asked(run.seed, chosen)
     rows = run.sweep(experiment)
     run.tell(rows, lambda: experiment.table(rows))
     if plot is not None:

@@ -21,7 +21,7 @@ from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 
 from ...choices import ATTACKS, Attack
-from ...options.common import check_names
+from ...options.common import check_names, given_fields
 from ...output.lines import Line, Panel, lines_plot
 from ...output.tables import Column, measured, results_table, value
 from ...samplers import sample_tally
@@ -70,7 +70,6 @@ class Poisoning(Experiment):
 
     offered: ClassVar[tuple[str, ...]]
     """The mechanisms that may be asked for."""
-    usual_users: ClassVar[int] = 100_000
     columns: ClassVar[Sequence[Column]] = (
         value("attack", "attack"),
         value("mechanism", "mechanism"),
@@ -81,21 +80,15 @@ class Poisoning(Experiment):
     )
 
     @classmethod
-    def asked(cls, names: tuple[str, ...], attacks: tuple[Attack, ...], seed: int, given: Mapping[str, Any]) -> Self:
-        """Return the experiment that options ask for; raise ParameterError for what cannot be."""
-        return cls(**cls.chosen(names, given), attacks=attacks, seed=seed)
+    def asked(cls, seed: int, given: Mapping[str, Any]) -> Self:
+        """Return the experiment that options ask for, by the names of its fields; raise ParameterError otherwise."""
+        check_names(given["names"], cls.offered)
+        return cls(**{"names": cls.usual(given), **given_fields(cls, given), "seed": seed})
 
     @classmethod
-    def chosen(cls, names: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set."""
-        check_names(names, cls.offered)
-        return {
-            "names": tuple(dict.fromkeys(names or cls.offered)),
-            "shares": given["shares"],
-            "epsilon": given["epsilon"],
-            "users": given["users"] or cls.usual_users,
-            "repeats": given["repeats"],
-        }
+    def usual(cls, _given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the mechanisms that are attacked if none is asked for."""
+        return cls.offered
 
     def cells(self) -> list[Cell]:
         """Return the grid."""
@@ -212,17 +205,10 @@ class SharePoisoning(Poisoning):
     targets: int = 1
 
     offered: ClassVar = LISTED_SPEAKING
-    usual_size: ClassVar[int] = 128
 
     def __post_init__(self) -> None:
         if not 1 <= self.targets <= self.size // 2:
             raise ParameterError("--targets", f"{self.targets} must lie between 1 and half of the values")
-
-    @classmethod
-    def chosen(cls, names: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set."""
-        sized = {"size": given["size"] or cls.usual_size, "targets": given["targets"]}
-        return super().chosen(names, given) | sized
 
     def mechanism(self, name: str) -> Mechanism:
         """Return the mechanism of that name."""

@@ -34,10 +34,10 @@ from .poisoning import Attacked, SharePoisoning
 class SelectionPoisoning(SharePoisoning):
     """Raises the shares of items. A person has at most ``at_most``, the first with chance 1/2, others by Zipf's law."""
 
+    size: int = 16
     at_most: int | None = None
 
     offered: ClassVar = SETTLED
-    usual_size: ClassVar = 16
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,11 +45,9 @@ class SelectionPoisoning(SharePoisoning):
             raise ParameterError("--at-most", f"{self.at_most} is more than the {self.size} items")
 
     @classmethod
-    def chosen(cls, names: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set; without a limit privset is not attacked unless it is asked for."""
-        at_most = given["at_most"]
-        unlimited = tuple(name for name in cls.offered if at_most or name != "privset")
-        return super().chosen(names or unlimited, given) | {"at_most": at_most}
+    def usual(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the mechanisms of sets, without a limit but for privset, which must know it."""
+        return tuple(name for name in SETTLED if given["at_most"] or name != "privset")
 
     @cached_property
     def _people_of_sets(self) -> SetLaw:

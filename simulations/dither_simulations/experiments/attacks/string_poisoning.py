@@ -22,7 +22,7 @@ from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 from dither_shared.privacy.binomial import lower_bound, upper_bound
 
 from ...choices import ATTACKS, Attack
-from ...options.common import check_names
+from ...options.common import check_names, given_fields
 from ...output.lines import Line, Panel, lines_plot
 from ...output.tables import Column, results_table, value
 from ...samplers import sample_tally
@@ -63,7 +63,7 @@ class StringPoisoning(Experiment):
     size: int = 1000
     epsilon: float = 1.0
     users: int = 1_000_000
-    question: DiscoveryQuestion | None = None
+    discover: DiscoveryQuestion | None = None
     repeats: int = 20
     seed: int = 0
 
@@ -78,23 +78,13 @@ class StringPoisoning(Experiment):
     )
 
     @classmethod
-    def asked(cls, names: tuple[str, ...], attacks: tuple[Attack, ...], seed: int, given: Mapping[str, Any]) -> Self:
-        """Return the experiment that options ask for; raise ParameterError for what cannot be."""
-        question = given["discover"]
-        known = LOOKED_UP if question is None else DISCOVERING
-        check_names(names, known)
-        experiment = cls(
-            names=tuple(dict.fromkeys(names or known)),
-            shares=given["shares"],
-            attacks=attacks,
-            size=given["size"] or 1000,
-            epsilon=given["epsilon"],
-            users=given["users"] or 1_000_000,
-            question=question,
-            repeats=given["repeats"],
-            seed=seed,
-        )
-        if question is not None and len(question.characters) ** question.length <= experiment.size:
+    def asked(cls, seed: int, given: Mapping[str, Any]) -> Self:
+        """Return the experiment that options ask for, by the names of its fields; raise ParameterError otherwise."""
+        discover = given["discover"]
+        known = LOOKED_UP if discover is None else DISCOVERING
+        check_names(given["names"], known)
+        experiment = cls(**{"names": known, **given_fields(cls, given), "seed": seed})
+        if discover is not None and len(discover.characters) ** discover.length <= experiment.size:
             raise ParameterError("--size", f"{experiment.size} strings leave none that nobody has")
         for name in experiment.names:
             experiment.mechanism(name)  # what cannot be is refused before anything is computed
@@ -106,14 +96,14 @@ class StringPoisoning(Experiment):
 
     def mechanism(self, name: str) -> Mechanism:
         """Return the mechanism of that name; raise ParameterError if there is none."""
-        if self.question is not None:
-            return named_discovery(name, self.question, self.epsilon)
+        if self.discover is not None:
+            return named_discovery(name, self.discover, self.epsilon)
         return named(name, 0, self.epsilon)
 
     @cached_property
     def _strings(self) -> tuple[str, ...]:
         """The strings of the honest and, last, the one that nobody has."""
-        question = self.question
+        question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
         return made_up(self.size + 1, characters, length)
 
@@ -123,9 +113,9 @@ class StringPoisoning(Experiment):
         shares = np.append(zipf(self.size, 1.1), 0.0)
         shares, labels = shares / shares.sum(), self._strings
         candidates = listed(labels, 10 * self.size)
-        if self.question is not None:
-            labels, candidates = spelled(self.question, mechanism, labels, shares).labels, ()
-        trial = StringSetting(mechanism, labels, shares, self.users, candidates, self.question)
+        if self.discover is not None:
+            labels, candidates = spelled(self.discover, mechanism, labels, shares).labels, ()
+        trial = StringSetting(mechanism, labels, shares, self.users, candidates, self.discover)
         return Attacked(cell.attack, trial, Population(labels, apportion(shares, self.users)), self._number(cell))
 
     def _number(self, cell: Cell) -> int:
@@ -143,7 +133,7 @@ class StringPoisoning(Experiment):
         if setting.attack == "crafted-input":
             return sample_tally(mechanism, Population((target,), np.array([setting.forged])), rng)
         reports = rng.multinomial(setting.forged, cohort_shares(mechanism))
-        item = target.encode("latin-1" if self.question is not None else "utf-8")
+        item = target.encode("latin-1" if self.discover is not None else "utf-8")
         crafted = setting.attack == "crafted-report"
         lots = [
             _counts(mechanism, some, _marked(mechanism, item, cohort) if crafted else None, rng)
@@ -153,7 +143,7 @@ class StringPoisoning(Experiment):
 
     def about(self, cell: Cell, setting: Any) -> Row:
         """Return the columns that describe a cell."""
-        question = self.question
+        question = self.discover
         return {
             "attack": cell.attack,
             "mechanism": cell.asked,

@@ -17,7 +17,7 @@ from dither_shared import ParameterError
 from dither_shared.counted import counted
 
 from ...choices import Law
-from ...options.common import check_names
+from ...options.common import check_names, given_fields
 from ...output.curves import Curve, curves_plot
 from ...output.tables import Column, results_table, varies
 from ...sweeps import Experiment, Row, identity_of
@@ -68,23 +68,17 @@ class Accuracy(Experiment):
 
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set; a file says itself how many users there are."""
+        """Return the fields: options by their name, and the usual ones; a file says itself how many users there are."""
         law: Law | None = "device" if given["device"] else given["law"]
         if cls.only_joint and law == "marginal":
             raise ParameterError("--law", f"marginal goes with --type share; {cls.only_joint}")
-        usual = cls.usual(given)
-        check_names(tuple(given["names"]), cls.offered)
-        return {
-            "names": tuple(dict.fromkeys(given["names"] or usual)),
-            "epsilons": given["epsilons"],
-            "users": given["users"] or (getattr(given["source"], "users", cls.usual_users),),
-            "source": given["source"],
-            "permanent_epsilon": given["permanent_epsilon"],
-            "repeats": given["repeats"] or 20,
-            "seed": seed,
-            "confidence": given["confidence"],
-            "law": law or ("joint" if cls.only_joint else None),
+        check_names(given["names"], cls.offered)
+        usual = {
+            "names": tuple(cls.usual(given)),
+            "users": (getattr(given["source"], "users", cls.usual_users),),
         }
+        always = {"seed": seed, "law": law or ("joint" if cls.only_joint else None)}
+        return usual | given_fields(cls, given) | always
 
     @classmethod
     def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
@@ -172,8 +166,7 @@ class SizedAccuracy(Accuracy):
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that options set; a file says itself how many values there are."""
-        sizes = given["sizes"] or (getattr(given["source"], "size", cls.usual_size),)
-        return {**super().chosen(seed, given), "sizes": sizes}
+        return {"sizes": (getattr(given["source"], "size", cls.usual_size),), **super().chosen(seed, given)}
 
     def cells(self) -> Sequence[Cell]:
         """Return the grid: for each name each size, for each size each number of users, then ε."""

@@ -10,9 +10,12 @@ from ...options.common import (
     confidence_of,
     discover_option,
     epsilons_of,
+    fields_of,
     mechanism_option,
+    once,
     permanent_option,
     plot_option,
+    refuse_others,
     shares_of,
     sizes_of,
     users_list,
@@ -73,6 +76,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "steps",
     type=click.Choice((*STEPS, "all")),
     multiple=True,
+    callback=once,
     default=("raw",),
     show_default=True,
     help="Turn estimates into shares by this step; repeatable.",
@@ -139,6 +143,7 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
         "selection": SelectionAccuracy,
         "string": StringAccuracy,
     }
+    refuse_others(survey_type, fields_of(kinds))
     experiment = kinds[survey_type].asked(run.seed, asked)
     experiment.check(run.scheduler)
     if write_to is not None:

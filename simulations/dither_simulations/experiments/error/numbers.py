@@ -1,9 +1,9 @@
 """``dither-sim error --type number``: how far means, distributions and quantiles are off."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,11 +57,6 @@ class NumberAccuracy(Accuracy):
         Curve("mse", "MSE of the mean", takes=lambda row: row["what"] == "mean"),
         Curve("error", "Wasserstein-1 distance", takes=lambda row: row["what"] == "distribution"),
     )
-
-    @classmethod
-    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set."""
-        return {**super().chosen(seed, given), "quantiles": given["quantiles"]}
 
     def setting(self, cell: Cell) -> NumberSetting:
         """Return the mechanism and the population; raise ParameterError if there is no such mechanism for that ε."""

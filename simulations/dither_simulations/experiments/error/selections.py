@@ -123,11 +123,6 @@ class SelectionAccuracy(SizedAccuracy):
     )
 
     @classmethod
-    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set."""
-        return {**super().chosen(seed, given), "at_most": given["at_most"], "top": given["top"]}
-
-    @classmethod
     def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
         """Return the mechanisms of sets that need no limit, or all with one; and items asked one by one."""
         limited = given["at_most"] is not None

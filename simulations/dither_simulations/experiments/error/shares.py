@@ -76,15 +76,10 @@ class ShareAccuracy(SizedAccuracy):
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that options set; a collector counts one trial."""
-        collector, steps = given["collector"], given["steps"]
-        fields = super().chosen(seed, given) | {
-            "steps": STEPS if "all" in steps else tuple(dict.fromkeys(steps)),
-            "days": given["days"],
-            "top": given["top"],
-        }
-        if collector:
-            fields |= {"collector": collector, "law": "collector", "repeats": given["repeats"] or 1}
-        return fields
+        fields = super().chosen(seed, given)
+        if "all" in given["steps"]:
+            fields["steps"] = STEPS
+        return fields | ({"law": "collector", "repeats": given["repeats"] or 1} if given["collector"] else {})
 
     @classmethod
     def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:

@@ -34,14 +34,14 @@ def _where(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StringAccuracy(SizedAccuracy):
-    """Every mechanism of strings. With a ``question`` nothing is listed, else ``listed`` candidates are looked for.
+    """Every mechanism of strings. With ``discover`` nothing is listed, else so many ``candidates`` are looked for.
 
     People hold ``size`` strings, which are among the candidates. ``reach`` is the share of people that a string must
     have to be found about half the time, as computed beforehand; None of mechanisms for which nothing says it.
     """
 
-    listed: int | None = None
-    question: DiscoveryQuestion | None = None
+    candidates: int | None = None
+    discover: DiscoveryQuestion | None = None
 
     offered: ClassVar = (*LOOKED_UP, *DISCOVERING)
     usual_users: ClassVar = 1_000_000
@@ -75,11 +75,10 @@ class StringAccuracy(SizedAccuracy):
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that options set."""
-        question = given["discover"]
-        if question is not None and given["candidates"] is not None:
+        if given["discover"] is not None and given["candidates"] is not None:
             raise ParameterError("--candidates", "goes without --discover, which needs no list")
-        check_names(tuple(given["names"]), tuple(cls.usual(given)))
-        return {**super().chosen(seed, given), "listed": given["candidates"], "question": question}
+        check_names(given["names"], tuple(cls.usual(given)))
+        return super().chosen(seed, given)
 
     @classmethod
     def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
@@ -91,10 +90,10 @@ class StringAccuracy(SizedAccuracy):
         mechanism = self._mechanism(cell)
         labels, shares = self._held(cell)
         law = self.law or "joint"
-        if self.question is not None:
-            people = spelled(self.question, mechanism, labels, shares)
+        if self.discover is not None:
+            people = spelled(self.discover, mechanism, labels, shares)
             return StringSetting(
-                mechanism, people.labels, people.shares, cell.users, (), self.question, self.confidence, law
+                mechanism, people.labels, people.shares, cell.users, (), self.discover, self.confidence, law
             )
         many = self._listed(cell)
         if many < len(labels):
@@ -102,19 +101,19 @@ class StringAccuracy(SizedAccuracy):
         return StringSetting(mechanism, labels, shares, cell.users, listed(labels, many), None, self.confidence, law)
 
     def _mechanism(self, cell: Cell) -> Mechanism:
-        if self.question is not None:
-            return named_discovery(cell.asked, self.question, cell.epsilon, self.permanent_epsilon)
+        if self.discover is not None:
+            return named_discovery(cell.asked, self.discover, cell.epsilon, self.permanent_epsilon)
         return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
 
     def _listed(self, cell: Cell) -> int:
-        return 10 * cell.size if self.listed is None else self.listed
+        return 10 * cell.size if self.candidates is None else self.candidates
 
     def _held(self, cell: Cell) -> tuple[tuple[str, ...], Floats]:
         """Return the strings that people hold, and their shares."""
         people = self.source.population(cell.size, 10**9)
         if isinstance(self.source, ColumnOfFile):
             return people.labels, people.shares
-        question = self.question
+        question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
         labels = made_up(cell.size, characters, length)
         if len(labels) < cell.size:
@@ -127,7 +126,7 @@ class StringAccuracy(SizedAccuracy):
 
     def extent(self, cell: Cell, setting: StringSetting) -> Row:
         """Return how many strings there are, where they are looked for, and the reach."""
-        question, mechanism = self.question, setting.mechanism
+        question, mechanism = self.discover, setting.mechanism
         many = None if question is not None else self._listed(cell)
         return {
             "size": cell.size,

@@ -1,17 +1,15 @@
 """The command ``dither-sim plan``."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from dither_shared.items import LISTED, SETS
 
 from ...choices import MAX_SIZE, SurveyType
 from ...options.common import (
     confidence_of,
     discover_option,
     epsilons_of,
+    fields_of,
     permanent_option,
     refuse_others,
     share,
@@ -52,6 +50,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 )
 @click.option(
     "--aim",
+    "rank",
     callback=_aim,
     default="mean",
     show_default=True,
@@ -67,7 +66,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 @discover_option
 @click.option(
     "--share",
-    "wanted",
+    "share",
     callback=share,
     default="0.01",
     show_default=True,
@@ -87,7 +86,12 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     "--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Days with one report each."
 )
 @click.option(
-    "--report-budget", type=click.IntRange(1, 1 << 20), default=64, show_default=True, help="Most bytes of a report."
+    "--report-budget",
+    "budget",
+    type=click.IntRange(1, 1 << 20),
+    default=64,
+    show_default=True,
+    help="Most bytes of a report.",
 )
 @click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="Number of users.")
 @click.option(
@@ -108,25 +112,16 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
     from .numbers import NumberPlanner
-    from .shares import SharePlanner
+    from .shares import SelectionPlanner, SharePlanner
     from .strings import StringPlanner
 
-    refuse_others(survey_type, _OWN)
-    kinds: Mapping[SurveyType, type[Planner]] = {
+    kinds: dict[SurveyType, type[Planner]] = {
         "share": SharePlanner,
         "number": NumberPlanner,
-        "selection": SharePlanner,
+        "selection": SelectionPlanner,
         "string": StringPlanner,
     }
-    planner = kinds[survey_type].asked({**asked, "items": SETS if survey_type == "selection" else LISTED})
+    refuse_others(survey_type, fields_of(kinds))
+    planner = kinds[survey_type].asked(asked)
     rows = planner.rows()
     run.tell(rows, lambda: planner.explain(rows))
-
-
-_OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"permanent_epsilon", "report_budget", "error", "confidence"},
-    "number": {"permanent_epsilon", "aim", "within", "error", "confidence"},
-    "selection": {"permanent_epsilon", "report_budget", "error", "confidence", "at_most"},
-    "string": {"permanent_epsilon", "discover", "wanted"},
-}
-"""The parameters that do not mean something to every type."""

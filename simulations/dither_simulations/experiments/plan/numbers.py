@@ -1,9 +1,8 @@
 """``dither-sim plan --type number``: how many users a mean takes, or a quantile, at each ε."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 
@@ -36,23 +35,17 @@ class NumberPlanner(IntervalPlanner):
 
     The quantile of share ``rank`` is wanted within ± ``error`` in rank: 0.02 if the point named may have from 93 to 97%
     of the answers below it. It is named to ``within`` so much of the range, over which shares below are taken together.
-    Answers are taken to be even over the range. ``values`` says how many different answers there can be, if few.
+    Answers are taken to be even over the range. ``size`` says how many different answers there can be, if few.
     """
 
     rank: float | None = None
     within: float = 1 / 16
-    values: int | None = None
+    size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.within <= 1:
             raise ParameterError("within", f"{self.within!r} must lie between 0 and 1")
-
-    @classmethod
-    def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the plan that options ask for."""
-        names = ("error", "confidence", "within")
-        return cls(**cls.chosen(given, names), rank=given["aim"], values=given["size"])
 
     @property
     def aim(self) -> str:
@@ -142,10 +135,10 @@ class NumberPlanner(IntervalPlanner):
         return self.users_of(chance * (1 - chance) / float(coin.p - coin.q) ** 2)
 
     def _listed(self, epsilon: float) -> int | None:
-        if self.values is None or self.values > _FEW_VALUES:
+        if self.size is None or self.size > _FEW_VALUES:
             return None
-        best = choose(self.values, epsilon, self.permanent_epsilon)
-        share = 1 / self.values
+        best = choose(self.size, epsilon, self.permanent_epsilon)
+        share = 1 / self.size
         return self.users_of(best.variance(share) + share * (1 - share))
 
     def explain(self, rows: Sequence[Row]) -> str:
@@ -191,7 +184,7 @@ class NumberPlanner(IntervalPlanner):
             )
         if last["users_listed"] is not None:
             lines.append(
-                f"Only {self.values} different answers: list them (type choice). {at} of each, "
+                f"Only {self.size} different answers: list them (type choice). {at} of each, "
                 f"± {percent(self.error)}, takes {counted(last['users_listed'], 'user')}, and the quantiles follow."
             )
         return lines

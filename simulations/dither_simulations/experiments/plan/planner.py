@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
@@ -12,6 +12,7 @@ from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION
 
+from ...options.common import given_fields
 from ...output.tables import Column, value
 from ...sweeps import Row
 
@@ -38,14 +39,9 @@ class Planner(ABC):
     hint: ClassVar[str] = "Give the number of users (-n) to find the least ε that will do."
 
     @classmethod
-    @abstractmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the plan that options ask for; raise ParameterError for what cannot be."""
-
-    @classmethod
-    def chosen(cls, given: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
-        """Return the fields that options of the same name set."""
-        return {name: given[name] for name in ("epsilons", "permanent_epsilon", "users", "days", *names)}
+        """Return the plan that options ask for, by the names of its fields; raise ParameterError for what cannot be."""
+        return cls(**given_fields(cls, given))
 
     @abstractmethod
     def rows(self) -> list[Row]:

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
-from dither_shared.mechanism import LISTED, Items
+from dither_shared.mechanism import LISTED, SETS, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 from dither_shared.privacy.wording import odds_sentence
 
@@ -19,54 +19,39 @@ from .planner import IntervalPlanner, in_percent, percent, yes_or_no
 
 @dataclass(frozen=True, kw_only=True)
 class SharePlanner(IntervalPlanner):
-    """Shares of ``size`` values or, with ``items`` that are sets, of items, of which a person has ``at_most`` so many.
-
-    ``budget`` is the most bytes of a report.
-    """
+    """Shares of ``size`` values; ``budget`` is the most bytes of a report."""
 
     size: int
     budget: int = DEFAULT_BUDGET
-    items: Items = LISTED
-    at_most: int | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.at_most is not None and self.at_most > self.size:
-            raise ParameterError("--at-most", f"{self.at_most} is more than the {self.size} items")
+    items: ClassVar[Items] = LISTED
+    share: ClassVar[float] = 0.0
+    """The share for which it is planned: that of most values."""
+    whose: ClassVar[str] = "a value that hardly anyone has"
+    """That share in words."""
+    optimum: ClassVar[str] = "risk/optimum"
+    """What errors are compared with."""
 
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
         """Return the plan that options ask for."""
         if given["size"] is None:
             raise ParameterError("--size", "missing; it says how many values there are")
-        names = ("size", "error", "confidence", "at_most", "items")
-        return cls(**cls.chosen(given, names), budget=given["report_budget"])
-
-    @property
-    def share(self) -> float:
-        """The share for which it is planned: of sets that of the widest interval, of values that of most of them."""
-        return 0.5 if self.items.sets else 0.0
-
-    @property
-    def whose(self) -> str:
-        """That share in words."""
-        return "an item that half of all have" if self.items.sets else "a value that hardly anyone has"
+        return super().asked(given)
 
     @property
     def size_in_words(self) -> str:
-        """How many values there are or, of items, how many a person may have."""
-        if not self.items.sets:
-            return counted(self.size, "value")
-        most = "any" if self.at_most is None else f"at most {self.at_most}"
-        return f"{most} of {counted(self.size, 'item')}"
+        """How many values there are."""
+        return counted(self.size, "value")
+
+    @property
+    def promises(self) -> dict[str, int]:
+        """What the mechanism may rely on."""
+        return {}
 
     def mechanism(self, epsilon: float) -> Mechanism:
         """Return the mechanism that ``auto`` takes; raise ParameterError for a question that none can serve."""
-        return choose(self.size, epsilon, self.permanent_epsilon, self.budget, **self._promises)
-
-    @property
-    def _promises(self) -> dict[str, Any]:
-        return {"items": self.items, "promises": {} if self.at_most is None else {"at_most": self.at_most}}
+        return choose(self.size, epsilon, self.permanent_epsilon, self.budget, items=self.items, promises=self.promises)
 
     def needed(self, epsilon: float) -> int:
         """Return how many users the chosen mechanism takes."""
@@ -92,7 +77,7 @@ class SharePlanner(IntervalPlanner):
         - ``users_needed``: for the margin to be at most the error that is wanted.
         """
         chosen = self.mechanism(epsilon)
-        ranked = candidates(self.size, epsilon, self.permanent_epsilon, **self._promises)
+        ranked = candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
         return [self._candidate(each.mechanism, each.relative_risk, each.mechanism == chosen) for each in ranked]
 
     def _candidate(self, mechanism: Mechanism, relative_risk: float, chosen: bool) -> Row:
@@ -133,7 +118,7 @@ class SharePlanner(IntervalPlanner):
                 "",
                 f"* {chosen['mechanism']}: the least total error whose report fits {self.budget} bytes.",
                 f"  {self._verdict(chosen)}",
-                *self._one_by_one(epsilon),
+                *self.otherwise(epsilon),
                 f"  To a person: {odds_sentence(self.mechanism(epsilon))}.",
                 self.memory(),
             )
@@ -145,7 +130,7 @@ class SharePlanner(IntervalPlanner):
         losses += [] if self.permanent_epsilon is None else [("epsilon_forever", "for ever")]
         return [
             Column("mechanism", lambda row: f"{row['mechanism']}{' *' if row['chosen'] else ''}"),
-            _short("relative_risk", "risk/least" if self.items.sets else "risk/optimum", ".3f"),
+            _short("relative_risk", self.optimum, ".3f"),
             value("report_bytes", "bytes", ","),
             yes_or_no("fits", "fits"),
             *([] if self.users is None else there),
@@ -163,13 +148,9 @@ class SharePlanner(IntervalPlanner):
             return f"Yes: {users} ± {percent(chosen['margin'])}; {needed}."
         return f"No: {users} only ± {percent(chosen['margin'])}; {needed}."
 
-    def _one_by_one(self, epsilon: float) -> list[str]:
-        """Return what asking of each item by itself would take, at a share of ε; nothing where values are asked for."""
-        if not self.items.sets:
-            return []
-        alone = named_selection(ALONE, self.size, self.at_most, epsilon)
-        users = self.users_for(alone.variance(self.share))
-        return [f"  Asked one by one, at ε/{self.size} each: {counted(users, 'user')}."]
+    def otherwise(self, _epsilon: float) -> list[str]:
+        """Return what asking in another way would take."""
+        return []
 
     def _weighed(self, rows: Sequence[Row]) -> str:
         users = "" if self.users is None else f", {counted(self.users, 'user')}"
@@ -195,6 +176,41 @@ class SharePlanner(IntervalPlanner):
                 self.memory(),
             )
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionPlanner(SharePlanner):
+    """The share of people who have each of ``size`` items, of which a person has ``at_most`` so many."""
+
+    at_most: int | None = None
+
+    items: ClassVar = SETS
+    share: ClassVar = 0.5
+    """That of the widest interval."""
+    whose: ClassVar = "an item that half of all have"
+    optimum: ClassVar = "risk/least"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.at_most is not None and self.at_most > self.size:
+            raise ParameterError("--at-most", f"{self.at_most} is more than the {self.size} items")
+
+    @property
+    def size_in_words(self) -> str:
+        """How many items there are, and how many a person may have."""
+        most = "any" if self.at_most is None else f"at most {self.at_most}"
+        return f"{most} of {counted(self.size, 'item')}"
+
+    @property
+    def promises(self) -> dict[str, int]:
+        """What the mechanism may rely on."""
+        return {} if self.at_most is None else {"at_most": self.at_most}
+
+    def otherwise(self, epsilon: float) -> list[str]:
+        """Return what asking of each item by itself would take, at a share of ε."""
+        alone = named_selection(ALONE, self.size, self.at_most, epsilon)
+        users = self.users_for(alone.variance(self.share))
+        return [f"  Asked one by one, at ε/{self.size} each: {counted(users, 'user')}."]
 
 
 def _short(name: str, head: str, form: str) -> Column:

@@ -1,8 +1,8 @@
 """``dither-sim plan --type string``: how frequent a string must be to be found, and how many users that takes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 from dither_server.estimation.strings.reach import reach, reports_for
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
@@ -23,43 +23,38 @@ _HOPELESS = 0.03
 
 @dataclass(frozen=True, kw_only=True)
 class StringPlanner(Planner):
-    """Strings that a ``share`` of people hold, among ``listed`` candidates or, with a ``question``, without a list."""
+    """Strings that a ``share`` of people hold, among ``size`` candidates or, with ``discover``, without a list."""
 
-    listed: int | None = None
-    question: DiscoveryQuestion | None = None
+    size: int | None = None
+    discover: DiscoveryQuestion | None = None
     share: float = 0.01
 
     hint: ClassVar = "Give the number of users (-n) to find from which share on strings are found."
 
     def __post_init__(self) -> None:
-        if (self.listed is None) == (self.question is None):
+        if (self.size is None) == (self.discover is None):
             raise ParameterError(
                 "--size",
                 "or --discover is needed, and not both: how many candidates there are, or that none are listed",
             )
 
-    @classmethod
-    def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the plan that options ask for."""
-        return cls(**cls.chosen(given), listed=given["size"], question=given["discover"], share=given["wanted"])
-
     def mechanism(self, epsilon: float) -> Mechanism:
         """Return the mechanism; raise ParameterError if there is none for that ε."""
-        if self.question is not None:
-            return named_discovery(DISCOVERING[0], self.question, epsilon, self.permanent_epsilon)
+        if self.discover is not None:
+            return named_discovery(DISCOVERING[0], self.discover, epsilon, self.permanent_epsilon)
         return named(LOOKED_UP[0], 0, epsilon, self.permanent_epsilon)
 
     @property
     def where(self) -> str:
         """Where strings are looked for, in words."""
-        if self.question is None:
-            return f"a list of {counted(self.listed or 0, 'candidate')}"
-        few = f"up to {self.question.length} of the {len(self.question.characters)} characters"
-        return f"no list: {few} of {self.question.alphabet}"
+        if self.discover is None:
+            return f"a list of {counted(self.size or 0, 'candidate')}"
+        few = f"up to {self.discover.length} of the {len(self.discover.characters)} characters"
+        return f"no list: {few} of {self.discover.alphabet}"
 
     def needed(self, epsilon: float) -> int:
         """Return how many users it takes to find strings of the share about half the time."""
-        return reports_for(self.mechanism(epsilon), self.share, self.listed or _LIST)
+        return reports_for(self.mechanism(epsilon), self.share, self.size or _LIST)
 
     def rows(self) -> list[Row]:
         """Return what each ε costs and finds.
@@ -73,13 +68,13 @@ class StringPlanner(Planner):
 
     def _row(self, epsilon: float) -> Row:
         mechanism, needed, by_list = self.mechanism(epsilon), self.needed(epsilon), None
-        if self.question is not None:
+        if self.discover is not None:
             by_list = reports_for(named(LOOKED_UP[0], 0, epsilon, self.permanent_epsilon), self.share, _LIST)
         return {
             "mechanism": mechanism.name,
             "epsilon": epsilon,
             "counters": mechanism.cohorts * mechanism.cells,
-            "reach": None if self.users is None else reach(mechanism, self.users, self.listed or _LIST),
+            "reach": None if self.users is None else reach(mechanism, self.users, self.size or _LIST),
             "users_needed": needed,
             "users_listed": by_list,
             "reached": self.reached(needed),
@@ -111,7 +106,7 @@ class StringPlanner(Planner):
             value("report_bytes", "bytes"),
             value("counters", "counters", ","),
             value("users_needed", f"users for {percent(self.share, 2)}", ","),
-            *([] if self.question is None else [value("users_listed", "by a list", ",")]),
+            *([] if self.discover is None else [value("users_listed", "by a list", ",")]),
             *([] if self.users is None else [found, yes_or_no("reached", "enough")]),
             *self.loss_columns(),
         ]
@@ -123,7 +118,7 @@ class StringPlanner(Planner):
             return []
         row, users = worst[-1], counted(self.users or 0, "user")
         share = "no string at all is" if row["reach"] >= 1 else f"only strings of {percent(row['reach'], 2)} are"
-        other = "" if self.question is None else "; shorter strings, fewer characters or a list want far fewer users"
+        other = "" if self.discover is None else "; shorter strings, fewer characters or a list want far fewer users"
         return [
             f"Do not hope at ε = {row['epsilon']:g}: of {users} {share} found, and few questions have any. "
             f"{percent(self.share, 2)} takes {counted(row['users_needed'], 'user')}{other}."
