@@ -95,7 +95,7 @@ def require_known(address: str, metrics: Sequence[Metric]) -> None:
 
 
 _NAMED = 5
-"""Of metrics that are not there, so many are named."""
+"""The most missing metrics that an error names."""
 
 
 def _is_known(collector: Access, metric: Metric) -> bool:

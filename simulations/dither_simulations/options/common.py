@@ -84,7 +84,7 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Read one or more numbers of users, with commas between them, or LOW:HIGH:COUNT: an option's callback.
 
-    The latter is as of ε: so many, equally far apart on a log scale, rounded to whole users.
+    LOW:HIGH:COUNT gives COUNT numbers, equally far apart on a log scale, rounded to whole users.
     """
     ends, colon, count = (text or "").rpartition(":")
     parts = ends.split(":") if colon else (text.split(",") if text is not None else ())
@@ -179,7 +179,7 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
 
 
 def _spaced(first: float, last: float, many: int) -> Iterator[float]:
-    """Yield so many numbers, equally far apart on a log scale."""
+    """Yield ``many`` numbers, equally far apart on a log scale."""
     for place in range(many):
         yield first * (last / first) ** (place / (many - 1))
 

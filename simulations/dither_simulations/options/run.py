@@ -63,7 +63,7 @@ class Run:
                 journal.close()
         return rows
 
-    def tell(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
+    def show(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
         """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
         from ..output.files import json_rows, write_rows
 

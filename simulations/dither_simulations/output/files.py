@@ -54,7 +54,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _umask() -> int:
-    """Return the process's mask for new files, which can only be read by setting it anew."""
+    """Return the process's mask for new files, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -150,7 +150,7 @@ def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: boo
 
 
 def _block(figure: Figure, panel: Panel, top: float, *, log: bool) -> None:
-    """Draw the panels of a block whose upper edge is so many inches high; the first and the lowest carry numbers."""
+    """Draw the panels of a block below ``top`` inches; the first and the lowest carry numbers."""
     height, left, gap = figure.get_figheight(), 0.14, 0.03
     width = (0.99 - left - gap * (_COLUMNS - 1)) / _COLUMNS
     first: Axes | None = None

@@ -91,7 +91,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure, 5.8 inches wide and so many high, and its axes, one below the other."""
+    """Return an empty figure, 5.8 inches wide and ``height`` high, and its axes, one below the other."""
     figure = Figure(figsize=(5.8, height))
     FigureCanvasAgg(figure)
     rows = [figure.add_subplot(panels, 1, number + 1) for number in range(panels)]

@@ -135,7 +135,7 @@ def _marking(mechanism: PrivSet, chain: SetChain, cell: int) -> tuple[Floats, Co
 
 
 def _chances(left: int, places: Counts) -> tuple[Floats, Floats]:
-    """Return the chance that a uniform list of so many ``places`` out of ``left`` cells takes the next, or not."""
+    """Return the chance that a uniform list of ``places`` out of ``left`` cells takes the next one, or not."""
     taken = np.minimum(places / left, 1.0)
     return taken, 1 - taken
 

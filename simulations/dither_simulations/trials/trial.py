@@ -23,7 +23,7 @@ from .devices import device_entropy, device_tally
 from .measures import Measures, apply, intervals, scores
 
 MOST_DRAWS = 2e6
-"""Above so many draws, a fraction of a second, a joint law costs more than what it adds is usually worth."""
+"""The most draws of a joint law, a fraction of a second; beyond them it is not usually worth its cost."""
 
 
 @dataclass(frozen=True)

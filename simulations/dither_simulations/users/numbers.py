@@ -35,7 +35,7 @@ class _Shape(NamedTuple):
 
 
 def _spikes(x: Floats, count: float) -> Floats:
-    """Return the shares below places of so many values, evenly spaced, each half as common as the one before."""
+    """Return the shares below places of ``count`` values, evenly spaced, each half as common as the one before."""
     places, weights = np.arange(int(count)) / (int(count) - 1), 0.5 ** np.arange(int(count))
     return np.asarray((places < x[:, np.newaxis]) @ (weights / weights.sum()))
 

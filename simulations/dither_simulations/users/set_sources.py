@@ -23,7 +23,7 @@ class SetSource(Protocol):
         """The name in results."""
 
     def people(self, size: int, at_most: int | None) -> SetLaw:
-        """Return the law of sets of ``size`` items, with ``at_most`` so many in a set."""
+        """Return the law of sets of ``size`` items, with no more than ``at_most`` in a set."""
 
 
 @dataclass(frozen=True)

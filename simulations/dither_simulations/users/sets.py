@@ -150,7 +150,7 @@ def members(sets: Sequence[int], size: int) -> Members:
 
 
 def drawn_sets(people: SetLaw, users: int, rng: np.random.Generator) -> Population:
-    """Return the sets of so many people, drawn one by one: for devices, and for small numbers."""
+    """Return the sets of ``users`` people, drawn one by one: for devices, and for small numbers."""
     chain = people.chain()
     state = rng.choice(len(chain.start), size=users, p=chain.start)
     found = np.zeros((users, len(chain.present)), dtype=np.bool_)

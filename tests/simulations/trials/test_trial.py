@@ -55,12 +55,12 @@ def test_theory_is_the_mean_of_the_variances(name: str) -> None:
 
 
 def test_the_error_of_rappor_is_that_of_least_squares_to_first_order() -> None:
-    """Six standard errors (t at 60 repeats: 1.3e-7), and a tenth for what theory to first order leaves out."""
+    """Seven standard errors (t at 40 repeats: 2.2e-8), and a tenth for what theory to first order leaves out."""
     population = Population.spread(numbered(16), zipf(16, 1.1), 10**6)
     setting = Setting(Rappor.calibrate(None, 2.0, cohorts=8, bits=32), population)
-    errors = [run_trial(setting, seed)[0]["mse"] for seed in np.random.SeedSequence(5).spawn(60)]
+    errors = [run_trial(setting, seed)[0]["mse"] for seed in np.random.SeedSequence(5).spawn(40)]
     theory = predicted_mse(setting.mechanism, population)
-    assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors) + theory / 10
+    assert abs(np.mean(errors) - theory) < 7 * stats.sem(errors) + theory / 10
 
 
 @pytest.mark.parametrize("family", [RandomizedResponse, SymmetricUnary])

@@ -83,7 +83,7 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
         for cell in experiment.cells():
             experiment.setting(cell)  # what cannot be is refused before anything is computed
         rows = run.sweep(experiment)
-        run.tell(rows, lambda: experiment.table(rows))
+        run.show(rows, lambda: experiment.table(rows))
         if plot is not None:
             save(experiment.plot(rows), plot)
 
@@ -177,6 +177,6 @@ def poisoning(
     refuse_others(survey_type, fields_of(kinds))
     experiment = kinds[survey_type].asked(run.seed, chosen)
     rows = run.sweep(experiment)
-    run.tell(rows, lambda: experiment.table(rows))
+    run.show(rows, lambda: experiment.table(rows))
     if plot is not None:
         save(experiment.plot(rows), plot)

@@ -43,7 +43,7 @@ def best_symbols(mechanism: Mechanism, targets: Sequence[int]) -> Counts:
 def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: np.random.Generator) -> bytes:
     """Return rows of reports that each support the most targets, and otherwise look like honest ones.
 
-    A symbol is any of the best symbols. Bits are set for all targets and for so many random others that there are as
+    A symbol is any of the best symbols. Bits are set for all targets and for enough random others that there are as
     many ones as in an average honest report. A subset holds as many targets as fit, and others.
     """
     if mechanism.shape is Shape.SYMBOL:

@@ -57,7 +57,7 @@ class Attacked(NamedTuple):
 class Poisoning(Experiment):
     """Every attack, mechanism and share of forged reports, beside those of ``users`` honest ones.
 
-    A row tells by how much the estimate rose, mean over the repeats, with its interval at 95 %.
+    A row has the mean rise of the estimate over the repeats, with its interval at 95 %.
     """
 
     names: tuple[str, ...]

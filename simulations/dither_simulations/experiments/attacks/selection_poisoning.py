@@ -1,7 +1,7 @@
 """Poisoning of a selection: forged reports that raise the shares of chosen items.
 
 An honest lie is a set of chosen items, as many as it may have. A crafted report supports the most chosen items at once:
-whoever forges chooses the window, too, so that all weight is on a few windows, and an item is estimated from d/s times
+the adversary chooses the window, too, so that all weight is on a few windows, and an item is estimated from d/s times
 fewer reports than there are.
 
 If a forged report speaks of item j with probability c_j and supports it with s_j, m of them beside n honest ones, of

@@ -53,7 +53,7 @@ def _percent(name: str, head: str) -> Column:
 class SeriesAttack(Experiment):
     """Every mechanism, with memory and without, after every number of reports; ``devices`` of them in a trial.
 
-    A row tells the share of all devices on which the attack succeeded, with its interval at 95 % (Clopper and Pearson).
+    A row has the share of all devices on which the attack succeeded, with its interval at 95 % (Clopper and Pearson).
     No attack of the kind exceeds ``bound`` (or its expectation does not); ``theory`` is the success expected of this
     attack where there is a simple formula. A set that is limited has at most half of the values.
     """
@@ -182,7 +182,7 @@ class Device:
     cohort: int | None
 
     def reports(self, item: Item, count: int) -> list[Report]:
-        """Return so many reports of a value."""
+        """Return ``count`` reports of a value."""
         return [self._report(item) for _ in range(count)]
 
     def _report(self, item: Item) -> Report:
@@ -194,7 +194,7 @@ class Device:
 
 
 def devices(mechanism: Mechanism, count: int, lasting: bool, seed: np.random.SeedSequence) -> Iterator[Device]:
-    """Yield so many devices; those that are not ``lasting`` draw all anew for each report."""
+    """Yield ``count`` devices; those that are not ``lasting`` draw fresh noise for each report."""
     entropy = device_entropy(seed)
     for _ in range(count):
         secret, cohort = (entropy.take(32), mechanism.draw_cohort(entropy)) if lasting else (None, None)

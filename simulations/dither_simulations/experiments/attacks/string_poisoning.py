@@ -52,7 +52,7 @@ class Attacked(NamedTuple):
 class StringPoisoning(Experiment):
     """Every attack, mechanism and share of forged reports, against a list or a discovery.
 
-    The honest hold ``size`` strings by Zipf's law; ten times as many are listed. A row tells how often a string that
+    The honest hold ``size`` strings by Zipf's law; ten times as many are listed. A row has how often a string that
     nobody has was found, with its interval at 95 % (Clopper and Pearson). ``needed`` is how many forged reports should
     do it about half the time; None where none do, or nothing says it.
     """

@@ -149,6 +149,6 @@ def audit(
     ]
     with run.workers() as spread:
         rows = list(tqdm(spread(perform, audits), total=len(audits), unit="audit", disable=None, leave=False))
-    run.tell(rows, lambda: table(rows))
+    run.show(rows, lambda: table(rows))
     if not all(row.passed for row in rows):
         context.exit(1)

@@ -177,7 +177,7 @@ _DIGITS = 6
 _LEAST_GAIN = 0.01
 """The share of the sum that a δ must save to be worth it."""
 _SURE = 1e-6
-"""By so much of it an optimal ε may be too large: more than roundings ever come to where all reports are alike."""
+"""The part of an optimal ε that rounding may add: more than it ever does where all reports are alike."""
 
 
 def composition_table(rows: Sequence[Bounds], asked: Sequence[Asked], people: int) -> str:
@@ -185,8 +185,8 @@ def composition_table(rows: Sequence[Bounds], asked: Sequence[Asked], people: in
     granted = _granted(rows[-1])
     header = ("part", "ε of one", "reports", "sum", *(("advanced", "optimal", "δ") if granted else ("δ",)))
     cells = [(row.part, _shown(row.epsilon), f"{row.reports:,}", *_losses(row, granted)) for row in rows]
-    told = (*_verdict(rows[-1], people), *_shorthand(rows[-1]), *_lasting(asked))
-    return "\n".join((render(header, cells), "", *told))
+    lines = (*_verdict(rows[-1], people), *_shorthand(rows[-1]), *_lasting(asked))
+    return "\n".join((render(header, cells), "", *lines))
 
 
 def composition_plot(rows: Sequence[Bounds]) -> Figure:
@@ -236,12 +236,12 @@ def _verdict(row: Bounds, people: int) -> list[str]:
     what = "One of these parts" if row.part == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
     own = f" with δ = {rounded_up(row.sum_delta, 3)}" if row.sum_delta else ""
-    told = [f"{what} tells of {whom} at most ε = {_up(row.sum)}{own}, the sum of the losses."]
+    lines = [f"{what} tells of {whom} at most ε = {_up(row.sum)}{own}, the sum of the losses."]
     if _granted(row):
-        told.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {_up(row.optimal)}, by optimal composition.")
+        lines.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {_up(row.optimal)}, by optimal composition.")
         if row.optimal > (1 - _LEAST_GAIN) * row.sum:
-            told.append("That is hardly less: say the sum.")
-    return told
+            lines.append("That is hardly less: say the sum.")
+    return lines
 
 
 def _shorthand(row: Bounds) -> list[str]:

@@ -80,7 +80,7 @@ def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path |
 
     asked = of_group(_asked(**given), people)
     rows = weigh(asked, delta, one_of_them=parallel)
-    run.tell(rows, lambda: composition_table(rows, asked, people))
+    run.show(rows, lambda: composition_table(rows, asked, people))
     if plot is not None:
         from ...output.plots import save
 

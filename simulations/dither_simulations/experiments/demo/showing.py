@@ -37,7 +37,7 @@ from .surveys import Survey, browser_survey, column_survey, page_survey
 
 
 class Crowd(ABC):
-    """Everyone who is asked, so many of them at a time."""
+    """Everyone who is asked, a limited number at a time."""
 
     unit: ClassVar[str]
     """What one of them is."""
@@ -130,7 +130,7 @@ def asked_on_the_page(visitors: int | None, seed: int) -> Survey:
 
 
 def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
-    """Collect, tell, and draw into the folder ``out`` if there is one."""
+    """Collect, print, and draw into the folder ``out`` if there is one."""
     with ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder, crowd, quiet=as_json)
         if as_json:

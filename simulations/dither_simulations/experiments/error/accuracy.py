@@ -106,7 +106,7 @@ class Accuracy(Experiment):
         ]
 
     def identity(self) -> str:
-        """Return what tells this sweep from others, the numbers of a file included."""
+        """Return a digest of all that the numbers depend on, the contents of a file included."""
         return identity_of(replace(self, source=None), getattr(self.source, "contents", self.source))
 
     def about(self, cell: Cell, setting: Any) -> Row:

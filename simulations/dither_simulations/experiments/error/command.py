@@ -68,7 +68,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--candidates",
     type=click.IntRange(1, 10**7),
-    help="Look for so many strings, of which people hold --size.  [default: ten times as many]",
+    help="Look for this many strings, --size of which people hold.  [default: ten times as many]",
 )
 @discover_option
 @click.option(
@@ -151,6 +151,6 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
         return
     with experiment.ready() as ready:
         rows = run.sweep(ready)
-    run.tell(rows, lambda: experiment.table(rows))
+    run.show(rows, lambda: experiment.table(rows))
     if plot is not None:
         save(experiment.plot(rows), plot)

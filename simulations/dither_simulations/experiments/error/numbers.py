@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-
-from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ...output.curves import Curve
 from ...output.tables import EPSILON, measured, over_theory, parameter, value
@@ -60,7 +57,7 @@ class NumberAccuracy(Accuracy):
 
     def setting(self, cell: Cell) -> NumberSetting:
         """Return the mechanism and the population; raise ParameterError if there is no such mechanism for that ε."""
-        mechanism = _mechanism(cell.asked, cell.epsilon, self.permanent_epsilon)
+        mechanism = named_numeric(cell.asked, cell.epsilon, self.permanent_epsilon)
         law = self.law or "joint"
         shares = self.source.shares(mechanism.size)
         return NumberSetting(mechanism, shares, cell.users, self.confidence, law, self.quantiles)
@@ -84,9 +81,3 @@ class NumberAccuracy(Accuracy):
             Part({"what": "distribution"}, nothing | {"mse_theory": known.cut_mse}),
             *(Part({"what": f"p{100 * share:g}"}, nothing) for share in self.quantiles),
         ]
-
-
-@lru_cache(maxsize=64)
-def _mechanism(asked: str, epsilon: float, permanent_epsilon: float | None) -> NumericMechanism:
-    """Return a mechanism of numbers; remembered, because a table takes up to a second."""
-    return named_numeric(asked, epsilon, permanent_epsilon)

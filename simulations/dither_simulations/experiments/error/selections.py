@@ -94,7 +94,7 @@ def _each_alone(setting: SetSetting, seed: np.random.SeedSequence) -> _Shares:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionAccuracy(SizedAccuracy):
-    """Every mechanism of sets, of which a person has ``at_most`` so many items.
+    """Every mechanism of sets; a person has at most ``at_most`` items.
 
     Users are drawn for each trial, and the truth is that of the population. ``size`` is the number of items.
     """

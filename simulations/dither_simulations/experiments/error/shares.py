@@ -126,7 +126,7 @@ class ShareAccuracy(SizedAccuracy):
         return [replace(cell, day=day) for cell in super().cells() for day in range(1, self.days + 1)]
 
     def identity(self) -> str:
-        """Return what tells this sweep from others, wherever its collector is reached: one may be started again."""
+        """Return a digest without the collector's address, because a collector may be started again elsewhere."""
         return super(ShareAccuracy, replace(self, collector="")).identity()
 
     def setting(self, cell: Cell) -> Setting:

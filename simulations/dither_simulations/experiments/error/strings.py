@@ -34,7 +34,7 @@ def _where(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StringAccuracy(SizedAccuracy):
-    """Every mechanism of strings. With ``discover`` nothing is listed, else so many ``candidates`` are looked for.
+    """Every mechanism of strings. With ``discover`` nothing is listed, else ``candidates`` strings are looked for.
 
     People hold ``size`` strings, which are among the candidates. ``reach`` is the share of people that a string must
     have to be found about half the time, as computed beforehand; None of mechanisms for which nothing says it.
@@ -68,7 +68,7 @@ class StringAccuracy(SizedAccuracy):
         value("missed", "missed", ".3f"),
     )
     notes: ClassVar = (
-        "Top: share of so many of the most frequent that are found. Reach: the share of people whose string should",
+        "Top: share of the 8, 16, 32 most frequent that are found. Reach: the share of people whose string should",
         "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
     )
 

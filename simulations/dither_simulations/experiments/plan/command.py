@@ -124,4 +124,4 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
     refuse_others(survey_type, fields_of(kinds))
     planner = kinds[survey_type].asked(asked)
     rows = planner.rows()
-    run.tell(rows, lambda: planner.explain(rows))
+    run.show(rows, lambda: planner.explain(rows))

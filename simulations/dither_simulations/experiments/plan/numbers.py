@@ -21,7 +21,7 @@ from ...trials.number_theory import least_variance
 from .planner import IntervalPlanner, in_percent, percent, yes_or_no
 
 _FEW_VALUES = 16
-"""Of no more different answers a list tells more than a grid."""
+"""Up to this many different answers, a list is more accurate than a grid."""
 
 _EVEN = 1 / 12
 """The variance of answers that are even over the range, in squares of the range."""
@@ -34,7 +34,7 @@ class NumberPlanner(IntervalPlanner):
     """With ``rank`` None the mean within ± ``error`` of the range, else a quantile.
 
     The quantile of share ``rank`` is wanted within ± ``error`` in rank: 0.02 if the point named may have from 93 to 97%
-    of the answers below it. It is named to ``within`` so much of the range, over which shares below are taken together.
+    of the answers below it. It is named to the part ``within`` of the range, over which shares below are averaged.
     Answers are taken to be even over the range. ``size`` says how many different answers there can be, if few.
     """
 
@@ -120,7 +120,7 @@ class NumberPlanner(IntervalPlanner):
         }
 
     def _least_users(self, epsilon: float) -> int | None:
-        """Return the users of the best unbiased mean: of one report, so that none is told with a permanent part."""
+        """Return the users of the best unbiased mean of one report each; None with a permanent part."""
         if self.rank is not None or self.permanent_epsilon is not None:
             return None
         even = np.full(65, 1 / 64)

@@ -101,7 +101,7 @@ class Planner(ABC):
         return f"Yes: with {users} ε = {least:g} is the least that will do."
 
     def memory(self) -> str:
-        """Return a sentence on what many reports of one value tell."""
+        """Return a sentence on what many reports of one value cost."""
         return ADDING_UP if self.permanent_epsilon is None else MEMOISATION
 
     def in_words(self) -> str:

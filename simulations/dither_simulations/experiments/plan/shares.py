@@ -70,8 +70,8 @@ class SharePlanner(IntervalPlanner):
         """Return every mechanism that could serve, best first.
 
         - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has, or any here of sets;
-        - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of so many reports of one
-          value (the last is None where every report tells anew); ``epsilon_days``: of a report on each of ``days``;
+        - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of 1, 10, 100 or all reports of
+          one value (the last is None without a permanent part); ``epsilon_days``: of a report on each of ``days``;
         - ``standard_error``, ``margin``: of the share that is planned for, and half of its interval, among the users
           there are; None if their number was not given;
         - ``users_needed``: for the margin to be at most the error that is wanted.
@@ -180,7 +180,7 @@ class SharePlanner(IntervalPlanner):
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionPlanner(SharePlanner):
-    """The share of people who have each of ``size`` items, of which a person has ``at_most`` so many."""
+    """The share of people who have each of ``size`` items; a person has at most ``at_most``."""
 
     at_most: int | None = None
 

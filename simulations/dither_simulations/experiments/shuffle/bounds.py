@@ -100,7 +100,7 @@ _EVERY = 10**0.5
 
 @dataclass(frozen=True)
 class Shuffle:
-    """Batches of so many reports, a share ``forged`` of which hides nobody, at a ``delta`` for each batch.
+    """Batches of ``reports`` reports, of which the share ``forged`` hides nobody, at a ``delta`` per batch.
 
     One device has ``own`` reports in each.
     """
@@ -115,7 +115,7 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class ShuffleRow:
-    """What ``own`` reports tell whoever sees a batch in no order; each ε but ``attack`` is no less than the truth.
+    """What ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is no less than the truth.
 
     - ``local``: ε₀ of one report, with no δ, whoever shuffles; ``honest``: the reports that are not forged;
     - ``generic``, ``blanket``: ε with ``delta``, for any mechanism of that ε₀ and by the law of this one; None where
@@ -187,18 +187,18 @@ def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
     batches = rows[0].batches
     header = (*_HEADER, f"after {batches:,} batches", "with δ") if batches > 1 else _HEADER
     reasons = dict.fromkeys((row.mechanism, row.reason) for row in rows if row.reason)
-    told = [f"{name}: no amplification; {reason}." for name, reason in reasons]
+    lines = [f"{name}: no amplification; {reason}." for name, reason in reasons]
     if len(reasons) < len({row.mechanism for row in rows}):
         if rows[0].own > 1:
-            told += [f"The bounds are of {rows[0].own:,} reports of one device in a batch, all together."]
-        told += [
+            lines += [f"The bounds are of {rows[0].own:,} reports of one device in a batch, all together."]
+        lines += [
             "Each ε but that of the attack is no less than the truth. It stands beside the ε of one report, and is"
         ]
-        told += [
+        lines += [
             "true only if",
             *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
         ]
-    return "\n".join((render(header, [_cells(row) for row in rows]), "", *told))
+    return "\n".join((render(header, [_cells(row) for row in rows]), "", *lines))
 
 
 def shuffle_plot(rows: Sequence[ShuffleRow]) -> Figure:

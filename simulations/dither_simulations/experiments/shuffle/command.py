@@ -102,7 +102,7 @@ def shuffle(
     with run.workers() as spread:
         rows = list(spread(weigh, shuffles))
         pictured = [] if plot is None else list(spread(weigh, list(course(shuffles))))
-    run.tell(rows, lambda: shuffle_table(rows))
+    run.show(rows, lambda: shuffle_table(rows))
     if plot is not None:
         from ...output.plots import save
 
