@@ -1,5 +1,6 @@
 """The experiment of ``dither-sim error``: cells, laws and what a row says."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,11 @@ import pytest
 from scipy import stats
 
 from dither_shared import ParameterError
+from dither_simulations.choices import LAWS, Law
 from dither_simulations.experiments.error.shares import ShareAccuracy
 from dither_simulations.sweeps import seeds, sweep
-from dither_simulations.trials.trial import run_trial
+from dither_simulations.trials.mechanism_by_name import CLOSED, named
+from dither_simulations.trials.trial import expected, least_mse, run_trial
 from dither_simulations.users.populations import Population
 from dither_simulations.users.sources import Column, Distribution
 
@@ -84,6 +87,62 @@ def test_steps_are_taken_from_the_same_trials_and_the_projection_never_errs_more
     assert rows["shift"]["mse"] == pytest.approx(rows["raw"]["mse"], rel=1e-9)
     assert rows["consistent"]["kl"] is not None
     assert {rows["consistent"][name] for name in ("mse_theory", "coverage", "width")} == {None}
+
+
+def test_auto_is_told_by_the_name_of_what_it_chose() -> None:
+    rows = sweep(replace(PLAN, names=("auto",), epsilons=(0.5, 5.0)))
+    assert [(row["asked"], row["mechanism"]) for row in rows] == [
+        ("auto", "subset-selection"),
+        ("auto", "randomized-response"),
+    ]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_row_says_which_law_was_drawn(law: Law) -> None:
+    assert {row["law"] for row in sweep(replace(SMALL, law=law))} == {law}
+
+
+def test_hashing_ties_values_together() -> None:
+    with pytest.raises(ParameterError, match=r"law: .*rappor"):
+        sweep(replace(PLAN, names=("rappor",), law="marginal"))
+
+
+def test_what_is_spent_is_told_day_by_day() -> None:
+    """Memoisation bounds it; the error of a day does not depend on how many there were, but for the drift."""
+    plan = replace(PLAN, names=("optimized-unary",), epsilons=(1.0,), days=40, repeats=1, source=replace(ZIPF, drift=1))
+    fresh, lasting = sweep(plan), sweep(replace(plan, permanent_epsilon=2.0))
+    assert [row["epsilon_spent"] for row in fresh] == pytest.approx(range(1, 41))
+    assert lasting[0]["epsilon_spent"] == pytest.approx(1.0)
+    assert 1.9 < lasting[6]["epsilon_spent"] < lasting[-1]["epsilon_spent"] <= 2.0
+    first, second = (plan.setting(cell).population.counts for cell in plan.cells()[:2])
+    assert second.tolist() == first[::-1].tolist()
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_theory_says_what_errors_and_widths_come_out(name: str) -> None:
+    """Six standard errors: at 60 repeats Student's t is farther out with probability below 1.3e-7, in 16 tests.
+
+    The largest shares are estimated by few thousand users, and a binomial is not quite normal: a hundredth more.
+    """
+    plan = replace(PLAN, names=(name,), epsilons=(1.0,), sizes=(32,), users=(20_000,), repeats=60, seed=5)
+    (row,) = sweep(plan)
+    for measure in ("mse", "l1", "width"):
+        value, theory, error = (row[f"{measure}{of}"] for of in ("", "_theory", "_se"))
+        assert abs(value - theory) < 6 * error + 0.01 * theory, measure
+    assert row["mse_theory"] is not None
+    assert row["mse_theory"] >= row["mse_bound"] * (1 - 1e-12)
+
+
+def test_the_bound_is_that_of_the_field() -> None:
+    """4e^ε/(e^ε-1)²/n for a value among many (Ye and Barg 2019); for two values the variance of a fair coin's lie."""
+    assert 1e6 * least_mse(16_384, 1.0, 10**6) == pytest.approx(4 * math.e / (math.e - 1) ** 2, rel=2e-3)
+    assert 1e6 * least_mse(2, 1.0, 10**6) == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
+
+
+def test_open_domains_have_no_simple_theory_of_widths() -> None:
+    population = ZIPF.population(4, 1000)
+    told = expected(named("count-mean-sketch", 4, 1.0), population, 1.0, 0.95)
+    assert (told["l1_theory"], told["width_theory"]) == (None, None)
 
 
 def test_a_file_that_counts_otherwise_is_another_sweep() -> None:

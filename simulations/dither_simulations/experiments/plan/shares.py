@@ -70,8 +70,9 @@ class SharePlanner(IntervalPlanner):
         """Return every mechanism that could serve, best first.
 
         - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has, or any here of sets;
-        - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of 1, 10, 100 or all reports of
-          one value (the last is None without a permanent part); ``epsilon_days``: of a report on each of ``days``;
+        - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of 1, 10, 100 or all
+          reports of one value (the last is None without a permanent part);
+        - ``epsilon_days``: the privacy loss of a report on each of ``days``;
         - ``standard_error``, ``margin``: of the share that is planned for, and half of its interval, among the users
           there are; None if their number was not given;
         - ``users_needed``: for the margin to be at most the error that is wanted.
