@@ -17,8 +17,6 @@ from dither_shared.mechanism import LISTED, Item
 
 from ..users.populations import Population
 
-__all__ = ["Marginal", "has_marginal", "sample_support"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal(Mechanism):
