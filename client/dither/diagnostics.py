@@ -1,8 +1,8 @@
 """Diagnostics: count what went wrong, and log each kind once; nothing is raised into the host.
 
-The log contains the kind of problem, the type of the exception, the system's text for an error number, and the path in
-the state folder. It does not contain the message of an exception, which may quote a value, except that of a
-``StateError``, which is our own text.
+The log names the kind and type of an exception, the system's words for a system error, and the part of the state folder
+that it is about. It does not contain the message, which may quote a value, except that of a ``StateError``, which is
+ours.
 """
 
 import errno
@@ -17,23 +17,20 @@ from .forks import importing
 from .state.state import BusyError, StateError
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
-"""Errors without a path, because they concern an open file."""
+"""Errors of a file that is already open, which name no path."""
 
 _LONGEST_PATH = 500
 
 
 class Diagnostics:
-    """Counts problems by their kind, and logs to the logger "dither".
-
-    ``folder`` is where the state is kept, if it is on a disk.
-    """
+    """Counts problems by kind, and logs to the logger "dither". ``folder`` is the state folder, if there is one."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
 
     def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
-        """Count one more of ``kind``; log the first, and a ``new`` sort of it, with ``advice``, at WARNING."""
+        """Count a problem of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
         self.counts[kind] += 1
         if new or self.counts[kind] == 1:
             self._log(kind, advice)
@@ -43,9 +40,9 @@ class Diagnostics:
         self.note(f"{place} failed: {described(error, self.folder)}")
 
     def warn(self, message: str) -> bool:
-        """Log a warning, if anybody has set up logging; return whether that is so.
+        """Log a warning if logging is set up; return whether it is.
 
-        Without handlers Python would print it on the user's terminal, for which a collector that is down is no reason.
+        Otherwise Python would write it to the terminal of a user, who should not see that a collector is down.
         """
         logging = sys.modules.get("logging")
         if logging is None or not logging.getLogger("dither").hasHandlers():
@@ -58,15 +55,15 @@ class Diagnostics:
             return
         try:
             with importing():
-                import logging  # noqa: PLC0415 - a third of the import time, and mostly never needed
+                import logging  # noqa: PLC0415 - a third of the import time, and seldom needed
 
             logging.getLogger("dither").warning("%s%s", kind, f"; {advice}" if advice else "")
-        except Exception:  # noqa: S110 - the host's handler failed, or it is shutdown: there is nobody left to tell
+        except Exception:  # noqa: S110 - the host's handler failed, or the interpreter shuts down
             pass
 
 
 class Guard:
-    """Keeps exceptions from the host, but for mistakes of the app's developer if ``strict``."""
+    """Keeps exceptions from the host, except mistakes of the app's developer if ``strict``."""
 
     _MISTAKE = ParameterError  # kept here, because at shutdown the names of this module may be None
 
@@ -75,10 +72,10 @@ class Guard:
         self._strict = strict
 
     def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
-        """Take what the public method ``place`` caught; return whether it is a mistake of the app's developer.
+        """Handle what the public method ``place`` caught; return whether it is a mistake of the app's developer.
 
-        A mistake is raised if ``strict``. Everything else is counted and logged. At the interpreter's shutdown, when
-        the names of all modules may be None, nothing is logged, and nothing raised either.
+        If ``strict``, a mistake is raised. Everything else is counted and logged. At the interpreter's shutdown, when
+        the names of all modules may be None, nothing is logged or raised.
         """
         wrong = isinstance(error, self._MISTAKE)
         if wrong and self._strict:
@@ -88,13 +85,13 @@ class Guard:
                 self._diagnostics.note(mistake or f"{place} was called with a mistake", str(error))
             else:
                 self._diagnostics.failed(place, error)
-        except Exception:  # noqa: S110 - there is nobody left to tell
+        except Exception:  # noqa: S110 - the interpreter shuts down
             pass
         return wrong
 
 
 def described(error: BaseException, folder: Path | None = None) -> str:
-    """Describe an exception without values: its type, the system's or our text, a path in ``folder``."""
+    """Return an exception in words without any value: its type, the system's or our words, a path in ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):
         said = f"{name}, {error}"
@@ -105,7 +102,7 @@ def described(error: BaseException, folder: Path | None = None) -> str:
 
 
 def _path(error: BaseException, folder: Path | None) -> str:
-    """Return the path of an error if it is ``folder``, inside it, or a parent of it; else ""."""
+    """Return the path that an error is about if that is ``folder``, within it or above it; otherwise ""."""
     if folder is None or isinstance(error, BusyError):
         return ""
     if isinstance(error, StateError):
