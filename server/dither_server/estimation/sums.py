@@ -1,8 +1,9 @@
 """Estimate the shares of groups of values by sums of estimates with their covariances, and crossings by such sums.
 
 Sums of unbiased estimates are unbiased. Their variance needs the covariance of the supports of two values. Where a
-report is one symbol, the tally counts reports, and the covariance is that of the sample. Elsewhere it follows from the exact law, ``Mechanism.joint_support``: with c₀ and c₁ of ``joint_constants``, and T_uv reports of the
-T_u and T_v that speak of u and of v speaking of both,
+report is one symbol, the tally counts reports, and the covariance is that of the sample. Elsewhere it follows from the
+exact law, ``Mechanism.joint_support``: with c₀ and c₁ of ``joint_constants``, and T_uv reports of the T_u and T_v that
+speak of u and of v speaking of both,
 
     Cov[f_u, f_v] = T_uv/(T_u T_v) (c₀ + c₁ (f_u + f_v) - f_u f_v).
 """
