@@ -43,7 +43,7 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
 
 
 def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
-    points = [
+    points: list[dict[str, float | None]] = [
         {"frequency": 0.1, "low": 0.0, "high": 0.2},
         {"frequency": None, "low": 0.0, "high": 0.5},
         {"frequency": -0.1, "low": 0.1, "high": 0.3},
