@@ -80,8 +80,8 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "ids": Room(
-        (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
-        _tests("server/store", "store", "removal", "batch_ids"),
+        _named(f"{_SERVER}/store", "batch_ids", "tables/tallies"),
+        _tests("server/store", "store", "removal", "closing", "batch_ids"),
     ),
     "folding": Room(
         _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),
