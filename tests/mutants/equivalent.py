@@ -71,8 +71,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
     ): "a token that ends on this day is set to end on it",
     (
-        f"{_SERVER}/store/store.py",
-        "query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
+        f"{_SERVER}/store/tables/definitions.py",
+        "sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
     ): "of two rows the first is taken",
     (
         f"{_SERVER}/estimation/intervals/exact.py",

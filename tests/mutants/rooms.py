@@ -80,7 +80,7 @@ ROOMS: dict[str, Room] = {
     ),
     "ids": Room(
         _named(f"{_SERVER}/store", "batch_ids", "tables/tallies"),
-        _tests("server/store", "store", "removal", "batch_ids"),
+        _tests("server/store", "store", "removal", "closing", "batch_ids"),
     ),
     "spool": Room(
         _named("server/dither_spool", "records", "manifest", "ids", "bucket", "fold", "workers"),

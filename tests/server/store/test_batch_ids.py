@@ -129,6 +129,20 @@ def test_deletion_that_fails_begins_again(url: str) -> None:
         assert kept(url) == 10 * LEAST
 
 
+def test_day_that_grows_old_during_a_deletion_is_deleted_whole_by_the_next(url: str) -> None:
+    with closing(opened(url)) as store:
+        for day in range(LEAST + 1):
+            store.commit(some(10), TODAY + timedelta(days=day), SHARD)
+        later = TODAY + timedelta(days=HORIZON)
+        assert store.forget(TODAY) is False  # nothing is old, so no slice is searched
+        assert store.forget(later) is True
+        store.commit(some(10), TODAY + timedelta(days=LEAST + 1), SHARD)
+        forget(store, later)
+        assert kept(url) == 10 * (LEAST + 1)
+        forget(store, later)
+        assert kept(url) == 10 * LEAST
+
+
 def test_day_that_comes_again_while_it_is_deleted_keeps_its_new_ids(url: str) -> None:
     with closing(opened(url)) as store:
         for day in range(LEAST + 1):

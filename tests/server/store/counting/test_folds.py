@@ -213,7 +213,8 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, url: str) -> None:
     with store.folds.alone(PATIENCE) as check:
-        execute(url, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        ours = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {ours}")  # noqa: S608
         with pytest.raises(StoreError, match="lock of the fold is lost"):
             check()
 
