@@ -26,8 +26,8 @@ from dither_server.estimation.estimate import debiased
 from dither_server.protocol.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.query import EstimateQuery, Query
 from dither_server.reading.summaries import SUMMARIES
+from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
-from dither_server.reading.summaries.window import Look
 from dither_server.store.tables.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
 from dither_shared import (
@@ -134,7 +134,7 @@ class Shown(EstimateView):
     needs: str = "a few"
 
     @classmethod
-    def of(cls, metric: Metric, table: Table, look: Look) -> Self:  # noqa: ARG003 - it shows all
+    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:  # noqa: ARG003 - it shows all
         """Return the average."""
         return cls(table)
 

@@ -11,9 +11,9 @@ from ..api.lookup import described
 from ..reading.estimates import EstimateReader
 from ..reading.strata import Part, part_of
 from ..reading.summaries import summary_of
+from ..reading.summaries.paging import PageRequest
 from ..reading.summaries.summary import EstimateView
 from ..reading.summaries.svg import Bar, bars_of_days
-from ..reading.summaries.window import Look
 from ..store import Store
 from .metric_groups import tier_of
 from .period import days_of, denominator
@@ -66,4 +66,4 @@ def card_of(
     parts = (metric, view, part, days, store.disabled().get(metric.version))
     if hidden or not metric.question.estimable:
         return MetricCard(*parts)
-    return MetricCard(*parts, reader.estimate_view(metric, query, part, Look(view.find, view.page, most)))
+    return MetricCard(*parts, reader.estimate_view(metric, query, part, PageRequest(view.find, view.page, most)))

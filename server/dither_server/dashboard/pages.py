@@ -17,9 +17,9 @@ from ..api.streaming import COSTLY, begin
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
+from ..reading.summaries.paging import PageRequest, page_of
 from ..reading.summaries.shares_view import FEW, SHAPES
 from ..reading.summaries.summary import Steps
-from ..reading.summaries.window import Look, window
 from .card import MetricCard, card_of
 from .metric_groups import MANY, NO_TIER, by_tier
 from .panels import VALUES, panels_within
@@ -61,10 +61,10 @@ def show_dashboard(view: View) -> str:
         metrics = [metric for group in groups.values() for metric in group]
     if view.tier:
         metrics = groups.get(view.tier, [])
-    found = window(
+    found = page_of(
         metrics,
         lambda metric: f"{metric.name} {metric.description}",
-        Look(view.find, view.page, view.limit or _METRICS),
+        PageRequest(view.find, view.page, view.limit or _METRICS),
     )
     with begin() as work:
         cards = []

@@ -9,8 +9,8 @@ from ..reading.costs import effort
 from ..reading.estimates import EstimateReader
 from ..reading.query import Query
 from ..reading.strata import Part, parts_by
+from ..reading.summaries.paging import PageRequest
 from ..reading.summaries.summary import EstimateView, PointEstimate
-from ..reading.summaries.window import Look
 
 VALUES = 50
 """Maximum values of a metric on its own page."""
@@ -56,10 +56,12 @@ def panels_within(
     if not by:
         return None
     parts = reader.counted(metric, (query.since, query.until), parts_by(metric, part, by))
-    look = Look("", 1, VALUES)
-    return (
-        yield from panels_of(metric, parts, by, estimates, lambda part: reader.estimate_view(metric, query, part, look))
-    )
+    request = PageRequest("", 1, VALUES)
+
+    def view_of(part: Part) -> EstimateView:
+        return reader.estimate_view(metric, query, part, request)
+
+    return (yield from panels_of(metric, parts, by, estimates, view_of))
 
 
 def panels_of(

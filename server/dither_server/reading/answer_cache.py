@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..analysis.columns import Table
-from .summaries.window import Window
+from .summaries.paging import Page
 
 T = TypeVar("T")
 
@@ -69,6 +69,6 @@ def _size(found: Any) -> int:
     table = found if isinstance(found, Table) else getattr(found, "table", None)
     if not isinstance(table, Table):
         return int(found.size)
-    rows = len(found.found.shown) if isinstance(getattr(found, "found", None), Window) else 0
+    rows = len(found.found.shown) if isinstance(getattr(found, "found", None), Page) else 0
     columns = [column for listed in table.lists.values() for column in listed.columns.values()]
     return _ROW * rows + sum(one.nbytes if isinstance(one, np.ndarray) else _CELL * len(one) for one in columns)

@@ -24,8 +24,8 @@ from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
+from .summaries.paging import PageRequest
 from .summaries.summary import EstimateView, Estimator, Span, Survey
-from .summaries.window import Look
 
 T = TypeVar("T")
 
@@ -220,16 +220,16 @@ class EstimateReader:
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
-    def estimate_view(self, metric: Metric, query: Query, part: Part, look: Look) -> EstimateView:
+    def estimate_view(self, metric: Metric, query: Query, part: Part, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
         source, cost = self._planned(metric, part, (query.since, query.until), shown, extra_rows=extra_rows)
 
         def viewed(collected: Sequence[_Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
-            return summary_of(metric).view(survey, query, estimator, look)
+            return summary_of(metric).view(survey, query, estimator, request)
 
-        return self._answer([source], lambda found: _key(found, None, "view", query, look), cost, viewed)
+        return self._answer([source], lambda found: _key(found, None, "view", query, request), cost, viewed)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""

@@ -1,4 +1,4 @@
-"""What the dashboard's tests show: hostile names, many values, many metrics."""
+"""What the dashboard's tests show: hostile names, many values, many metrics; and a strict reader of pages."""
 
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -53,16 +53,44 @@ def filled(folder: Path, **changed: object) -> Flask:
     return app
 
 
-class Elements(HTMLParser):
-    """Every element of a page, with its attributes."""
+class Page(HTMLParser):
+    """A page read strictly: each tag is closed in its order, each id stands once."""
+
+    VOID = frozenset({"meta", "link", "img", "br", "input"})
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.ids: set[str] = set()
+        self.text = ""
         self.feed(text)
+        self.close()
+        assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        given = dict(attrs)
+        assert len(given) == len(attrs), (tag, attrs)
+        if "id" in given:
+            assert given["id"] not in self.ids
+            self.ids.add(str(given["id"]))
+        self.elements.append((tag, given))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, self.getpos()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
     def count(self, tag: str, **attributes: str) -> int:
-        return sum(name == tag and attributes.items() <= found.items() for name, found in self.found)
+        return sum(name == tag and attributes.items() <= found.items() for name, found in self.elements)
+
+    def attributes(self, tag: str, name: str) -> list[str]:
+        return [str(given[name]) for found, given in self.elements if found == tag and name in given]
+
+    @property
+    def words(self) -> str:
+        """Its text, with one blank between words."""
+        return " ".join(self.text.split())

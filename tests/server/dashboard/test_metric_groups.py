@@ -6,7 +6,7 @@ from pathlib import Path
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard.metric_groups import MANY
 from server.collecting import METRICS, config, problem
-from server.dashboard.shown import MANY_METRICS, Elements
+from server.dashboard.shown import MANY_METRICS, Page
 
 
 def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path) -> None:
@@ -19,13 +19,13 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
         assert problem(client.get("/m/theme?tier=sensitive")) == (400, "parameter")
         assert "No metric of this tier." in client.get("/?tier=content").text
     assert first.index(">Technical</h2>") < first.index(">Sensitive</h2>")
-    assert Elements(first).count("h3") == 12
+    assert Page(first).count("h3") == 12
     assert ">No tier</h2>" in last
     assert all(f'<option value="{tier}"' in first for tier in ("technical", "sensitive", "none"))
     assert 'value="content"' not in first
     for name in metrics:  # each is named on the first page, in its group
-        assert Elements(first).count("a", href=f"/m/{name}") >= 1
-    assert Elements(narrowed).count("h3") == 1
+        assert Page(first).count("a", href=f"/m/{name}") >= 1
+    assert Page(narrowed).count("h3") == 1
     assert 'value="sensitive" selected' in narrowed
     assert "1 of 31 metrics" in narrowed
 
@@ -33,5 +33,5 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
 def test_up_to_30_metrics_are_one_list(tmp_path: Path) -> None:
     metrics = dict(list((METRICS | MANY_METRICS).items())[1:])
     with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
-        page = Elements(app.test_client().get("/").text)
+        page = Page(app.test_client().get("/").text)
     assert (page.count("h2"), page.count("h3"), page.count("select")) == (12, 0, 0)

@@ -9,38 +9,38 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from server.collecting import THEME, TODAY, VERSION, config, problem, rows_of, upload
-from server.dashboard.shown import SHOWN, Elements
+from server.dashboard.shown import SHOWN, Page
 
 
 def test_first_page_shows_every_metric(reader: FlaskClient) -> None:
     page = reader.get("/").text
-    elements = Elements(page)
-    assert elements.count("h2") == len(SHOWN)
+    read = Page(page)
+    assert read.count("h2") == len(SHOWN)
     assert "Of the 2,400 reports from 20 to 24 November 2026, at most one a device and day." in page
     assert "too few reports" in page
     assert "lists no candidates" in page
     assert "we see it 48 times in 100" in page
     assert "Of the only report on 20 November 2026, at most one a device and day." in page
     assert "No reports yet; it takes " in page
-    assert elements.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
-    assert elements.count("a", href="/m/theme") == 1
-    assert elements.count("svg", **{"class": "days"}) == 3
+    assert read.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
+    assert read.count("a", href="/m/theme") == 1
+    assert read.count("svg", **{"class": "days"}) == 3
     assert "All 1,000 values" in page
 
 
 def test_page_of_a_metric_draws_days_and_each_value_over_time(reader: FlaskClient) -> None:
     page = reader.get("/m/theme").text
-    elements = Elements(page)
+    read = Page(page)
     assert "<title>2026-11-20: 300</title>" in page
     assert "<title>2026-11-24: 1,500</title>" in page
-    bars = [found for tag, found in elements.found if tag == "rect" and "height" in found and found["height"] == "80.0"]
+    bars = [found for tag, found in read.elements if tag == "rect" and found.get("height") == "80.0"]
     assert len(bars) == 1  # the highest day
-    lines = [found["points"] or "" for tag, found in elements.found if tag == "polyline"]
-    assert len(lines) == elements.count("polygon") == len(THEME.labels)
+    lines = [found["points"] or "" for tag, found in read.elements if tag == "polyline"]
+    assert len(lines) == read.count("polygon") == len(THEME.labels)
     assert [float(point.split(",")[0]) for point in lines[0].split()] == [0.0, 150.0, 600.0]  # as far apart as the days
     assert page.index("light over days") < page.index("dark over days")  # the most frequent first
     assert page.count("no drift seen") == len(THEME.labels)
-    assert elements.count("a", href="/v1/metrics/theme/trend") == 1
+    assert read.count("a", href="/v1/metrics/theme/trend") == 1
     assert "lists no candidates" in reader.get("/m/open").text
     assert "<polyline" not in reader.get("/m/mobile").text  # one day is no course
     assert "No reports yet" in reader.get("/m/version").text
@@ -52,7 +52,7 @@ def test_days_and_confidence_can_be_chosen(reader: FlaskClient) -> None:
     assert "50% interval" in page
     chosen = "format=ndjson&amp;since=2026-11-21&amp;until=2026-11-24&amp;confidence=0.5"
     assert f'href="/v1/metrics/theme/estimate?{chosen}"' in page
-    assert Elements(page).count("polyline") == len(THEME.labels)
+    assert Page(page).count("polyline") == len(THEME.labels)
     assert "No reports on these days" in reader.get("/m/theme?since=2026-12-01").text
     assert f"Version {THEME.version}" in reader.get(f"/m/theme?version={THEME.version}").text
 
@@ -73,10 +73,10 @@ def test_many_values_are_paged_and_found(reader: FlaskClient) -> None:
 
 
 def test_many_metrics_are_paged_and_found(reader: FlaskClient) -> None:
-    first, second = (Elements(reader.get(f"/?limit=4&page={number}").text) for number in (1, 2))
+    first, second = (Page(reader.get(f"/?limit=4&page={number}").text) for number in (1, 2))
     assert (first.count("h2"), second.count("h2")) == (4, 2)
-    assert Elements(reader.get("/?find=themes").text).count("h2") == 0
-    found = Elements(reader.get("/?find=THEME").text)
+    assert Page(reader.get("/?find=themes").text).count("h2") == 0
+    found = Page(reader.get("/?find=THEME").text)
     assert found.count("h2") == found.count("a", href="/m/theme") == 1
 
 
@@ -88,7 +88,7 @@ def test_wrong_arguments_are_refused(reader: FlaskClient) -> None:
 def test_no_script_runs_in_a_page(reader: FlaskClient) -> None:
     for path in ("/", "/m/hostile", "/m/hostile?find=<script>alert(3)</script>", "/?find='\"><script>"):
         response = reader.get(path)
-        elements = Elements(response.text).found
+        elements = Page(response.text).elements
         assert not [tag for tag, _ in elements if tag == "script"]
         names = {name for _, found in elements for name in found}
         assert not [name for name in names if name.startswith("on") or name == "style"]

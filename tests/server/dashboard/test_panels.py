@@ -12,7 +12,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.dashboard import panels as module
 from dither_shared import parse_metrics
 from server.collecting import LAYOUT, METRICS, SPEED, STRATA, TODAY, config, problem, rows_of, upload
-from server.dashboard.shown import Elements
+from server.dashboard.shown import Page
 
 SHARD = b"s" * 16
 MANY = parse_metrics(
@@ -112,7 +112,7 @@ def test_page_of_a_stratum_says_so_and_has_panels_of_the_rest(client: FlaskClien
     assert headed(page) == [("stable", "40"), ("other", "30")]
     assert 'href="/m/layout?confidence=0.9&amp;platform=linux&amp;channel=stable"' in page
     assert 'format=csv&amp;confidence=0.9&amp;platform=linux"' in page
-    assert Elements(page).count("input", type="hidden", name="platform", value="linux") == 1
+    assert Page(page).count("input", type="hidden", name="platform", value="linux") == 1
     assert panels(client.get("/m/layout?platform=linux&channel=stable").text) == []
     assert panels(client.get("/m/theme").text) == []
     assert "in the clear" not in client.get("/m/theme").text

@@ -16,7 +16,7 @@ from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.window import Look
+from dither_server.reading.summaries.paging import PageRequest
 from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
@@ -66,7 +66,7 @@ def test_every_kind_of_answer_is_cached(store: Store, computed: list[int], read:
         list(reader.tables(THEME, Query(by_day=True, top=1)))
         reader.compare(THEME, THEME, Comparison())
         reader.combine(THEME, [THEME], Query())
-        reader.estimate_view(THEME, Query(), EVERYONE, Look("", 1, 12))
+        reader.estimate_view(THEME, Query(), EVERYONE, PageRequest("", 1, 12))
 
     ask()
     once, tallies = len(computed), len(read)
@@ -158,12 +158,12 @@ def test_cache_takes_no_more_memory_than_it_counts(store: Store) -> None:
         add(store, THEME, 1, TODAY - timedelta(days=day))
     cache = AnswerCache(1 << 30)
     reader = EstimateReader(store, cache)
-    reader.estimate_view(THEME, Query(), EVERYONE, Look("", 1, 12))
+    reader.estimate_view(THEME, Query(), EVERYONE, PageRequest("", 1, 12))
     before = cache.size
     tracemalloc.start()
     for turn in range(20):
         reader.table(THEME, Query(forged=0.01 + turn / 1000))
-        reader.estimate_view(THEME, Query(), EVERYONE, Look(f"{turn}" + "x" * 10_000, 1, 12))
+        reader.estimate_view(THEME, Query(), EVERYONE, PageRequest(f"{turn}" + "x" * 10_000, 1, 12))
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

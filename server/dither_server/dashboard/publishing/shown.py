@@ -15,9 +15,9 @@ from ...reading.query import TrendQuery
 from ...reading.sealing import about_sealed, words_of_sealed
 from ...reading.strata import part_of
 from ...reading.summaries import summary_of
+from ...reading.summaries.paging import PageRequest
 from ...reading.summaries.summary import Steps
 from ...reading.summaries.svg import Bar, bars_of_days
-from ...reading.summaries.window import Look
 from ...store import Store
 from ..card import MetricCard, card_of
 from ..panels import VALUES, Panels, Place, panels_within, placed_points
@@ -133,7 +133,7 @@ class Gatherer:
             metric,
             replace(query, simultaneous=summary.needs_simultaneous_intervals(metric)),
             part_of(metric, ()),
-            Look("", 1, VALUES),
+            PageRequest("", 1, VALUES),
         )
         points = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in view.points())
         return f"Of {among}: {points}."

@@ -25,10 +25,10 @@ from ...estimation.strings.spelling import Spelling
 from ...protocol.json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
+from .paging import Page, PageRequest, page_of
 from .schemas import ABOUT
 from .summary import EstimateView, Estimator, PointEstimate, Span, Steps, Summary, Survey, TextTable
 from .text import head_line, odd_lines
-from .window import Look, Window, window
 
 _TRANSFORMED, _TRIED = 160, 24
 """How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
@@ -78,15 +78,15 @@ class DiscoveryView(EstimateView):
     zero: ClassVar[float | None] = 0.0
 
     table: Table
-    found: Window[dict[str, Any]]
+    found: Page[dict[str, Any]]
 
     @classmethod
-    def of(cls, metric: Metric, table: Table, look: Look) -> Self:  # noqa: ARG003 - strings need no metric
+    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:  # noqa: ARG003 - strings need no metric
         """Return the strings of a table that a page shows."""
-        place = window(range(len(table)), lambda place: str(table.columns["value"][place]), look)
+        place = page_of(range(len(table)), lambda place: str(table.columns["value"][place]), request)
         rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
         rows = [row | {"value": shown(row["value"])} for row in rows]
-        return cls(table, Window(rows, place.page, place.pages, place.match))
+        return cls(table, Page(rows, place.page, place.pages, place.match))
 
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
         """Return the shares of these strings, found here or not, or of the most frequent."""

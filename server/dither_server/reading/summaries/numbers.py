@@ -26,10 +26,10 @@ from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .number_changes import compared, trend_steps
 from .number_scale import Scale
 from .number_view import NumberTimeSeries, NumberView, number_text, time_series
+from .paging import PageRequest
 from .schemas import ABOUT
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .text import change_words, head_line, odd_lines, side_line, trend_line
-from .window import Look
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
@@ -215,7 +215,7 @@ class Numbers(Summary[NumericEstimate]):
             row |= {f"{name}_{end}": quantiles[share][end] for end in _ENDS}
         return [row]
 
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> NumberView:
+    def view(self, survey: Survey, query: Query, estimator: Estimator, request: PageRequest) -> NumberView:
         """Return the curve, the quantiles and the shape, which need the estimates behind the table."""
         found: NumericEstimate = estimator(survey.metric, (), survey.tally, query.confidence, False)
         return NumberView(survey.metric, self.table(survey, query, estimator), found)

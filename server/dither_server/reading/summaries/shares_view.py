@@ -14,9 +14,9 @@ from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
+from .paging import Page, PageRequest, page_of
 from .summary import EstimateView, PointEstimate, Span, Steps
 from .svg import Line, line_of
-from .window import Look, Window, window
 
 FEW = 8
 """Maximum values shown in the order of the definition; more are ordered by their share."""
@@ -49,14 +49,14 @@ class SharesView(EstimateView):
 
     metric: Metric
     table: Table
-    found: Window[Row]
+    found: Page[Row]
 
     @classmethod
-    def of(cls, metric: Metric, table: Table, look: Look) -> Self:
+    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:
         """Return the values of a table that a page shows."""
-        place = window(_listed(table, look.size), lambda place: str(table.columns["value"][place]), look)
+        place = page_of(_listed(table, request.size), lambda place: str(table.columns["value"][place]), request)
         rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
-        return cls(metric, table, Window(rows, place.page, place.pages, place.match))
+        return cls(metric, table, Page(rows, place.page, place.pages, place.match))
 
     @property
     def values(self) -> int:

@@ -15,7 +15,7 @@ from ...protocol.json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .window import Look
+from .paging import PageRequest
 
 Span = tuple[date | None, date | None]
 """Days, both included; None is the first or the last with reports."""
@@ -97,7 +97,7 @@ class EstimateView(ABC):
     table: Table
 
     @classmethod
-    def of(cls, metric: Metric, table: Table, look: Look) -> Self:
+    def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:
         """Return the part of a table that a page shows."""
         raise NotImplementedError
 
@@ -176,9 +176,9 @@ class Summary(ABC, Generic[E]):
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
         return []
 
-    def view(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> EstimateView:
+    def view(self, survey: Survey, query: Query, estimator: Estimator, request: PageRequest) -> EstimateView:
         """Return what a page shows of a survey: the table of the API, seen by ``shown_by``."""
-        return self.shown_by.of(survey.metric, self.table(survey, query, estimator), look)
+        return self.shown_by.of(survey.metric, self.table(survey, query, estimator), request)
 
     def needs_simultaneous_intervals(self, metric: Metric) -> bool:
         """Return whether all intervals of a page must hold at once, because readers notice what chance made large."""

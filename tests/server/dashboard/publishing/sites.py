@@ -1,11 +1,10 @@
-"""What the tests of published sites share: a database of every kind of question, and a strict reader of pages."""
+"""What the tests of published sites share: a database of every kind of question, and its site."""
 
 import shutil
 from contextlib import closing
 from datetime import date, timedelta
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dither_server.dashboard.publishing.editions import Asked
 from dither_server.dashboard.publishing.site import Site
@@ -14,9 +13,6 @@ from dither_server.store.tables.refusals import Refusal
 from dither_shared import Metric, parse_metrics
 from server.collecting import rows_of, sealed_upload, upload
 from server.dashboard.shown import HOSTILE_TOML
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MONDAY = date(2026, 9, 7)
 LAST = MONDAY + timedelta(days=23)
@@ -140,43 +136,3 @@ def copied(url: str, folder: Path) -> str:
 def files_of(site: Path) -> dict[str, bytes]:
     """Every file of a site, by its path."""
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
-
-
-class Page(HTMLParser):
-    """A page read strictly: each tag is closed in its order, each id stands once."""
-
-    VOID = frozenset({"meta", "link", "img", "br", "input"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, Mapping[str, str | None]]] = []
-        self.ids: set[str] = set()
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert len(given) == len(attrs), (tag, attrs)
-        if "id" in given:
-            assert given["id"] not in self.ids
-            self.ids.add(str(given["id"]))
-        self.elements.append((tag, given))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag, self.getpos()
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def attributes(self, tag: str, name: str) -> list[str]:
-        return [str(given[name]) for found, given in self.elements if found == tag and name in given]
-
-    @property
-    def words(self) -> str:
-        """Its text, with one blank between words."""
-        return " ".join(self.text.split())

@@ -25,13 +25,12 @@ from server.dashboard.publishing.sites import (
     KINDS_TOML,
     LAST,
     MONDAY,
-    Page,
     answers_of,
     copied,
     files_of,
     published,
 )
-from server.dashboard.shown import MANY_METRICS, WIDE
+from server.dashboard.shown import MANY_METRICS, WIDE, Page
 from server.database import execute
 
 THEME = KINDS["theme"]

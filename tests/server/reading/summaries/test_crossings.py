@@ -20,11 +20,11 @@ from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
 from dither_server.reading.strata import Part
 from dither_server.reading.summaries.crossings import COLUMNS, MOST_COLUMNS, MOST_LINES, CrossingsView
-from dither_server.reading.summaries.window import Look
+from dither_server.reading.summaries.paging import PageRequest
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
 from server.collecting import TODAY, config, environment, upload
-from server.dashboard.shown import Elements
+from server.dashboard.shown import Page
 
 DEFINITION = """
 [metrics.both]
@@ -192,15 +192,15 @@ def test_crossing_costs_more_where_covariances_take_transforms() -> None:
     assert 10 * costs[0] < costs[-2]
 
 
-def exhibit(client: FlaskClient, name: str) -> CrossingsView:
+def view_of(client: FlaskClient, name: str) -> CrossingsView:
     metric = {"both": BOTH, "wide": WIDE}[name]
-    found = collector_of(client.application).reader.estimate_view(metric, Query(), Part(), Look("", 1, 50))
+    found = collector_of(client.application).reader.estimate_view(metric, Query(), Part(), PageRequest("", 1, 50))
     assert isinstance(found, CrossingsView)
     return found
 
 
 def test_page_shows_the_numbers_of_the_api(client: FlaskClient) -> None:
-    shown, told = exhibit(client, "both"), client.get("/v1/metrics/both/estimate").get_json()
+    shown, told = view_of(client, "both"), client.get("/v1/metrics/both/estimate").get_json()
     grid = shown.grid
     assert (grid.down, grid.across, list(grid.heads)) == ("theme", "device", ["phone", "desktop", "other"])
     assert [cell["value"] for line in grid.lines for cell in line.cells] == list(BOTH.labels)
@@ -213,7 +213,7 @@ def test_page_shows_the_numbers_of_the_api(client: FlaskClient) -> None:
 
 
 def test_page_shows_the_most_frequent_of_many_answers_in_their_order(client: FlaskClient) -> None:
-    shown = exhibit(client, "wide")
+    shown = view_of(client, "wide")
     assert not shown.whole
     for grid, lines, columns in (
         (shown.grid, MOST_LINES, MOST_COLUMNS),
@@ -229,11 +229,11 @@ def test_page_shows_the_most_frequent_of_many_answers_in_their_order(client: Fla
 
 
 def test_shades_grow_with_shares_and_words_say_the_same(client: FlaskClient) -> None:
-    shown = exhibit(client, "both")
+    shown = view_of(client, "both")
     assert [shown.shade(share, 0.5) for share in (None, -0.1, 0.0, 0.25, 0.5, 0.7)] == [0, 0, 0, 4, 9, 9]
     assert shown.darkest == max(row["frequency"] for row in shown.table.rows())
     page = client.get("/m/both").text
-    elements = Elements(page)
+    elements = Page(page)
     assert elements.count("td", **{"class": "shade-9"}) >= 1
     for said in ("theme ↓", "too few", "Too few to tell", "theme, by device", "device, by theme", "Every pair"):
         assert said in page.replace("<bdi>", "").replace("</bdi>", "")

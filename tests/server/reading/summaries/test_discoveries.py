@@ -10,8 +10,8 @@ from dither_server.estimation.strings.reach import reach
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
+from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.summary import Survey
-from dither_server.reading.summaries.window import Look
 from dither_shared import ParameterError, parse_metrics
 from server.collecting import TODAY
 
@@ -88,35 +88,35 @@ def test_cost_grows_with_the_prefixes_tried() -> None:
     assert 0 < DISCOVERIES.effort(CRASH) < 2000 < DISCOVERIES.effort(wide) < 20_000
 
 
-def viewed(survey: Survey, look: Look) -> DiscoveryView:
-    view = DISCOVERIES.view(survey, Query(), estimator, look)
+def viewed(survey: Survey, request: PageRequest) -> DiscoveryView:
+    view = DISCOVERIES.view(survey, Query(), estimator, request)
     assert isinstance(view, DiscoveryView)
     return view
 
 
 def test_page_finds_strings_and_shows_a_few_at_a_time() -> None:
-    first = viewed(SURVEY, Look("", 1, 2))
+    first = viewed(SURVEY, PageRequest("", 1, 2))
     assert [row["value"] for row in first.found.shown] == ["a.b", "dd"]
     assert first.found.pages == -(-first.values // 2)
     assert first.values >= 4
-    some = viewed(SURVEY, Look("D", 1, 50))
+    some = viewed(SURVEY, PageRequest("D", 1, 50))
     assert [row["value"] for row in some.found.shown] == ["dd"]
     assert first.top == pytest.approx(max(row["high"] for row in first.found.shown))
 
 
 def test_page_explains_the_empty_string_and_the_mark() -> None:
-    shown = viewed(SURVEY, Look("", 1, 50))
+    shown = viewed(SURVEY, PageRequest("", 1, 50))
     assert {'""', "…"} <= {row["value"] for row in shown.found.shown}
     assert "… stands for" in shown.rule
-    assert "… stands for" not in viewed(SURVEY, Look("a.b", 1, 50)).rule
+    assert "… stands for" not in viewed(SURVEY, PageRequest("a.b", 1, 50)).rule
 
 
 def test_panel_says_what_a_stratum_did_not_find() -> None:
-    whole = viewed(SURVEY, Look("", 1, 50))
+    whole = viewed(SURVEY, PageRequest("", 1, 50))
     names = [point.name for point in whole.points()]
     assert names[:2] == ["a.b", "dd"]
     assert len(names) == 4
-    part = viewed(surveyed({"dd": 5_000}), Look("", 1, 50)).points(names)
+    part = viewed(surveyed({"dd": 5_000}), PageRequest("", 1, 50)).points(names)
     assert [point.name for point in part] == names
     assert (part[0].text, part[0].at) == ("not found", None)
     assert part[1].at is not None
@@ -124,7 +124,7 @@ def test_panel_says_what_a_stratum_did_not_find() -> None:
 
 
 def test_page_without_reports_says_what_it_needs() -> None:
-    nothing = viewed(NOTHING, Look("", 1, 50))
+    nothing = viewed(NOTHING, PageRequest("", 1, 50))
     assert nothing.needs.endswith("to find a string that 1% of people hold, half the time")
     assert nothing.stretched == 1.0
     assert nothing.points() == []

@@ -12,10 +12,10 @@ from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.number_view import NumberView
 from dither_server.reading.summaries.numbers import Numbers
-from dither_server.reading.summaries.window import Look
+from dither_server.reading.summaries.paging import PageRequest
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
-from server.dashboard.shown import Elements
+from server.dashboard.shown import Page
 
 from .number_surveys import COARSE, ESTIMATOR, FINE, LINEAR, LOG, PERMANENT, TABLE, drawn, hill, survey
 
@@ -34,9 +34,9 @@ METRICS = parse_metrics(TOML)
 HOSTILE = METRICS["hostile"]
 
 
-def exhibit(one: Metric, reports: int) -> NumberView:
+def view_of(one: Metric, reports: int) -> NumberView:
     tally = drawn(one, hill(one, 0.4), reports, np.random.default_rng(reports))
-    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, Look("", 1, 10))
+    return Numbers().view(survey(one, tally), Query(), ESTIMATOR, PageRequest("", 1, 10))
 
 
 def numbers_of(points: str) -> np.ndarray:
@@ -46,7 +46,7 @@ def numbers_of(points: str) -> np.ndarray:
 @pytest.mark.parametrize("one", [LINEAR, LOG, PERMANENT, TABLE, COARSE, FINE])
 def test_drawings_stay_in_their_frame(one: Metric) -> None:
     for reports in (1, 10**4, 10**9):
-        shown = exhibit(one, reports)
+        shown = view_of(one, reports)
         for points in (shown.curve, shown.band):
             found = numbers_of(points)
             assert (found >= 0).all(), reports
@@ -62,14 +62,14 @@ def test_drawings_stay_in_their_frame(one: Metric) -> None:
 
 
 def test_bars_of_the_shape_are_where_people_are() -> None:
-    bars = exhibit(LINEAR, 10**9).bars
+    bars = view_of(LINEAR, 10**9).bars
     shares = np.append(0, np.cumsum(hill(LINEAR, 0.4)))
     middle = np.interp([0.35 * 128 + 0.5, 0.45 * 128 + 0.5], np.arange(130), shares)
     assert sum(bar.share for bar in bars if 3.4 < bar.low < 4.4) == pytest.approx(middle[1] - middle[0], abs=0.02)
 
 
 def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
-    needed = int(exhibit(LINEAR, 0).needs.split()[0].replace(",", ""))
+    needed = int(view_of(LINEAR, 0).needs.split()[0].replace(",", ""))
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
     mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
@@ -103,7 +103,7 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
     assert [f"{name} over days" in days for name in ("mean", "p50", "p95")] == [True] * 3
-    assert Elements(days).count("polygon") == 4  # the curve's band, and those of the courses
+    assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
     for page in (one, day, days):
         assert "nan" not in page.casefold().replace("finance", "")
         assert "None" not in page
@@ -112,15 +112,15 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
 def test_nothing_of_a_definition_runs(app: Flask) -> None:
     for path in ("/", "/m/hostile"):
         text = app.test_client().get(path).text
-        page = Elements(text)
+        page = Page(text)
         assert "&lt;img src=x onerror=a(2)&gt;" in text
         assert page.count("img", src="x") == 0
-        assert not any(name.startswith("on") for _, attributes in page.found for name in attributes)
+        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
         assert "<script>alert" not in text
 
 
 def test_every_drawing_is_a_table_too(app: Flask) -> None:
-    page = Elements(app.test_client().get("/m/hostile").text)
+    page = Page(app.test_client().get("/m/hostile").text)
     assert page.count("polyline") == 4
     assert page.count("details") >= 4
 
@@ -138,8 +138,8 @@ def test_fewer_days_are_drawn_of_an_expensive_grid(app: Flask, monkeypatch: pyte
 
 def test_links_of_a_page_can_be_followed(app: Flask) -> None:
     client = app.test_client()
-    page = Elements(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
-    links = [attributes["href"] for tag, attributes in page.found if tag == "a"]
+    page = Page(client.get("/m/hostile?since=2026-11-16&confidence=0.9").text)
+    links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
     assert len(links) > 4
     for link in links:
         assert client.get(str(link)).status_code == 200

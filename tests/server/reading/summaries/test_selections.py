@@ -10,9 +10,9 @@ from dither_server.cli.terminal_tables import as_text
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Query
 from dither_server.reading.summaries import summary_of
+from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.selections import COLUMNS, PAIRS
 from dither_server.reading.summaries.summary import Survey
-from dither_server.reading.summaries.window import Look
 from dither_server.tally.tally import Tally
 from dither_shared import SetResponse, parse_metrics
 from server.collecting import TODAY
@@ -56,10 +56,9 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
     assert "\n\n\n" not in text
     assert ("too few reports to say of any" in text) == all(row["share"] is None for row in whole["pairs"])
     assert "4 neighbours" in text
-    exhibit = SELECTIONS.view(
-        Survey(METRIC, Tally.zero(METRIC.mechanism), (None, None), {}), Query(), SELECTIONS.estimate, Look("", 1, 5)
-    )
-    assert exhibit.needs.endswith("for ±2 points")
+    nothing = Survey(METRIC, Tally.zero(METRIC.mechanism), (None, None), {})
+    view = SELECTIONS.view(nothing, Query(), SELECTIONS.estimate, PageRequest("", 1, 5))
+    assert view.needs.endswith("for ±2 points")
 
 
 def test_pairs_are_those_of_the_chosen_values() -> None:
