@@ -21,7 +21,7 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(collections\.abc|contextlib|datetime|enum|fractions|pathlib|types|typing)\..*")]
 # What public classes hold, and nobody outside need know.
 nitpick_ignore = [
-    ("py:class", "dither_shared.items.Items"),
+    ("py:class", "dither_shared.mechanism.Items"),
     ("py:class", "dither_shared.questions.question.Answers"),
     ("py:class", "dither_shared.rows.RowFormat"),
     ("py:class", "dither_shared.sealed.Suite"),

@@ -3,10 +3,10 @@
     telemetry = dither.Client("metrics.toml", endpoint="https://telemetry.example.org", app="notes")
     telemetry.record("theme", "dark")
 
-The promise to the host: no method raises (but see ``strict``), ``record`` waits neither for the network nor for a disk
-to be durable, no exit waits for longer than ``exit_wait``, nothing grows without bound. What goes wrong is counted in
-``status`` and logged once for each kind. What ``record`` returned from is written to the outbox: it survives a kill -9,
-though not a power cut.
+The promises to the host: no method raises (but see ``strict``), ``record`` waits neither for the network nor for
+``fsync``, no exit waits longer than ``exit_wait``, and memory and disk space are bounded. Problems are counted in
+``status``, and the first of each kind is logged. When ``record`` returns, the report is written to the outbox: it
+survives a kill -9, though not a power cut.
 """
 
 import math
@@ -37,32 +37,32 @@ from .upload.uploader import EVERY, WAIT
 class Client:
     """Telemetry of one app on one device, under local differential privacy.
 
-    ``metrics`` is the path of a ``metrics.toml`` or metrics by name; ``endpoint`` the collector's URL; ``app`` a name
-    that no other app has, such as ``org.example.notes``: two apps of one name share consent and reports.
-    ``state`` is a folder, a ``MemoryState``, or None for the user's own folder for ``app``.
+    ``metrics`` is the path of a ``metrics.toml``, or metrics by name; ``endpoint`` is the collector's URL; ``app`` is a
+    unique name such as ``org.example.notes``, because two apps of one name share consent and reports. ``state`` is a
+    folder, a ``MemoryState``, or None for the user's own folder for ``app``.
 
     By keyword:
 
-    - ``token`` lets the app in at a collector that asks for one: it is the app's, the same for all its users, and so
-      tells nothing of anyone.
-    - ``strata`` are attributes of this device, such as ``{"platform": "linux"}``, sent in the clear with the reports of
-      metrics that declare them.
-    - ``seal`` is the collector's key that all reports are sealed for, in place of that of the metrics: ``endpoint`` is
-      then a relay's. It needs the package ``cryptography``, and without it the client is disabled; what waits in the
-      outbox from before it was given, or taken away, is dropped.
+    - ``token`` authorizes the app at a collector that requires one. All users of the app have the same token, so it
+      identifies nobody.
+    - ``strata`` are attributes of this device, such as ``{"platform": "linux"}``, which are sent in the clear with the
+      reports of metrics that declare them.
+    - ``seal`` is the collector's key for which all reports are sealed, in place of the keys of the metrics; then
+      ``endpoint`` is a relay's. It needs the package ``cryptography``, without which the client is disabled. When an
+      app starts or stops sealing, reports that wait in the outbox are dropped.
     - ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
-    - ``spread``: each report leaves at a random moment within so many seconds, or on ``flush``.
-    - ``exit_wait``: a program that finds a report due and ends at once waits for that upload, for so many seconds at
-      most, 0 for not at all, and not more often than every ``exit_every`` seconds.
-    - ``background=False`` uploads nothing but on ``flush``, and has no thread in between.
-    - ``strict`` is for tests: mistakes of the app's developer (a metric that is not defined, an object that is no
-      answer, an attribute that no metric declares, arguments that cannot be) raise ParameterError; otherwise they are
-      logged once, and the client stays silent.
-    - ``transport`` replaces HTTP, ``entropy`` the system's generator, ``today`` the UTC date, ``environ`` the
-      surroundings in which consent is looked for, ``policy`` the administrator's file.
+    - ``spread``: each report leaves at a random moment within this many seconds, or on ``flush``.
+    - ``exit_wait``: a program that finds a report due at its start and ends at once waits for that upload, for at most
+      this many seconds (0 disables that), and at most once every ``exit_every`` seconds.
+    - ``background=False`` uploads only on ``flush``, and starts no thread.
+    - ``strict`` is for tests: mistakes of the app's developer (an undefined metric, an object that is no answer, an
+      undeclared attribute, impossible arguments) raise ParameterError; otherwise they are logged once, and the client
+      stays silent.
+    - ``transport`` replaces HTTP, ``entropy`` the system's random generator, ``today`` the UTC date, ``environ`` the
+      environment in which consent is looked up, and ``policy`` the administrator's file.
     """
 
-    _OUTCOME, _TIMER = Outcome, Timer  # held here, for at shutdown the names of this module may be None
+    _OUTCOME, _TIMER = Outcome, Timer  # kept here, because at shutdown the names of this module may be None
 
     def __init__(
         self,
@@ -108,13 +108,13 @@ class Client:
         return f"Client({', '.join(sorted(self._core.setup.metrics))})"
 
     def record(self, metric: str, value: object, **strata: object) -> None:
-        """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
+        """Answer ``metric`` with ``value`` if the user consents and there was no answer in this period yet.
 
-        The first answer of a period counts; later ones are ignored and counted. An answer outside the metric's domain
-        is reported under the catch-all label, or as the end of its range. ``strata`` are attributes that the metric
-        declares, such as ``platform="linux"``, in place of those of the client: they are sent in the clear, "other"
-        for what is not listed or not given. Returns at once. Raises only ParameterError, for a mistake of the app's
-        developer, and only if ``strict``.
+        The first answer of a period is reported; later ones are ignored and counted. An answer outside the metric's
+        domain is reported under the catch-all label, or as the end of its range. ``strata`` are attributes that the
+        metric declares, such as ``platform="linux"``, in place of those of the client. They are sent in the clear, and
+        as "other" if they are not listed or missing. Returns at once. Raises only ParameterError, for a mistake of the
+        app's developer, and only if ``strict``.
         """
         self._core.record(metric, value, strata)
 
@@ -127,20 +127,20 @@ class Client:
         return self._TIMER(self.record, metric, strata)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
+        """Upload now, and wait up to ``timeout`` seconds; return whether all waiting reports have arrived.
 
-        False, too, if that cannot be known, for the state cannot be read; and if answers went nowhere: one could not
-        be kept since the last flush, the client could not be made, or it was closed before they were given.
-        It ends early once all that is left must expect to fail; ``status`` says why. A report that the collector put
-        off (Retry-After) waits nevertheless.
+        Also returns False if the state cannot be read, so that nobody knows, and if answers were lost: one could not be
+        written since the last flush, or the client could not be made or was closed before. Ends early if all remaining
+        uploads must be expected to fail; ``status`` says why. A report that the collector postponed (Retry-After) is
+        not sent earlier.
         """
         return self._core.flush(timeout)
 
     def preview(self) -> list[bytes]:
-        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been.
+        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would be sent.
 
-        What is sealed not even this device can open: its row was never stored. In the mode local nothing leaves, so
-        nothing is sealed, and the row can be read; ``consent_text`` shows a row and how it is sealed.
+        Not even this device can open a sealed body, because its row was never stored. In the mode local nothing leaves,
+        so nothing is sealed, and the row can be read; ``consent_text`` shows a row and how it is sealed.
         """
         return self._core.preview()
 
@@ -149,55 +149,55 @@ class Client:
         return self._core.sent()
 
     def explain(self, body: bytes) -> str:
-        """Return in words what an upload says of its sender; "" if its bytes say it better.
+        """Explain in words what an upload says about its sender; return "" if there is nothing to add to its bytes.
 
-        ``body`` is one of those that are previewed or were sent.
+        ``body`` is one that ``preview`` or ``sent`` returned.
         """
         return self._core.explain(body)
 
     def status(self) -> Status:
-        """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
+        """Return the mode and what decided it, what each metric costs and has spent, and the fate of reports."""
         return self._core.status()
 
     def pending(self) -> list[str]:
-        """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
+        """Return the metrics to ask the user about: all, or those that are new or changed; none after "off".
 
-        Nothing is collected for them until the user has seen them, for example by ``consent_text(pending())``, and
-        ``consent`` is called.
+        Nothing is collected for them until the user has seen them, for example in ``consent_text(pending())``, and the
+        app calls ``consent``.
         """
         return self._core.pending()
 
     def consent_text(self, metrics: Iterable[str] | None = None) -> str:
-        """Return what to show before ``consent`` is called: each question, why, who reads it, its price, its bytes.
+        """Return the text to show before ``consent``: each question, why, who reads it, its price, its bytes.
 
-        ``metrics`` are names, for example those that are ``pending``; all that are not over, if left out.
+        ``metrics`` are names, such as those of ``pending``; by default all metrics that have not expired.
         """
         return self._core.consent_text(metrics)
 
     def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> bool:
-        """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
+        """Store the user's choice: "off", "local" or "on", for ``metrics`` (default: all) as they were shown.
 
-        Returns whether it is kept on this device. If not, for the disk is full, say, or this client could not be made,
-        ``status`` says why, and a yes changes nothing.
+        Returns whether the choice is stored on this device. If not, because the disk is full, say, or this client could
+        not be made, ``status`` says why, and a yes has no effect.
 
-        The environment and a policy may still overrule it. With "off" everything is off, whatever is named, and reports
-        that wait are dropped; with "on", those are that were made for the user's eyes only. After ``forget``, "local"
-        and "on" begin anew. Raises only ParameterError, for a mistake, and only if ``strict``.
+        The environment and a policy may still overrule it. "off" holds for all metrics, whatever is named, and drops
+        the waiting reports; "on" drops those of the mode local. After ``forget``, "local" and "on" start again. Raises
+        only ParameterError, for a mistake, and only if ``strict``.
         """
         return self._core.consent(mode, metrics)
 
     def forget(self) -> None:
         """Turn telemetry off and delete the secret, the ledger and the outbox.
 
-        This client then stays silent until ``consent`` is called with "local" or "on".
-        Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
+        This client then stays silent until ``consent`` is called with "local" or "on". Reports that were sent carry no
+        identity, so they cannot be found, nor recalled.
         """
         self._core.forget()
 
     def close(self) -> None:
-        """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
+        """Stop without waiting. Waiting reports stay for the next run; later answers are ignored and counted."""
         self._core.close()
 
     def after_fork(self) -> None:
-        """Start again in a child process; called there by itself."""
+        """Start again in a child process; called automatically."""
         self._core.after_fork()

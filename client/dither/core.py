@@ -22,10 +22,10 @@ from .consent.rules import Consent, Mode
 from .consent.silence import Silence
 from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
+from .reporting.app_name_clash import NameWatch
 from .reporting.bodies.kinds import SEALED, kind_for
 from .reporting.bodies.sealing import SealError, require
 from .reporting.journal import Journal
-from .reporting.namesakes import NameWatch
 from .reporting.recorder import Recorder
 from .reporting.strata import NONE_GIVEN, Stratifier
 from .settings import MOST_SECONDS, number
@@ -39,7 +39,7 @@ from .upload.uploader import EVERY, WAIT, Uploader
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What an app asked for when it made its client (see ``Client``); by default it keeps and sends nothing."""
+    """The arguments of a client (see ``Client``); by default it stores and sends nothing."""
 
     app: str
     metrics: Mapping[str, Metric] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class Setup:
 def transport_for(
     metrics: Mapping[str, Metric], given: Transport | None, endpoint: str, token: str | None
 ) -> Transport:
-    """Return what carries the reports of ``metrics``: the transport that was given, or HTTP to ``endpoint``.
+    """Return the transport for the reports of ``metrics``: the one that was given, or HTTP to ``endpoint``.
 
-    Raises ParameterError for an endpoint or token that cannot be, and if the reports are to be sealed here and the
-    package that seals them is missing.
+    Raises ParameterError for an impossible endpoint or token, and if reports must be sealed and the package for that is
+    missing.
     """
     if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
         require()
@@ -73,9 +73,9 @@ def transport_for(
 
 
 class ClientCore:
-    """What one client is made of. Raises ParameterError for a time in ``setup`` that cannot be."""
+    """The parts of one client. Raises ParameterError for an impossible time in ``setup``."""
 
-    _UNSEALED, _STATUS = SealError, Status  # held here, because at shutdown the names of this module may be None
+    _UNSEALED, _STATUS = SealError, Status  # kept here, because at shutdown the names of this module may be None
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -106,7 +106,7 @@ class ClientCore:
             strict=setup.strict,
         )
         self.make_report: Callable[..., bool] = self.recorder.record
-        """What an answer is given to; tests listen here."""
+        """Makes the report of an answer; tests replace it to listen."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._lost = False
@@ -125,21 +125,21 @@ class ClientCore:
         )
 
     def start(self) -> None:
-        """Go on with what an earlier run left unsent; or make what the first report needs, if nobody was asked."""
+        """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
         mode = self.permission.consent().mode
         if not self.setup.background or mode == "off":
             return
         resumes = self.journal.state.exists()
         if not resumes:
-            with suppress(StateError, OSError):  # it is tried again, and counted, when there is a report
-                self.journal.settle(mode)
+            with suppress(StateError, OSError):  # the first report tries again, and counts the failure
+                self.journal.apply_mode(mode)
         self.names.note_versions()
         if resumes and mode == "on":
             self.refresh()
             self.uploader.resume()
 
     def record(self, metric: str, value: object, strata: Mapping[str, object] = NONE_GIVEN) -> None:
-        """Answer ``metric``, and let the report leave."""
+        """Make a report of an answer, and wake the uploader."""
         if self.silence.reason:
             self.silence.unrecorded += 1
             return
@@ -155,10 +155,9 @@ class ClientCore:
             self._unrecorded(error)
 
     def _unrecorded(self, error: Exception) -> None:
-        """Take what an answer met, which is lost unless the error is a mistake of the app's developer.
+        """Handle an error of ``record``: the answer is lost unless the error is a mistake of the app's developer.
 
-        Where nothing can be sealed nothing is kept or sent: the next answer would meet the same, so the client is
-        disabled.
+        If nothing can be sealed, nothing may be stored or sent; all later answers would fail, so disable the client.
         """
         if isinstance(error, self._UNSEALED):
             self._lost = True
@@ -167,7 +166,7 @@ class ClientCore:
             self._lost = True
 
     def flush(self, timeout: float) -> bool:
-        """Upload now; return whether all that waited has arrived, as far as is known."""
+        """Upload now; return whether all waiting reports have arrived."""
         try:
             timeout = min(max(number("timeout", timeout), 0.0), MOST_SECONDS)
             kept, self._lost = not self._lost, False
@@ -185,7 +184,7 @@ class ClientCore:
         return arrived and not self.silence.lossy
 
     def preview(self) -> list[bytes]:
-        """Return the bodies of the next uploads; in the mode local, those that would have been."""
+        """Return the bodies of the next uploads; in the mode local, those that would be sent."""
         try:
             local = self.permission.consent().mode == "local"
             self.refresh()
@@ -204,7 +203,7 @@ class ClientCore:
             return []
 
     def explain(self, body: bytes) -> str:
-        """Return in words what an upload says of its sender."""
+        """Explain in words what an upload says about its sender."""
         try:
             with importing():
                 from .transparency.explain import reading  # noqa: PLC0415 - a program that only records needs it not
@@ -215,7 +214,7 @@ class ClientCore:
             return ""
 
     def status(self) -> Status:
-        """Return the status; at shutdown, when little can be known, one that says so."""
+        """Return the status; at shutdown, when it cannot be read, one that says so."""
         mode: Mode = "off"
         decided_by = "nobody: the consent cannot be read"
         try:
@@ -251,7 +250,7 @@ class ClientCore:
             return []
 
     def consent_text(self, metrics: Iterable[str] | None) -> str:
-        """Return what to show before the user is asked."""
+        """Return the text to show before the user is asked."""
         try:
             with importing():
                 from .transparency.explain import consent_text  # noqa: PLC0415 - likewise
@@ -264,14 +263,14 @@ class ClientCore:
             return ""
 
     def consent(self, mode: Mode, metrics: Iterable[str] | None) -> bool:
-        """Store the user's choice, and do what follows from it; return whether it is kept."""
+        """Store and apply the user's choice; return whether it is stored."""
         kept = False
         try:
             self.permission.choose(mode, self._chosen(metrics))
-            kept = not self.silence.disabled  # one that could not be made has no state but in memory, maybe
+            kept = not self.silence.disabled  # a disabled client may only have a state in memory
             if mode != "off":
                 self.journal.begin()
-            self.journal.settle(self.permission.consent().mode)
+            self.journal.apply_mode(self.permission.consent().mode)
             if mode != "off" and self.silence.end():
                 self.uploader.restart()
         except Exception as error:
@@ -285,7 +284,7 @@ class ClientCore:
             self._stop()
             try:
                 self.permission.choose("off", ())
-            except OSError:  # for lack of room, maybe, of which there is more when all is deleted
+            except OSError:  # the disk may be full, and has room when all is deleted
                 self.journal.forget()
                 self.permission.choose("off", ())
             self.journal.forget()
@@ -293,7 +292,7 @@ class ClientCore:
             self.guard.caught("forget", error)
 
     def close(self) -> None:
-        """Send nothing more, and keep no file open."""
+        """Stop uploading, and close all files."""
         try:
             self.silence.close()
             self._stop()
@@ -301,7 +300,7 @@ class ClientCore:
             self.guard.caught("close", error)
 
     def refresh(self) -> bool:
-        """Read what other processes wrote; return whether that is possible. If not, it is no reason to show nothing."""
+        """Read what other processes wrote; return whether that succeeded. Callers show the rest even if not."""
         try:
             self.journal.refresh()
             self.names.look()
@@ -311,7 +310,7 @@ class ClientCore:
         return True
 
     def disable(self, error: Exception) -> None:
-        """Stay silent, for the client could not be made; a mistake of the app's developer is raised if ``strict``."""
+        """Disable the client, because it could not be made; raise a mistake of the app's developer if ``strict``."""
         mistake = isinstance(error, ParameterError)
         reason = str(error) if mistake else f"start failed: {described(error, self.diagnostics.folder)}"
         self.silence.disable(reason)

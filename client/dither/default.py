@@ -1,7 +1,7 @@
 """The default client of a program: made once by ``dither.init``, used from anywhere by ``dither.record``.
 
-Before ``init`` a record is no mistake: it goes nowhere. So a library can record, and the program that uses it decides
-whether anything comes of it.
+Before ``init``, a record is ignored, and no mistake. So a library can record, and the program that uses it decides
+whether anything is reported.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,19 +12,17 @@ from typing import Any, ParamSpec, cast
 from .client import Client
 from .outcomes import Outcome, Timer
 
-__all__ = ["StandIn", "default_client", "init", "outcome", "record", "standing_in", "timer"]
-
 _Arguments = ParamSpec("_Arguments")
 
 _clients: list[Client] = []
-"""The default client, if there is one; a list, so that whoever stands in for it is taken away again."""
+"""The default client, if there is one."""
 
 
 class StandIn(Client):
     """A client that takes the default client's place, as in tests (``standing_in``)."""
 
     def init(self, *arguments: Any, **named: Any) -> Client:
-        """Do in place of ``dither.init``."""
+        """Replace ``dither.init``."""
         raise NotImplementedError
 
 

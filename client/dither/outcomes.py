@@ -1,4 +1,4 @@
-"""Answer a metric with what became of a piece of work: whether it succeeded, or how long it took.
+"""Answer a metric with the outcome of a piece of work: whether it succeeded, or how long it took.
 
 Both are context managers, and decorators of functions and of coroutine functions:
 
@@ -11,9 +11,9 @@ Both are context managers, and decorators of functions and of coroutine function
     with telemetry.timer("startup", platform="linux"):
         load_everything()
 
-Further arguments are attributes of the metric's strata, as in ``record``. An exception of the work is raised on.
-Ctrl-C, an exit and a task's cancellation (all that is raised and no Exception) cut the work short from outside, and
-are not answered.
+Further arguments are attributes of the metric's strata, as in ``record``. An exception of the work propagates. Ctrl-C,
+an exit and a task's cancellation (whatever is raised and is no Exception) interrupt the work from outside, and give no
+answer.
 """
 
 from abc import ABC, abstractmethod
@@ -25,10 +25,8 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-__all__ = ["Outcome", "Timer"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-# Those of inspect, without an import that costs more than all of dither:
+# The flags of inspect, whose import costs more than all of dither:
 _GENERATOR, _COROUTINE = 0x20, 0x80
 
 
@@ -51,14 +49,14 @@ class _Work(ABC):
         """Answer."""
 
     def _piece(self) -> Self:
-        """Return what times or judges one call of a function."""
+        """Return an object for one call of a function."""
         return self
 
     def __call__(self, function: _Function) -> _Function:
-        """Return ``function`` so that each of its calls is such a piece of work, up to the end of it.
+        """Wrap ``function`` so that each call is a piece of work, up to its end.
 
-        It may be a coroutine or a generator function. Of anything else that only begins the work when it is called,
-        such as an asynchronous generator function, the call itself is the work: use a ``with`` inside.
+        It may be a coroutine function or a generator function. For other functions that only begin the work when they
+        are called, such as asynchronous generator functions, use a ``with`` inside.
         """
 
         @wraps(function)
@@ -105,22 +103,22 @@ class Outcome(_Work):
 class Timer(_Work):
     """Answers ``metric``, a number, with the seconds that the work took, also when it raises an Exception.
 
-    Work that failed has lasted, too, and leaving it out would tell that it failed. One timer may be used by many at
-    once, and within itself: each piece of work has its own beginning. Time in which the computer sleeps may count.
+    Failed work took time, too, and leaving it out would reveal that it failed. One timer may be used by several threads
+    or tasks at once, and nested: each piece of work has its own beginning. Time in which the computer sleeps may count.
     """
 
-    _clock = staticmethod(perf_counter)  # held here, and so are the next: at shutdown the names of modules may be None
+    _clock = staticmethod(perf_counter)  # kept here, like the next: at shutdown the names of modules may be None
     _thread = staticmethod(get_ident)
     _modules = modules
 
     def __init__(self, record: Callable[..., None], metric: str, strata: Mapping[str, object]) -> None:
         super().__init__(record, metric, strata)
         self._begun: dict[object, list[float]] = {}
-        """When the work of each thread or task began, the innermost last."""
+        """Beginnings of the work of each thread or task, the innermost last."""
 
     @property
     def busy(self) -> bool:
-        """Whether any work has begun that has not ended."""
+        """Whether any work has begun and not ended."""
         return bool(self._begun)
 
     def __enter__(self) -> None:
@@ -133,7 +131,7 @@ class Timer(_Work):
         """Answer."""
         end, who = self._clock(), self._who()
         begun = self._begun.get(who)
-        if begun is None:  # it began in another thread or task, as that of a fixture may: the last one to begin
+        if begun is None:  # it began in another thread or task, as in a fixture: take the last
             who = next(reversed(tuple(self._begun)), None)
             begun = self._begun.get(who, [])
         if not begun:
@@ -145,7 +143,7 @@ class Timer(_Work):
             self._record(self._metric, seconds, **self._strata)
 
     def _piece(self) -> Self:
-        """Return another one, so that calls have nothing to do with each other, however they are run."""
+        """Return another timer, so that calls are independent of each other."""
         return type(self)(self._record, self._metric, self._strata)
 
     def _who(self) -> object:

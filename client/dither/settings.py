@@ -1,4 +1,4 @@
-"""Settings: check what an app gives before it is used, so that a mistake is reported where it is made."""
+"""Check the arguments of a client before they are used, so that a mistake is reported where it is made."""
 
 import math
 from collections.abc import Mapping
@@ -11,17 +11,15 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.questions.plain import type_name
 from dither_shared.sealed import SealKey
 
-__all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "sealed_for", "seconds", "strata_of"]
-
 MOST_SECONDS = 366 * 86400.0
-"""A year: longer than anything here lasts, and short enough for every clock and lock of the system."""
+"""A year: longer than anything here takes, and short enough for every clock and lock of the system."""
 
 
 def number(name: str, value: object) -> float:
-    """Return ``value``; raise ParameterError, which names the setting, unless it is a number, and none that is NaN."""
+    """Return ``value``; raise ParameterError unless it is a number other than NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ParameterError(name, f"a value of type {type_name(value)}, where a number is wanted")
-    if value != value:  # noqa: PLR0124 - which only NaN is; math.isnan refuses an integer of 400 digits
+    if value != value:  # noqa: PLR0124 - true only for NaN; math.isnan refuses an integer of 400 digits
         raise ParameterError(name, "not a number (NaN)")
     return value
 
@@ -35,24 +33,24 @@ def seconds(name: str, value: object) -> float:
 
 
 def epsilon_cap(name: str, value: object) -> float:
-    """Return ``value`` as a cap of epsilon; raise ParameterError unless it is a number that is not negative."""
+    """Return ``value`` as a cap of epsilon; raise ParameterError unless it is a number of at least 0."""
     cap = number(name, value)
     if cap < 0:
-        raise ParameterError(name, "it is negative; 0 lets nothing be reported, infinity everything")
+        raise ParameterError(name, "must not be negative (0 disables reporting, inf means no cap)")
     return cap
 
 
 def path(name: str, value: object) -> str | Path:
-    """Return ``value``; raise ParameterError, which names the setting, unless it is a path."""
+    """Return ``value``; raise ParameterError unless it is a path."""
     if not isinstance(value, str | Path):
         raise ParameterError(name, f"a value of type {type_name(value)}, where a path is wanted")
     return value
 
 
 def metrics_of(given: object) -> Mapping[str, Metric]:
-    """Return metrics by name: those that were given, or those of the file at a path.
+    """Return metrics by name: ``given`` itself, or the definitions in the file at that path.
 
-    Raises ParameterError for what is neither, and for a file that cannot be read or holds a mistake.
+    Raises ParameterError if it is neither, and if the file cannot be read or contains a mistake.
     """
     if not isinstance(given, Mapping):
         return load_metrics(path("metrics", given))
@@ -67,8 +65,8 @@ def metrics_of(given: object) -> Mapping[str, Metric]:
 def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
     """Return metrics whose reports are sealed for the key ``given``, a text or a SealKey; None leaves each its own.
 
-    Raises ParameterError for what is no key, and if only some of the metrics have one: all go to one endpoint, and a
-    relay must see no report in the clear.
+    Raises ParameterError for an impossible key, and if only some metrics have one: all reports go to one endpoint, and
+    a relay must not see any in the clear.
     """
     if given is not None:
         key = _key(given)
@@ -93,7 +91,7 @@ def _key(given: object) -> SealKey:
 
 
 def strata_of(given: object) -> Mapping[str, object]:
-    """Return attributes by name; raise ParameterError for what is no such mapping."""
+    """Return attributes by name; raise ParameterError for anything else."""
     if not isinstance(given, Mapping):
         raise ParameterError("strata", f"a value of type {type_name(given)}, where attributes by name are wanted")
     for name in given:
@@ -107,5 +105,5 @@ def _is_metric(name: object, one: object) -> bool:
 
 
 def _quoted(value: float) -> str:
-    """Return a number in words; one with thousands of digits would take long to write, and Python refuses to."""
+    """Return a number as text, but not one with thousands of digits, which Python refuses to print."""
     return repr(value) if abs(value) < 1e15 or value in {math.inf, -math.inf} else "a number this large"

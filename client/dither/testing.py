@@ -42,7 +42,7 @@ class FakeCollector:
     """A transport that answers as a collector does, and keeps what arrived.
 
     ``answers`` are statuses, Answers or OSErrors for the next uploads; ``down`` makes all others fail like a network.
-    A report counts once, however often it arrives.
+    A batch id counts once, whatever arrives under it again.
     """
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
@@ -51,7 +51,7 @@ class FakeCollector:
         self.down = False
         self.bodies: list[bytes] = []
         """Every body that arrived, as it is."""
-        self._accepted: dict[str, tuple[bytes, Batch, Report]] = {}
+        self._accepted: dict[str, tuple[Batch, Report]] = {}
 
     def define(self, metrics: Mapping[str, Metric]) -> None:
         """Take reports of these metrics, too; of one name there may be several versions."""
@@ -70,16 +70,16 @@ class FakeCollector:
 
         They are noise, and say little of what was recorded.
         """
-        arrived = [(batch, report) for _, batch, report in self._accepted.values() if batch.metric == metric]
+        arrived = [(batch, report) for batch, report in self._accepted.values() if batch.metric == metric]
         return [report for batch, report in arrived if stratum in (None, batch.stratum)]
 
     def counts(self) -> dict[str, int]:
         """Return how many reports of each metric were accepted."""
-        return dict(Counter(batch.metric for _, batch, _ in self._accepted.values()))
+        return dict(Counter(batch.metric for batch, _ in self._accepted.values()))
 
     def strata(self, metric: str) -> dict[str, int]:
         """Return how many reports of each stratum of ``metric`` were accepted, such as ``{"linux": 2}``."""
-        batches = [batch for _, batch, _ in self._accepted.values() if batch.metric == metric]
+        batches = [batch for batch, _ in self._accepted.values() if batch.metric == metric]
         return dict(Counter(batch.stratum for batch in batches if batch.stratum is not None))
 
     def _ingest(self, body: bytes) -> int:
@@ -94,8 +94,8 @@ class FakeCollector:
             report = Report.decode(batch.reports, known[batch.version].mechanism)
         except WireError:
             return 400
-        first, _, _ = self._accepted.setdefault(batch.batch, (body, batch, report))
-        return 202 if first == body else 409
+        self._accepted.setdefault(batch.batch, (batch, report))
+        return 202
 
 
 class Telemetry(StandIn):

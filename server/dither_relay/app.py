@@ -32,7 +32,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     def readyz(environ: WSGIEnvironment) -> Answer:
         relay.ready()
         if not relay.pools.is_known:
-            raise Problem(Kind.UNAVAILABLE, "the collector has not told yet which pools there are", 60)
+            raise Problem(Kind.UNAVAILABLE, "the collector has not listed its pools yet", 60)
         return _json({"status": "ready"})
 
     def metrics(environ: WSGIEnvironment) -> Answer:
@@ -43,9 +43,9 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     def introduce(environ: WSGIEnvironment) -> Answer:
         return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
 
-    (path,) = relay.reception.paths
+    (path,) = relay.endpoint.paths
     routes: _Routes = {
-        path: {"GET": introduce, "POST": relay.reception.respond},
+        path: {"GET": introduce, "POST": relay.endpoint.respond},
         "/healthz": {"GET": healthz},
         "/readyz": {"GET": readyz},
         "/metrics": {"GET": metrics},
@@ -78,8 +78,8 @@ def _routed(routes: _Routes, environ: WSGIEnvironment) -> Answer:
         return Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10).answer()
 
 
-def _json(told: object) -> Answer:
-    return _answer(json.dumps(told).encode("ascii"), "application/json")
+def _json(content: object) -> Answer:
+    return _answer(json.dumps(content).encode("ascii"), "application/json")
 
 
 def _answer(body: bytes, content_type: str) -> Answer:

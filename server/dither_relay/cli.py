@@ -14,11 +14,11 @@ from dither_shared.counted import counted
 from .config import RELAY
 
 _TRIES, _PAUSE = 5, 5.0
-"""How often ``forward`` tries a collector that takes nothing now, and seconds between."""
+"""Tries of ``forward`` while the collector takes nothing, and the seconds between them."""
 
 
 _UNASKED = Setting("http://localhost", "default")
-"""In the place of a collector, for a command that asks none."""
+"""Stands for the collector in a command that does not contact it."""
 
 
 @click.group("dither-relay", context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,7 +54,7 @@ def run(found: Found) -> None:
         with listener:
             relay = Relay(config)
             if config.token and CollectorUrl.parse(config.collector).is_exposed:
-                click.echo("collector: without https, whoever is on the way reads the token", err=True)
+                click.echo("collector: without https, the token can be read on the way", err=True)
             app = create_app(relay, url_of(listener).removeprefix("http://"))
             serve(app, relay, listener, click.echo)
 
@@ -62,9 +62,9 @@ def run(found: Found) -> None:
 @cli.command()
 @settings_options("db", "collector", "token", "batch", "max_age", sources=RELAY)
 def forward(found: Found) -> None:
-    """Forward now what is enough, by the same rules as at the hour. A relay may run meanwhile.
+    """Forward now every pool with enough reports, by the same rules as at the hour. A relay may run meanwhile.
 
-    Exits with 1 if the collector did not take everything; what it did not take is kept.
+    Exit status 1 if the collector did not take everything; what it did not take is kept.
     """
     from .collector import Collector
     from .forwarding.forwarder import ANOTHER_ROUND
@@ -75,7 +75,7 @@ def forward(found: Found) -> None:
         config = RELAY.configured(found)
         collector = Collector(config.collector, config.token, config.collector_seconds)
         with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
-            with store.alone("round", ANOTHER_ROUND):
+            with store.exclusive_lock("round", ANOTHER_ROUND):
                 rounds, reports = rounds_of(config, store, collector), 0
                 rounds.freeze()
                 for tries in range(_TRIES):
@@ -98,12 +98,12 @@ def forward(found: Found) -> None:
 @settings_options("db", "batch", "at", sources=RELAY)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(found: Found, as_json: bool) -> None:
-    """Show what waits, what has left, and what went wrong."""
+    """Show what waits, what was forwarded, and what failed."""
     from .status import as_lines, status_of
     from .store import RelayStore
 
     with denying():
         config = RELAY.configured({**found, "collector": found["collector"] or _UNASKED})
         with closing(RelayStore(config.db, create=False, read_only=True)) as store:
-            told = status_of(store, config.batch, config.hour(), config.now())
-        click.echo(json.dumps(told, indent=2) if as_json else "\n".join(as_lines(told)))
+            shown = status_of(store, config.batch, config.hour(), config.now())
+        click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(as_lines(shown)))

@@ -21,16 +21,16 @@ PATH = "/v1/sealed"
 _LONGEST_ANSWER = 1 << 16
 _LONGEST_LIST = 1 << 24
 _LONGEST_ROW = 1 << 15
-_LONGEST_TOLD = 300
+_LONGEST_TEXT = 300
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 class TroubleError(DitherError):
-    """The collector could not be asked, or takes nothing now; ``after`` is in how many seconds it may, if it told."""
+    """The collector cannot be reached, or takes nothing now; ``after`` are the seconds of its Retry-After."""
 
-    def __init__(self, told: str, after: int | None = None) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, after: int | None = None) -> None:
+        super().__init__(message)
         self.after = after
 
 
@@ -68,7 +68,7 @@ class Collector:
         """Ask which pools there are. Raises TroubleError or RejectedError."""
         status, answer = self._ask("GET", None, _LONGEST_LIST)
         if status != 200:
-            raise RejectedError(_told(status, answer))
+            raise RejectedError(_describe(status, answer))
         try:
             return _listing(json.loads(answer))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -78,7 +78,7 @@ class Collector:
         """Post a body. Raises TroubleError, and then it may be counted or not, or RejectedError."""
         status, answer = self._ask("POST", body, _LONGEST_ANSWER)
         if status != 202:
-            raise RejectedError(_told(status, answer))
+            raise RejectedError(_describe(status, answer))
         try:
             counts = json.loads(answer)
             return Receipt(_count(counts["accepted"]), _count(counts["refused"]))
@@ -98,12 +98,12 @@ class Collector:
         except ssl.SSLCertVerificationError as error:
             raise TroubleError(f"the collector's certificate is not valid: {error.verify_message}") from None
         except (OSError, http.client.HTTPException) as error:
-            told = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise TroubleError(f"the collector cannot be reached: {_line(told)}") from None
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise TroubleError(f"the collector cannot be reached: {_line(reason)}") from None
         finally:
             connection.close()
         if response.status == 429 or response.status >= 500:
-            raise TroubleError(_told(response.status, answer), _seconds(response.headers.get("Retry-After")))
+            raise TroubleError(_describe(response.status, answer), _seconds(response.headers.get("Retry-After")))
         if len(answer) > limit:
             raise RejectedError(f"the collector's answer has more than {limit} bytes")
         return response.status, answer
@@ -114,9 +114,9 @@ class Collector:
         return http.client.HTTPSConnection(self._url.host, self._url.port, timeout=self._seconds, context=self._trust)
 
 
-def _listing(told: Mapping[str, Any]) -> Listing:
+def _listing(content: Mapping[str, Any]) -> Listing:
     pools = []
-    for one in told["pools"]:
+    for one in content["pools"]:
         suite, length = SUITES.get(one["suite"]), _number(one["length"])
         if suite is None:  # of a newer collector; devices that seal so are told that the pool is unknown
             continue
@@ -125,7 +125,7 @@ def _listing(told: Mapping[str, Any]) -> Listing:
         if not _DIGEST.fullmatch(one["pool"]):
             raise WireError("pool: not a digest of 32 lower-case hexadecimal digits")
         pools.append(ListedPool(one["pool"], suite, length))
-    return Listing(pools, _number(told["batch_limit"]), _number(told["body_limit"]))
+    return Listing(pools, _number(content["batch_limit"]), _number(content["body_limit"]))
 
 
 def _number(value: object) -> int:
@@ -142,7 +142,7 @@ def _count(value: object) -> int:
 
 @contextmanager
 def _cut_after(seconds: float, connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Cut a connection that is open after so long, and raise TimeoutError, as for one that is silent for so long.
+    """Cut a connection that is still open after ``seconds``, and raise TimeoutError, as if it had been silent.
 
     A peer that sends a byte now and then would hold us for ever.
     """
@@ -167,7 +167,7 @@ def _cut_after(seconds: float, connection: http.client.HTTPConnection) -> Iterat
 
 
 def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
-    """Return at most so many bytes of an answer; little by little, for ``read`` takes whatever a false chunk holds."""
+    """Return at most ``limit`` bytes of an answer, piece by piece: ``read`` would take all of a forged chunk."""
     parts: list[bytes] = []
     while limit > 0 and (part := response.read1(limit)):
         parts.append(part)
@@ -181,18 +181,18 @@ def _seconds(header: str | None) -> int | None:
     return int(header) if header is not None and header.isascii() and header.isdigit() and len(header) < 9 else None
 
 
-def _line(told: object) -> str:
-    """Return what a collector says as one line that cannot steer a terminal or a log."""
-    return "".join(one for one in str(told) if one.isprintable())[:_LONGEST_TOLD]
+def _line(text: object) -> str:
+    """Return a text of the collector as one line without control characters."""
+    return "".join(one for one in str(text) if one.isprintable())[:_LONGEST_TEXT]
 
 
-def _told(status: int, answer: bytes) -> str:
-    """Return what an answer of the collector says that is not as it should be."""
+def _describe(status: int, answer: bytes) -> str:
+    """Return an unexpected answer of the collector as a message."""
     if 300 <= status < 400:
         return f"the collector answered {status}; redirects are not followed, so give the URL where it is"
     try:
         detail = json.loads(answer)["detail"]
     except (ValueError, KeyError, TypeError, RecursionError):
         detail = ""
-    told = _line(detail)
-    return f"the collector answered {status}" + (f": {told}" if told else "")
+    line = _line(detail)
+    return f"the collector answered {status}" + (f": {line}" if line else "")

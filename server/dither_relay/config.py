@@ -38,7 +38,7 @@ class RelayConfig:
     proxies: str = _setting(
         "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
     )
-    open_metrics: bool = _setting(False, "Show /metrics to whoever reaches the port, not only to this machine.")
+    open_metrics: bool = _setting(False, "Show /metrics to anyone who reaches the port, not only to this machine.")
     threads: int = _setting(8, "Threads for everything but small reports, which need none.")
     connections: int = _setting(
         1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
@@ -72,15 +72,15 @@ class RelayConfig:
         if self.body_limit < _LEAST_BODY:
             raise ParameterError("body_limit", f"{self.body_limit} is below {_LEAST_BODY}; no report of X-Wing fits")
         if self.queue_bytes < self.body_limit:
-            told = f"{self.queue_bytes} is below body_limit, {self.body_limit}; the largest report would never fit"
-            raise ParameterError("queue_bytes", told)
+            message = f"{self.queue_bytes} is below body_limit, {self.body_limit}; the largest report would never fit"
+            raise ParameterError("queue_bytes", message)
 
     def hour(self) -> time:
-        """Return the hour of the day, in UTC; raise ParameterError if it is none."""
+        """Return the hour of the day, in UTC; raise ParameterError if it is not one."""
         try:
             return datetime.strptime(self.at, "%H:%M").replace(tzinfo=UTC).timetz()
         except ValueError:
-            raise ParameterError("at", f"{self.at!r} is no time of a day, in UTC; 03:00 is one") from None
+            raise ParameterError("at", f"{self.at!r} is not a time of day in UTC, such as 03:00") from None
 
 
 RELAY = Sources(

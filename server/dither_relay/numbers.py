@@ -1,4 +1,4 @@
-"""How a relay fares, for Prometheus: counts and times, and nothing of any person."""
+"""The numbers of a relay for Prometheus: counts and times, nothing about any person."""
 
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
@@ -32,14 +32,14 @@ class RelayNumbers(ServerNumbers):
         self._answers.labels(str(status)).inc()
 
     def refused(self, reason: str) -> None:
-        """Count a refused report; of which pool is not told, for strangers make names up."""
+        """Count a refused report; without its pool, because strangers make names up."""
         self._refused.labels(reason).inc()
 
 
 class Condition(NamedTuple):
-    """How a relay fares, as its database says: its pools, its disk, whether an hour was missed, and what failed last.
+    """The state of a relay's database: its pools, its disk, whether an hour was missed, and the last failures.
 
-    ``disk`` is None of a database on another machine.
+    ``disk`` is None if the database is on another machine.
     """
 
     held: Sequence[Held]
@@ -49,9 +49,9 @@ class Condition(NamedTuple):
 
 
 class Gauges:
-    """What is told of a relay besides its counts: its database, whether it takes reports, and what was rejected.
+    """The gauges of a relay: its database, whether it takes reports, and what was rejected.
 
-    ``is_ready`` and ``rejected`` are asked each time, ``read`` no more often than it is worth.
+    ``is_ready`` and ``rejected`` are called each time, ``read`` at most every few seconds.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Gauges:
         self._rejected = rejected
 
     def families(self) -> Iterator[Family]:
-        """Yield everything; of a database that cannot be read that, and no more."""
+        """Yield all gauges; if the database cannot be read, only those that need none."""
         yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz tells: 1 or 0.", self._is_ready())
         about = "Bodies of this round that the collector rejected; they are kept for the next."
         yield gauge("dither_relay_rejected_bodies", about, self._rejected())

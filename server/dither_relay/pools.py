@@ -1,4 +1,4 @@
-"""Know which pools there are: what the collector lists, asked each hour, and sooner for a pool that is unknown."""
+"""The pools that the collector lists, fetched each hour, and sooner if a report names an unknown pool."""
 
 import logging
 import threading
@@ -62,7 +62,7 @@ class Pools:
             return lengths[length]
         self._wanted.set()
         if self.trouble or not self._known:
-            raise Problem(Kind.UNAVAILABLE, "which pools there are is not known now", int(_AT_MOST))
+            raise Problem(Kind.UNAVAILABLE, "the list of pools is not known now", int(_AT_MOST))
         if lengths is None:
             raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists none of this name; it is asked again soon")
         if any(length - listed in _OTHER_SUITE for listed in lengths):  # a new key: 400 would make devices drop it
@@ -97,10 +97,10 @@ class Pools:
                 self.trouble = ""
             except (TroubleError, RejectedError, StoreError) as error:
                 self.trouble = str(error)
-                _log.warning("which pools there are could not be asked: %s", error)
+                _log.warning("the list of pools could not be fetched: %s", error)
             except Exception:
-                self.trouble = "which pools there are could not be asked; the log says why"
-                _log.exception("which pools there are could not be asked")
+                self.trouble = "the list of pools could not be fetched; the log says why"
+                _log.exception("the list of pools could not be fetched")
             self._rest()
 
     def _rest(self) -> None:

@@ -1,7 +1,7 @@
 """Limit how much one address sends, without keeping any address.
 
-Counts stand in cells, to which a digest leads whose key is drawn anew for each window; an address has two cells, and
-the lesser count is its own or more. So a million addresses take as much memory as one, and nothing can be read back.
+This is a count-min sketch with a fresh key per window: an address has two cells, and the smaller count is its own or
+more. So a million addresses take as much memory as one, and no address can be read back.
 """
 
 import logging
@@ -14,7 +14,7 @@ from hashlib import blake2b
 _log = logging.getLogger(__name__)
 
 WINDOW = 3600.0
-"""Seconds of a window, after which all counts begin anew."""
+"""Seconds of a window, after which all counts are reset."""
 
 _CELLS = 1 << 21
 _MOST = (1 << 16) - 1
@@ -32,18 +32,18 @@ class Rates:
         self.turn()
 
     def start(self) -> None:
-        """Begin a new window again and again, whether anyone asks or not."""
+        """Start the thread that begins the windows."""
         self._thread.start()
 
     def close(self) -> None:
-        """End that."""
+        """End the thread."""
         self._ended.set()
 
     def turn(self) -> None:
         """Begin a window: forget the counts and the key that led to them."""
         self._key = secrets.token_bytes(16)
         self._counts = array("H", bytes(2 * _CELLS))
-        self._is_told = False
+        self._is_logged = False
         self._forget()
 
     def admits(self, group: str) -> bool:
@@ -52,16 +52,16 @@ class Rates:
         digest = blake2b(group.encode(), digest_size=8, key=self._key).digest()
         cells = [int.from_bytes(digest[:4], "big") % _CELLS, int.from_bytes(digest[4:], "big") % _CELLS]
         if min(counts[cell] for cell in cells) >= self._limit:
-            self._tell()
+            self._log_refusal()
             return False
         for cell in cells:
             counts[cell] = min(counts[cell] + 1, _MOST)
         return True
 
-    def _tell(self) -> None:
-        """Say once in a window that someone was refused."""
-        if not self._is_told:
-            self._is_told = True
+    def _log_refusal(self) -> None:
+        """Log once per window that an address was refused."""
+        if not self._is_logged:
+            self._is_logged = True
             _log.warning("an address has sent as much as one may in an hour; if it is a proxy's, name it in proxies")
 
     def _run(self) -> None:

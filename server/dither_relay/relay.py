@@ -1,4 +1,4 @@
-"""Put a relay together from store, collector, pools, reception and forwarder, and close them in order."""
+"""Put a relay together from store, collector, pools, endpoint and forwarder, and close them in order."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -12,13 +12,13 @@ from dither_serving.proxies import Proxies
 
 from .collector import Collector
 from .config import RelayConfig
+from .endpoint import UploadEndpoint
 from .forwarding.forwarder import Forwarder
 from .forwarding.rounds import TROUBLE, Rounds, Rules
 from .forwarding.schedule import is_overdue
 from .numbers import Condition, Gauges, RelayNumbers
 from .pools import Pools
 from .rates import Rates
-from .reception import Reception
 from .store import Arrival, RelayStore
 
 
@@ -41,7 +41,7 @@ class Relay:
             self.store = RelayStore(config.db, lock_wait=config.lock_wait)
             opened.callback(self.store.close)
             opened.enter_context(
-                self.store.alone("relay", "another relay runs on it; one address is to have one limit")
+                self.store.exclusive_lock("relay", "another relay runs on it; one address is to have one limit")
             )
             collector = Collector(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)
@@ -53,7 +53,7 @@ class Relay:
             numbers=self.numbers,
         )
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
-        self.reception = Reception(
+        self.endpoint = UploadEndpoint(
             self.pools, self.committer, self.rates, self.proxies, self.numbers, config.body_limit
         )
         self.forwarder = Forwarder(
@@ -84,14 +84,14 @@ class Relay:
         self.rates.close()
         self.committer.close()
         self.forwarder.close()
-        self.store.fold_in()
+        self.store.checkpoint()
         self._opened.close()
 
     def _condition(self) -> Condition:
         config = self.limits
         troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
-        return Condition(self.store.held(), self.store.disk(), is_late, [told for told in troubles if told])
+        return Condition(self.store.held(), self.store.disk(), is_late, [trouble for trouble in troubles if trouble])
 
     def _today(self) -> date:
         return self.store.day or self.limits.now().date()

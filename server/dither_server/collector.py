@@ -17,11 +17,10 @@ from .access.known_tokens import KnownTokens
 from .config.settings import Config
 from .ingest.committer import Committer
 from .ingest.ingest import Ingest
-from .ingest.posts import Plain, Posts
+from .ingest.posts import PlainUpload, UploadFormat
 from .ingest.sealed.key_file import KeyFile
-from .ingest.sealed.keyring import Keyring
-from .ingest.sealed.pools import pools
-from .ingest.sealed.posts import SealedPosts
+from .ingest.sealed.keyring import Keyring, pools
+from .ingest.sealed.posts import SealedUpload
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
 from .reading.answer_cache import AnswerCache
@@ -61,10 +60,10 @@ class Collector:
         # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
-        self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
-        self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
+        self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
+        self.ingest = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
+        seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
         self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
@@ -74,7 +73,7 @@ class Collector:
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any, Any], committer: Committer
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: Committer
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
@@ -85,7 +84,7 @@ class Collector:
         return self.config
 
     @property
-    def reception(self) -> Ingest:
+    def endpoint(self) -> Ingest:
         """What answers small reports."""
         return self.ingest
 
@@ -127,7 +126,7 @@ class Collector:
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""
-        return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
+        return sorted({name for name, _ in self.store.definitions.registered()} - self.metrics.keys())
 
     def _opened(self) -> Store:
         return Store(self.config.db, create=False, lock_wait=self.config.lock_wait)
@@ -140,7 +139,7 @@ class Collector:
             self.spool.close()
         self.gatekeeper.close()
         self.housekeeper.close()
-        self.store.fold_in()
+        self.store.checkpoint()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -155,9 +154,9 @@ class Collector:
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:
     """Return every version of a metric of which reports are counted: apps in the field still send the former ones."""
     known = {metric.version: metric}
-    for version in store.versions(metric.name):
+    for version in store.definitions.versions(metric.name):
         try:
-            known[version] = store.metric(metric.name, version) or metric
+            known[version] = store.definitions.read(metric.name, version) or metric
         except ParameterError as error:
             _log.warning("%s: %s", metric.name, error)
     return known

@@ -36,7 +36,7 @@ def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSO
 
 
 def _length(environ: WSGIEnvironment) -> int:
-    """Return the body's length, or -1 if the server knows where it ends without being told."""
+    """Return the body's length, or -1 if the server finds its end without a Content-Length."""
     text = environ.get("CONTENT_LENGTH", "")
     if not text:
         if environ.get("wsgi.input_terminated"):

@@ -198,7 +198,7 @@ class Committer(Generic[U, R]):
         """Log what was not committed since the last such line: a line per group would fill a nearly full disk."""
         if unlogged := self._lines.add(batches):
             uncommitted = counted(unlogged, "batch was", "batches were")
-            _log.warning("%s not committed, told at most once a minute: %s", uncommitted, error)
+            _log.warning("%s not committed, logged at most once a minute: %s", uncommitted, error)
 
 
 def _refuse(group: Sequence[_Waiting[U, R]], error: StoreError) -> None:

@@ -45,7 +45,7 @@ _UNREAD = {
 """The problem of a refused report that was not read to its end; with any other status it is malformed."""
 
 
-class Reception(Protocol):
+class UploadEndpoint(Protocol):
     """What answers POST to a path, most often without a thread of its own: at once, or when a commit is made."""
 
     @property
@@ -73,11 +73,11 @@ class Gateway:
     """Hands requests to ingest or to the app. Its methods are called in the loop's thread."""
 
     def __init__(
-        self, app: WSGIApplication, reception: Reception, threads: int, limiter: ConnectionLimiter, proxies: Proxies
+        self, app: WSGIApplication, endpoint: UploadEndpoint, threads: int, limiter: ConnectionLimiter, proxies: Proxies
     ) -> None:
         self._app = app
-        self._reception = reception
-        self._path, *_ = self._paths = [path.encode("ascii") for path in reception.paths]
+        self._endpoint = endpoint
+        self._path, *_ = self._paths = [path.encode("ascii") for path in endpoint.paths]
         self._limiter = limiter
         self._proxies = proxies
         self._loop = asyncio.get_running_loop()
@@ -110,7 +110,7 @@ class Gateway:
         if group is None:
             answered(self._crowded(request, environ.get("HTTP_ORIGIN")))
         elif self._is_quick(request, environ):
-            self._reception.begin(environ, answered)
+            self._endpoint.begin(environ, answered)
         else:
             run = Run(self._app, environ, request, connection, self._loop, self._head)
             self._in_pool += 1
@@ -122,14 +122,14 @@ class Gateway:
     def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
-        self._reception.numbers.unread(code)
+        self._endpoint.numbers.unread(code)
         if method == "POST" and target in self._paths:
-            self._reception.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
-            headers += self._reception.headers(origin)
+            self._endpoint.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
+            headers += self._endpoint.headers(origin)
         return self._head(code, [*headers, ("Connection", "close")]) + body
 
     async def drain(self, seconds: float) -> None:
-        """Return when nothing is served any more, or after so long."""
+        """Return when nothing is served any more, or after ``seconds``."""
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
@@ -142,14 +142,14 @@ class Gateway:
     def _is_quick(self, request: Request, environ: WSGIEnvironment) -> bool:
         if request.target != self._path or request.method != "POST" or len(request.body) > _SMALL:
             return False
-        return self._reception.settled(environ)
+        return self._endpoint.settled(environ)
 
     def _crowded(self, request: Request, origin: str | None) -> Answer:
         problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
         status, headers, body = problem.answer()
         if request.method == "POST" and request.target in self._paths:
-            self._reception.refuse(problem)
-            headers += self._reception.headers(origin)
+            self._endpoint.refuse(problem)
+            headers += self._endpoint.headers(origin)
         return status, headers, body
 
     def _write(self) -> None:

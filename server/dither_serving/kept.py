@@ -1,4 +1,4 @@
-"""What is read when Prometheus asks, and not more often than it is worth."""
+"""Cache what Prometheus scrapes, so that reading it costs little however often it asks."""
 
 import logging
 import threading
@@ -12,13 +12,13 @@ from .errors import StoreError
 _log = logging.getLogger(__name__)
 
 _FRESH = 10.0
-"""Seconds for which what was read is told again."""
+"""Seconds for which a value is served from the cache."""
 
 _REST = 200
-"""And so many times as long as the reading took: to count ids takes half a percent of a processor at most."""
+"""And this many times as long as the reading took, so that it takes half a percent of a processor at most."""
 
 _AGAIN = 60.0
-"""But what could not be read is tried again after so many seconds: waiting for an answer took the time, not work."""
+"""But a failed reading is repeated after this many seconds: it spent the time waiting, not working."""
 
 _PATIENCE = 30.0
 """Seconds after which a reading that has not ended counts as one that fails: a network may keep it for long."""
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 def gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
-    """Return a gauge of one value, as Prometheus is told."""
+    """Return a gauge of one value."""
     return GaugeMetricFamily(name, about, value=value)
 
 
 class Kept(Generic[T]):
-    """What ``read`` returned last, from many threads. One of them reads; the others are told what was read before.
+    """A cached value of ``read``, for many threads. One of them reads; the others get the value from before.
 
-    ``of`` names in the log what cannot be read, which is told once until it can.
+    ``of`` names it in the log, where a failure is noted once until it passes.
     """
 
     def __init__(self, of: str, read: Callable[[], T], clock: Callable[[], float]) -> None:

@@ -1,6 +1,6 @@
-"""How a server fares, for Prometheus: counts and times, and nothing of any person.
+"""The numbers of a server for Prometheus: counts and times, nothing about any person.
 
-Each process counts for itself. Where several workers share a port, as under gunicorn, whichever answers tells the sum
+Each process counts for itself. If several workers share a port, as under gunicorn, the one that answers reports the sum
 of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
 """
 
@@ -70,7 +70,7 @@ class ServerNumbers:
 
     @contextmanager
     def commit(self, batches: int) -> Iterator[None]:
-        """Measure a commit of so many batches."""
+        """Measure a commit of ``batches``."""
         start = time.perf_counter()
         try:
             yield
@@ -82,9 +82,9 @@ class ServerNumbers:
             self._commit_batches.observe(batches)
 
     def text(self, more: Iterable[Family] = ()) -> bytes:
-        """Return everything in Prometheus' text format, and ``more``, which is the same whichever process tells it."""
+        """Return everything in Prometheus' text format, and ``more``, which every process reports alike."""
         registry = CollectorRegistry()
-        registry.register(_Told(self._families, more))
+        registry.register(_Scrape(self._families, more))
         return generate_latest(registry)
 
     def _families(self) -> Iterator[Family]:
@@ -97,15 +97,15 @@ class ServerNumbers:
             yield self._aged(family) if family.name == _OLDEST else _timeless(family)
 
     def _aged(self, times: Family) -> Family:
-        """Return the age of what has waited longest, of the times that each process tells while it lives."""
+        """Return the age of what has waited longest, of the times that the living processes report."""
         waiting = [sample.value for sample in times.samples if _lives(sample.labels.get("pid"))]
         aged = Family(times.name, times.documentation, "gauge")
         aged.add_sample(times.name, {}, max(0.0, self._clock() - min(waiting, default=math.inf)))
         return aged
 
 
-class _Told:
-    """What is told once, in the form that the library wants."""
+class _Scrape:
+    """The families of one scrape, in the form that the library wants."""
 
     def __init__(self, families: Callable[[], Iterable[Family]], more: Iterable[Family]) -> None:
         self._families = families

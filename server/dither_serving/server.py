@@ -13,7 +13,7 @@ from wsgiref.types import WSGIApplication
 from dither_shared import ParameterError
 
 from .connection import Connection, read_buffer
-from .gateway import Gateway, Reception
+from .gateway import Gateway, UploadEndpoint
 from .limiter import ConnectionLimiter
 from .once_a_minute import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
@@ -63,7 +63,7 @@ class Served(Protocol):
         """The proxies in front."""
 
     @property
-    def reception(self) -> Reception:
+    def endpoint(self) -> UploadEndpoint:
         """What answers small reports."""
 
     def start(self) -> None:
@@ -104,7 +104,7 @@ def memory_for(limits: _Limits) -> int:
 
 
 async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
-    limits, reception, proxies = parts.limits, parts.reception, parts.proxies
+    limits, endpoint, proxies = parts.limits, parts.endpoint, parts.proxies
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
@@ -117,9 +117,9 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
         limits.connections_per_address,
         limits.request_seconds,
         memory_for(limits),
-        reception.numbers,
+        endpoint.numbers,
     )
-    gateway, buffer = Gateway(app, reception, limits.threads, limiter, proxies), read_buffer()
+    gateway, buffer = Gateway(app, endpoint, limits.threads, limiter, proxies), read_buffer()
 
     def connection(group: str) -> Connection:
         return Connection(limiter, gateway, buffer, limits.body_limit, group)

@@ -152,7 +152,7 @@ class Folding:
         if not manifest.segments:
             return
         heads = self._heads(manifest.segments)
-        names = {version: name for name, version in self.store.registered()}
+        names = {version: name for name, version in self.store.definitions.registered()}
         tasks = [task for bucket in range(first, BUCKETS) for task in self._tasks(heads, manifest.segments, bucket)]
         today = number_of(manifest.begun.date())
         self.progress(BUCKETS - len(tasks))
@@ -174,7 +174,7 @@ class Folding:
 
     def _heads(self, segments: Iterable[str]) -> "_Heads":
         """Read the heads of some segments; raise SpoolError for a version that the database does not know."""
-        names = {version: name for name, version in self.store.registered()}
+        names = {version: name for name, version in self.store.definitions.registered()}
         heads = _Heads({}, {})
         for name in segments:
             with _opened(self.blobs, name) as segment:
@@ -182,7 +182,7 @@ class Folding:
                 versions = set(segment.versions)
             for version in versions - heads.mechanisms.keys():
                 digits = version.hex()
-                metric = self.store.metric(names[digits], digits) if digits in names else None
+                metric = self.store.definitions.read(names[digits], digits) if digits in names else None
                 if metric is None:
                     known = f"version {digits}, which this database does not know; name that of the collectors"
                     raise SpoolError(f"spool: {self.blobs}/{SEGMENTS}/{name} holds reports of {known}")

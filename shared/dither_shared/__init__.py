@@ -7,48 +7,44 @@ Mechanisms are imported when they are first used.
 from typing import TYPE_CHECKING
 
 from .errors import DitherError, ParameterError, WireError
-from .mechanism import Mechanism, Shape
+from .mechanism import Mechanism
 from .mechanisms import MECHANISMS
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .metrics.strata import Strata
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import (
-    QUESTIONS,
-    BooleanQuestion,
-    ChoiceQuestion,
-    CrossQuestion,
-    DiscoveryQuestion,
-    NumberQuestion,
-    Question,
-    SelectionQuestion,
-    StringQuestion,
-)
+from .questions import QUESTIONS
+from .questions.boolean import BooleanQuestion
+from .questions.choice import ChoiceQuestion
+from .questions.cross import CrossQuestion
+from .questions.discovery import DiscoveryQuestion
 from .questions.domains.domain import Domain
+from .questions.number import NumberQuestion
+from .questions.question import Question
+from .questions.selection import SelectionQuestion
+from .questions.string import StringQuestion
+from .rows import Shape
 from .wire import Batch, Report
 
 if TYPE_CHECKING:
-    from .mechanisms import (
-        BitFlip,
-        CountMeanSketch,
-        DiscreteGaussian,
-        DiscreteLaplace,
-        DitheredResponse,
-        Exponential,
-        HadamardCountMeanSketch,
-        HadamardResponse,
-        LocalHashing,
-        OptimizedUnary,
-        PrefixSketch,
-        PrivSet,
-        ProjectiveGeometry,
-        ProjectiveSketch,
-        RandomizedResponse,
-        Rappor,
-        SetResponse,
-        SubsetSelection,
-        SymmetricUnary,
-    )
+    from .mechanisms.bit_flip import BitFlip
+    from .mechanisms.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+    from .mechanisms.discrete_gaussian import DiscreteGaussian
+    from .mechanisms.discrete_laplace import DiscreteLaplace
+    from .mechanisms.dithered_response import DitheredResponse
+    from .mechanisms.exponential import Exponential
+    from .mechanisms.hadamard_response import HadamardResponse
+    from .mechanisms.local_hashing import LocalHashing
+    from .mechanisms.optimized_unary import OptimizedUnary
+    from .mechanisms.prefix_sketch import PrefixSketch
+    from .mechanisms.privset import PrivSet
+    from .mechanisms.projective_geometry import ProjectiveGeometry
+    from .mechanisms.projective_sketch import ProjectiveSketch
+    from .mechanisms.randomized_response import RandomizedResponse
+    from .mechanisms.rappor import Rappor
+    from .mechanisms.set_response import SetResponse
+    from .mechanisms.subset_selection import SubsetSelection
+    from .mechanisms.symmetric_unary import SymmetricUnary
 
 __all__ = [
     "MECHANISMS",

@@ -1,7 +1,5 @@
 """Say how many of what there are, for people: 1 report, 2,000 reports."""
 
-__all__ = ["counted"]
-
 
 def counted(number: int, one: str, more: str = "") -> str:
     """Return a number with its thousands apart and what it counts; ``more`` is the plural where it is not ``one`` + s.

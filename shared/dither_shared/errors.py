@@ -7,8 +7,6 @@ DitherError
 
 from collections.abc import Iterable
 
-__all__ = ["DitherError", "ParameterError", "WireError", "did_you_mean"]
-
 _LONGEST_NAME = 64
 
 

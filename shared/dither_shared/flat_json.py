@@ -7,8 +7,6 @@ from functools import lru_cache
 
 from .errors import WireError
 
-__all__ = ["base64", "quoted", "read_base64", "read_object"]
-
 
 def base64(data: bytes) -> str:
     """Return bytes in base64, on one line."""

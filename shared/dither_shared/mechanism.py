@@ -6,7 +6,8 @@ with b if it is not. So with n_c reports in cohort c and frequencies f,
 
     E[tally[c, j]] = n_c · Σ_v f_v · law(v, c)[j] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
 
-The randomizer stands beside its law, in plain Python, because it is the device that runs it.
+The randomizer stands beside its law, in plain Python, because it is the device that runs it. What analyses ask of a law
+(variances, bounds, cells that are reported alike) has a sound default here; a mechanism that knows more overrides it.
 """
 
 from abc import ABC, abstractmethod
@@ -17,25 +18,53 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from .errors import ParameterError
-from .facts import Facts
-from .items import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Item, Items
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
+from .primitives.two_level import TwoLevel
 from .rows import RowFormat, Shape
 
-__all__ = [
-    "LISTED",
-    "MAX_CELLS",
-    "MAX_COUNTERS",
-    "NUMBERS",
-    "SETS",
-    "SPELLED",
-    "STRINGS",
-    "Item",
-    "Items",
-    "Mechanism",
-    "Shape",
-]
+Item = int | bytes
+"""The item that a mechanism randomizes: an index of a domain, a set of them with index j as bit j, or, for an open
+domain, the value's UTF-8 bytes."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """What items stand for, in ``words``.
+
+    ``open``: there is no list of them; ``ordered``: cells follow their order; ``sets``: an item is any set of the
+    ``size`` values, so that shares do not add up to 1.
+    """
+
+    words: str
+    open: bool = False
+    ordered: bool = False
+    sets: bool = False
+
+    def count(self, size: int) -> int:
+        """Return how many items there are of ``size`` values."""
+        return 1 << size if self.sets else size
+
+    def sums(self, size: int) -> tuple[int, int]:
+        """Return the least and the most that the shares of ``size`` values can add up to."""
+        return (0, size) if self.sets else (0 if self.open else 1, 1)
+
+
+LISTED = Items("listed answers")
+"""Indices of a listed domain."""
+
+NUMBERS = Items("numbers", ordered=True)
+"""Points of an even grid over a range, numbered from 0."""
+
+SETS = Items("sets of listed answers", sets=True)
+"""Sets of indices of a listed domain, as integers: bit j stands for index j."""
+
+STRINGS = Items("any string", open=True)
+"""The UTF-8 bytes of any string."""
+
+SPELLED = Items("strings to discover, of an alphabet", open=True)
+"""Strings of one length over an alphabet, a byte for each symbol: its number."""
+
 
 MAX_CELLS = 1 << 20
 """Cells of the widest row: a wider one is a mistake in a definition."""
@@ -45,7 +74,7 @@ MAX_COUNTERS = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(Facts, ABC):
+class Mechanism(ABC):
     """A randomizer with its exact law.
 
     Derived fields (a subclass sets them once, when it is made; ``size`` is given):
@@ -258,6 +287,103 @@ class Mechanism(Facts, ABC):
     def parameters(self) -> dict[str, str]:
         """Return the exact parameters that determine the law, by name: the basis of a metric's version."""
         return {f.name: str(getattr(self, f.name)) for f in fields(self) if f.init}
+
+    def variance(self, frequency: float = 0.0) -> float:
+        """Return n · Var[estimate] of a value of that frequency, from noise alone (the histogram fixed).
+
+        q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f. Where a share c < 1 of the
+        reports covers the value, this is divided by c, and which users these are adds (1/c - 1)·f(1-f).
+        """
+        constant, slope, thinning = self._variance_terms
+        return thinning * (constant + frequency * slope) + (thinning - 1) * frequency * (1 - frequency)
+
+    @cached_property
+    def _variance_terms(self) -> tuple[float, float, float]:
+        gap = self.p - self.q
+        return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap), float(1 / self.coverage)
+
+    @property
+    def marks(self) -> int:
+        """How many cells a value marks in a cohort that speaks of it."""
+        return 1
+
+    @property
+    def weight(self) -> int | None:
+        """How many cells every report has; None if that varies."""
+        return {Shape.SYMBOL: 1, Shape.LIST: self.listed, Shape.BITS: None}[self.shape]
+
+    @property
+    def weight_moments(self) -> tuple[float, float] | None:
+        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed."""
+        if not self.independent_cells or self.coverage != 1:  # else not every value marks as many
+            return None
+        marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
+        return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)
+
+    @property
+    def independent_supports(self) -> bool:
+        """Whether the supports of all values are independent, given the histogram: each is a cell of its own."""
+        return self.own_cells and self.independent_cells
+
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction] | None:
+        """P[a report supports u and v], if the user's value is one of the two and if it is a third; None if not known.
+
+        Where not all values are alike it is the mean over the third values that there is room for.
+        """
+        return (self.p * self.q, self.q**2) if self.independent_cells and self.size is not None else None
+
+    @property
+    def two_level(self) -> TwoLevel | None:
+        """The law of one report as one of two levels, with its exact shares; None if it is none, or not known to be.
+
+        What shuffling is worth follows from it (the server's ``analysis/shuffling``).
+        """
+        return None
+
+    @property
+    def max_size(self) -> int | None:
+        """The largest ``size`` with the same cohorts and cells: what it has beyond its own stands for no value."""
+        return self.size
+
+    @property
+    def uniform_cells(self) -> tuple[int, int] | None:
+        """A cell, and a length: from that cell on, all runs of so many cells are reported equally often.
+
+        This holds over all cohorts together, whatever the users' values are; None if no such cells are known.
+        """
+        return None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the most that one report, honest or forged, adds to n times an estimate."""
+        p, q = float(self.p), float(self.q)
+        ends = (-q / (p - q), (1 - q) / (p - q))
+        return min(ends), max(ends)
+
+    @property
+    def fitted_cells(self) -> float:
+        """How many independent cells the estimate of one value averages; 1 where it is a count of support."""
+        return 1.0
+
+    @property
+    def collision_variance(self) -> float:
+        """Variance over fixed hash functions of an estimate's bias, per Σ f² of the other values; 0 without any."""
+        return 0.0
+
+    @property
+    def collision_cube(self) -> float:
+        """The third central moment of that bias, per Σ f³."""
+        return 0.0
+
+    @property
+    def risk(self) -> float:
+        """The total squared error over a listed domain, times n: k·V(0) + V(1) - V(0), whatever the frequencies.
+
+        (V is linear in f, but for the term of thinning, which is left out.)
+        """
+        size = self.size or 0
+        return size * self.variance(0.0) + self.variance(1.0) - self.variance(0.0)
 
     def _derive(self, **derived: object) -> None:
         """Set derived fields, once, on an object that is frozen from then on."""

@@ -14,8 +14,6 @@ from typing import Literal
 from .counted import counted
 from .errors import ParameterError, WireError
 
-__all__ = ["RowFormat", "Shape"]
-
 
 class Shape(Enum):
     """What the payload of a report holds."""

@@ -24,8 +24,6 @@ from .flat_json import base64, read_base64, read_object
 from .primitives.digests import sha256
 from .wire import LONGEST_STRATUM
 
-__all__ = ["SUITES", "Pool", "SealKey", "SealedBatch", "SealedReport", "Suite"]
-
 _INFO = b"dither sealed 1\0"
 _POOL = b"dither pool 1\0"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
@@ -76,7 +74,7 @@ secret of X25519 is 0 (RFC 7748, sections 5 and 6.1), so anyone could open what 
 
 @dataclass(frozen=True)
 class SealKey:
-    """A collector's public key, for which devices seal."""
+    """A collector's public key, to which devices encrypt reports."""
 
     suite: Suite
     public: bytes
@@ -175,7 +173,7 @@ class SealedBatch(NamedTuple):
 
     @classmethod
     def of(cls, pool: Pool, suite: Suite, total: int, sealed: Iterable[bytes]) -> Self:
-        """Return the batch of some sealed rows, whatever their order: which of them came first is told to nobody."""
+        """Return the batch of some sealed rows. It does not depend on the order in which they came."""
         whole = b"".join(sorted(sealed))
         return cls(_digest(pool, whole), pool, suite, total, whole)
 
@@ -204,7 +202,7 @@ class SealedBatch(NamedTuple):
         return cls(values["batch"], pool, suite, int(values["total"]), sealed)
 
     def split(self, row_bytes: int) -> list[bytes]:
-        """Return each sealed row of a metric whose rows have so many bytes; raise WireError unless they ascend."""
+        """Return each sealed row of a metric with rows of ``row_bytes`` bytes; raise WireError unless they ascend."""
         length = row_bytes + self.suite.overhead
         if len(self.sealed) % length:
             raise WireError(f"sealed: {len(self.sealed)} bytes; a sealed row of this pool and suite has {length}")

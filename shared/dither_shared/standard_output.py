@@ -1,6 +1,6 @@
 """Standard output that cannot be written.
 
-A full disk is told in one line, a reader that is gone needs no word, and a letter that is lacking stands as its number.
+A full disk is reported in one line, a closed pipe silently, and a character that the encoding lacks is escaped.
 """
 
 import errno
@@ -9,8 +9,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-__all__ = ["written_whole"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)})
 """What a file says that takes no more."""

@@ -16,8 +16,6 @@ from .errors import WireError
 from .flat_json import base64, quoted, read_base64, read_object
 from .mechanism import Mechanism
 
-__all__ = ["LONGEST_STRATUM", "Batch", "Report"]
-
 LONGEST_STRATUM = 100
 """Characters of the label of a stratum."""
 

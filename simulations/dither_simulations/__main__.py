@@ -8,8 +8,6 @@ from importlib.metadata import distribution
 
 from dither_shared.standard_output import written_whole
 
-__all__ = ["main"]
-
 _ASKED = "DITHER_SIM_UVX"
 """Set once uvx was asked for the extra: if anything is missing then, asking again would not end."""
 

@@ -1,24 +1,6 @@
-"""Words that may be chosen from, for whoever offers them without doing what they stand for: help is shown at once."""
+"""Words that options choose from, and the limits of what a command takes: light, because help is shown at once."""
 
 from typing import Literal, get_args
-
-__all__ = [
-    "ATTACKS",
-    "KINDS",
-    "LAWS",
-    "PAPER_NAMES",
-    "SEPARATOR",
-    "SPREADS",
-    "STEPS",
-    "SURVEY_TYPES",
-    "Attack",
-    "Kind",
-    "Law",
-    "Paper",
-    "Spread",
-    "Step",
-    "SurveyType",
-]
 
 Kind = Literal["uniform", "zipf", "geometric", "step"]
 """A distribution of users over values (``sources.Distribution``)."""
@@ -48,9 +30,21 @@ Attack = Literal["random-report", "crafted-input", "crafted-report"]
 """How reports are forged (``attacks.forged.poisoning``)."""
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
-Paper = Literal["wang-2017", "feldman-2022", "duchi-2018", "wang-2019"]
-"""Who published numbers (``published.PAPERS``)."""
-PAPER_NAMES: tuple[Paper, ...] = get_args(Paper)
-
 SEPARATOR = ";"
 """Stands between the items of a set, in labels and in files."""
+
+
+MAX_SIZE = 1 << 20
+"""The most values of a question."""
+
+MAX_USERS = 10**15
+"""Counts below this are exact in a float, which numpy's binomial draws rely on."""
+
+FORMATS = (".png", ".svg", ".pdf")
+"""File name endings of pictures."""
+
+DEVICES = 10_000
+"""Devices of the demo, if no one says how many."""
+
+VISITORS = 200
+"""The same of visitors of its page, each of whom takes a browser's context."""

@@ -6,8 +6,6 @@ from dither_server.cli.lazy import Later
 
 from .options.common import Commands
 
-__all__ = ["main"]
-
 _EPILOG = """Completion: eval "$(_DITHER_SIM_COMPLETE=bash_source dither-sim)", or zsh_source, or fish_source."""
 
 
@@ -16,13 +14,10 @@ _HERE = "dither_simulations.experiments"
 _LATER = {
     "attack": Later(f"{_HERE}.attacks.command:attack", "Attack the randomizers, beside theory."),
     "audit": Later(f"{_HERE}.audit.command:audit", "Test whether a randomizer tells too much."),
-    "bench": Later(f"{_HERE}.peers.command:bench", "Measure other libraries side by side."),
     "compose": Later(f"{_HERE}.compose.command:compose", "Add up the reports of many days."),
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices, a collector, estimates once."),
     "error": Later(f"{_HERE}.error.command:error", "Measure how far estimates are off."),
     "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
-    "report": Later(f"{_HERE}.report.command:report", "Write every figure on one HTML page."),
-    "reproduce": Later(f"{_HERE}.reproduce.command:reproduce", "Put published numbers beside ours."),
     "shuffle": Later(f"{_HERE}.shuffle.command:shuffle", "Say what shuffling reports is worth."),
 }
 

@@ -1,6 +1,6 @@
 """Accuracy, speed and leaks beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
 
-These are cases of ``dither-sim bench``, with the same seed each time, in the environments that it keeps for peers. They
+Each peer runs in an environment of its own, which pip builds in a cache folder, and with the same seed each time. Cases
 come in parts (``--part``): ``theory``, which nothing need be run for; ``errors`` of each library's best; ``leaks``; and
 ``speed``, which wants a machine at rest. A case takes some seconds by the clock, so a machine at work means fewer users
 and runs, but errors of the same size. A library that cannot be measured ends the run.
@@ -11,13 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from dither_simulations.experiments.peers import tables as bench
-from dither_simulations.experiments.peers.environments import LIBRARIES, Unavailable, answers, default_folder, prepare
-from dither_simulations.experiments.peers.inside.protocol import Case, Finding
-from dither_simulations.experiments.peers.measuring import FULL, Findings, cases
-from dither_simulations.experiments.peers.sampled import timed
-from dither_simulations.experiments.peers.theory import PEERS, chosen
-
+from .peers import tables as bench
+from .peers.cases import FULL, Findings, cases
+from .peers.environments import LIBRARIES, Unavailable, answers, default_folder, prepare
+from .peers.inside.protocol import Case, Finding
+from .peers.sampled import timed
+from .peers.theory import PEERS, chosen
 from .tables import Table, add_option, write
 
 __all__ = ["PARTS", "Part", "by_library"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.likelihood import maximum_likelihood
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.quantiles import QUANTILES, quantiles_of

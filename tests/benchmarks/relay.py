@@ -73,7 +73,7 @@ def _round(folder: Path, url: str, reports: int, length: int, pool: int, measure
         store.list_pools(LISTED, LIMITS)
         for start in range(0, reports, 500):
             store.commit(arrivals(rows(min(500, reports - start), start, length), pool), TODAY, b"")
-        store.fold_in()
+        store.checkpoint()
         held = (folder / "relay.db").stat().st_size / reports
         began, cpu = time.perf_counter(), time.process_time()
         one = rounds(store, url)

@@ -22,7 +22,6 @@ import numpy as np
 
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion
-from dither_simulations.experiments.peers.prefix_extending import Codes, PrefixExtending
 from dither_simulations.output.tables import render
 from dither_simulations.samplers import sample_tally
 from dither_simulations.trials.mechanism_by_name import named, named_discovery
@@ -30,6 +29,7 @@ from dither_simulations.trials.string_trial import Found, StringSetting, found_i
 from dither_simulations.users.populations import Counts, Floats, Population, zipf
 from dither_simulations.users.strings import listed, made_up, spelled
 
+from .peers.prefix_extending import Codes, PrefixExtending
 from .tables import Table, add_option, write
 
 __all__ = ["main"]
@@ -140,8 +140,8 @@ def _extended(people: _People, epsilon: float, step: int, rng: np.random.Generat
 
 def _line(setting: StringSetting, found: Found, seconds: float) -> _Line:
     scores = string_scores(setting, found)
-    recalls = (scores.recall_8, scores.recall_16, scores.recall_32)
-    return _Line(recalls, scores.f1, scores.found, scores.false, seconds)
+    recalls = (scores["recall_8"], scores["recall_16"], scores["recall_32"])
+    return _Line(recalls, scores["f1"], scores["found"], scores["false"], seconds)
 
 
 def _codes(labels: tuple[str, ...]) -> Codes:

@@ -33,19 +33,19 @@ FOLDER = Path("/home/someone/.local/state/dither/notes")
         (ValueError("Very-Secret"), "ValueError"),
     ],
 )  # fmt: skip
-def test_a_path_is_told_if_it_is_the_states(error: Exception, words: str) -> None:
+def test_error_text_contains_only_paths_of_the_state_folder(error: Exception, words: str) -> None:
     assert described(error, FOLDER) == words
     if isinstance(error, OSError):
         assert FOLDER.name not in described(error)
 
 
-def test_a_path_that_would_break_the_line_does_not() -> None:
+def test_error_text_escapes_line_breaks_in_paths() -> None:
     folder = Path("/home/a\nWARNING forged\x1b[2J")
     assert described(PermissionError(errno.EACCES, "x", str(folder / "journal")), folder).isprintable()
 
 
 @pytest.mark.parametrize("call", ["mkdir", "open"])
-def test_permission_denied_says_where(
+def test_permission_denied_names_the_path(
     call: str,
     make: Make,
     folder: Path,
@@ -64,7 +64,7 @@ def test_permission_denied_says_where(
     assert trouble in caplog.text
 
 
-def test_what_fails_elsewhere_tells_no_path_of_its_own(make: Make, folder: Path) -> None:
+def test_error_outside_the_state_folder_shows_no_path(make: Make, folder: Path) -> None:
     class Diary(SystemEntropy):
         def take(self, count: int) -> bytes:
             raise PermissionError(errno.EACCES, "Permission denied", "/home/someone/Very-Secret")
@@ -76,7 +76,7 @@ def test_what_fails_elsewhere_tells_no_path_of_its_own(make: Make, folder: Path)
 
 
 @pytest.mark.parametrize("command", ["on", "off", "forget"])
-def test_a_command_says_where(
+def test_failed_command_names_the_path(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')

@@ -69,7 +69,7 @@ def test_no_row_ever_stands_on_the_disk(make: Make, folder: Path, calendar: Cale
     assert base64.b64encode(row) not in files_of(folder)
 
 
-def test_the_search_finds_a_row_that_is_not_sealed(make: Make, folder: Path) -> None:
+def test_disk_search_finds_an_unsealed_row(make: Make, folder: Path) -> None:
     client = make(folder, metrics=WIDE)
     client.record("browser", "firefox")
     assert holds(folder, read(client.preview()[0]).row)
@@ -97,7 +97,7 @@ def test_what_a_killed_process_recorded_leaves_as_it_was_sealed(make: Make, fold
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, KEY), (KEY, None)])
-def test_what_waits_from_before_the_app_changed_goes_nowhere(
+def test_waiting_reports_are_dropped_when_the_app_starts_or_stops_sealing(
     make: Make, folder: Path, before: SealKey | None, after: SealKey | None
 ) -> None:
     first = make(folder, metrics=WIDE | {"mobile": METRICS["mobile"]}, seal=before)
@@ -221,7 +221,9 @@ def test_without_the_package_nothing_is_drawn(
     assert not folder.exists()
 
 
-def test_a_key_that_seals_nothing_costs_nothing(make: Make, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unusable_key_disables_the_client_without_a_debit(
+    make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     script = Script()
     client = make(folder, seal=NO_KEM, strict=False, transport=script)
     for name in METRICS:
@@ -254,7 +256,7 @@ def test_a_row_that_cannot_be_sealed_leaves_no_debit(make: Make, folder: Path, m
     assert opened(client.preview()[0])
 
 
-def test_who_only_looks_needs_no_package(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_showing_a_sealed_app_needs_no_cryptography_package(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     take_package(monkeypatch)
     client = make(transport=Nowhere(), metrics=sealing())
     assert KEY.fingerprint in client.consent_text()

@@ -110,7 +110,7 @@ def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str
 
 
 @pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
-def test_a_report_is_still_recorded_while_there_are_names(definitions: Path, folder: Path, moment: str) -> None:
+def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, moment: str) -> None:
     """It needs no thread: the next run sends it."""
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
     program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")

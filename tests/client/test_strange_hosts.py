@@ -64,7 +64,7 @@ def test_a_host_that_moves_keeps_its_state(make: Make, tmp_path: Path, monkeypat
     assert not list((tmp_path / "other").iterdir())
 
 
-def test_a_host_whose_folder_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_working_directory_is_reported_in_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -75,7 +75,7 @@ def test_a_host_whose_folder_is_gone_is_told(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_home_that_depends_on_where_one_is_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "somewhere")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
@@ -87,7 +87,7 @@ def full(path: str, *_: object) -> NoReturn:
     raise OSError(errno.ENOSPC, "no room", path)
 
 
-def test_a_no_holds_on_a_full_disk(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_off_holds_on_a_full_disk(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script()
     client = make(folder, strict=False, transport=script)
     client.record("mobile", True)

@@ -129,7 +129,7 @@ def test_the_fixture_is_the_default_client(telemetry: Telemetry, tmp_path: Path)
     assert dither.default_client() is telemetry
 
 
-def test_a_client_made_meanwhile_is_off_for_good(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_made_while_standing_in_stays_off_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DITHER", "on")
     telemetry = Telemetry({})
     with telemetry.standing_in():
@@ -154,7 +154,7 @@ def test_a_client_made_meanwhile_is_off_for_good(folder: Path, monkeypatch: pyte
         assert client.status().queued == 1, "another test stands in for it again"
 
 
-def test_a_client_from_before_is_afterwards_what_it_was(make: Make, folder: Path) -> None:
+def test_client_made_before_standing_in_is_restored_afterwards(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("theme", "dark")
     waiting, journal = client.preview(), (folder / "journal").read_bytes()
@@ -187,7 +187,7 @@ def test_a_client_keeps_its_own_definitions(telemetry: Telemetry, make: Make) ->
     telemetry.mistakes.clear()
 
 
-def test_a_subclass_is_heard_and_keeps_what_is_its_own(telemetry: Telemetry) -> None:
+def test_fixture_hears_subclasses_of_client(telemetry: Telemetry) -> None:
     class Polite(dither.Client):
         def __init__(self, greeting: str) -> None:
             self.greeting = greeting
@@ -200,7 +200,7 @@ def test_a_subclass_is_heard_and_keeps_what_is_its_own(telemetry: Telemetry) -> 
     assert telemetry.recorded("browser") == ["dear Firefox"]
 
 
-def test_clients_of_many_threads_are_heard(telemetry: Telemetry) -> None:
+def test_fixture_hears_clients_of_all_threads(telemetry: Telemetry) -> None:
     def work() -> None:
         client = dither.Client(METRICS, ENDPOINT, "notes")
         for _ in range(50):
@@ -216,7 +216,7 @@ def test_clients_of_many_threads_are_heard(telemetry: Telemetry) -> None:
     assert telemetry.collector.counts() == {"mobile": 8}
 
 
-def test_two_that_stand_in_are_undone_in_turn(folder: Path) -> None:
+def test_nested_stand_ins_are_undone_in_order(folder: Path) -> None:
     made = dither.Client.__init__
     outer, inner = Telemetry(METRICS), Telemetry(METRICS)
     with outer.standing_in():
@@ -266,7 +266,9 @@ def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Mak
         statuses[field] = collector.send(Batch(**(fields | {field: value})).encode()).status  # type: ignore[arg-type]
     assert statuses == {"metric": 404, "version": 409, "reports": 400}
     again = Batch(batch.batch, batch.metric, batch.version, bytes([batch.reports[0] ^ 1]))
-    assert collector.send(again.encode()).status == 409
+    assert collector.send(again.encode()).status == 202
+    assert collector.counts() == {"mobile": 1}
+    assert [report.payload for report in collector.reports("mobile")] == [batch.reports]
     collector.answers = [503, dither.Answer(429, 1.0), OSError("cut")]
     assert [collector.send(body).status for _ in range(2)] == [503, 429]
     with pytest.raises(OSError, match="cut"):

@@ -89,7 +89,7 @@ def test_functions_and_coroutines_are_timed(telemetry: Telemetry, clock: Clock) 
     assert telemetry.recorded("startup") == [1.0, 2.0, 4.0]
 
 
-def test_one_timer_within_itself(telemetry: Telemetry, clock: Clock) -> None:
+def test_timer_may_be_nested(telemetry: Telemetry, clock: Clock) -> None:
     timer = telemetry.timer("startup")
 
     @timer
@@ -106,7 +106,7 @@ def test_one_timer_within_itself(telemetry: Telemetry, clock: Clock) -> None:
     assert telemetry.recorded("startup") == [2.0, 1.0, 2.0, 3.0, 6.0]
 
 
-def test_one_timer_of_many_tasks(telemetry: Telemetry, clock: Clock) -> None:
+def test_one_timer_serves_several_tasks(telemetry: Telemetry, clock: Clock) -> None:
     """Tasks that end in the order in which they began, each with its own beginning."""
     timer = telemetry.timer("startup")
 
@@ -130,7 +130,7 @@ def test_one_timer_of_many_tasks(telemetry: Telemetry, clock: Clock) -> None:
     assert not timer.busy
 
 
-def test_one_timer_of_many_threads(telemetry: Telemetry, clock: Clock) -> None:
+def test_one_timer_serves_several_threads(telemetry: Telemetry, clock: Clock) -> None:
     timer, inside, go_on = telemetry.timer("startup"), threading.Event(), threading.Event()
 
     def work() -> None:
@@ -184,7 +184,7 @@ class _Pause:
         yield
 
 
-def test_nothing_is_raised_into_the_host(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_timer_raises_nothing_into_the_host(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     client = dither.Client(METRICS, ENDPOINT, "tests", dither.MemoryState("on"), background=False, environ={})
     for name in ("startup", "mobile", "nosuch", ["no", "name"]):
         with client.timer(name):  # type: ignore[arg-type]

@@ -22,7 +22,8 @@ import dither_simulations
 from contract import test_facts, test_law, test_privacy
 from dither.upload.transport import Answer
 from dither_server.app import collector_of, create_app
-from dither_server.estimation.decoders.support import DECODERS, Decoder, Support, support
+from dither_server.estimation.decoders.decoder import Decoder, Support
+from dither_server.estimation.decoders.support import DECODERS, support
 from dither_server.store.tables.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Metric, Shape, parse_metrics
@@ -159,7 +160,7 @@ def test_contract_holds_for_a_mechanism_from_outside(metric: Metric) -> None:
         test_law.test_rows_that_no_device_sends_are_refused,
         test_facts.test_value_marks_the_stated_number_of_cells,
         test_facts.test_reports_have_the_stated_number_of_cells,
-        test_facts.test_even_runs_are_reported_equally_often_for_every_value,
+        test_facts.test_uniform_cells_are_reported_equally_often_for_every_value,
         test_facts.test_one_report_moves_an_estimate_by_the_stated_reach,
         test_facts.test_memoised_mechanisms_state_the_law_of_their_permanent_draws,
     ):

@@ -58,14 +58,13 @@ def test_cells_are_independent_exactly_if_stated(mechanism: Mechanism) -> None:
                 product *= one if cell in cells else 1 - one
             products.append(product == chance)
     assert all(products) == mechanism.independent_cells
-    assert mechanism.independent_supports == (mechanism.name in {"optimized-unary", "symmetric-unary"})
 
 
 @SMALL
-def test_even_runs_are_reported_equally_often_for_every_value(mechanism: Mechanism) -> None:
-    if mechanism.even_runs is None:
+def test_uniform_cells_are_reported_equally_often_for_every_value(mechanism: Mechanism) -> None:
+    if mechanism.uniform_cells is None:
         return
-    first, length = mechanism.even_runs
+    first, length = mechanism.uniform_cells
     assert not (mechanism.cells - first) % length
     for item in items(mechanism):
         chances = set()
@@ -78,14 +77,14 @@ def test_even_runs_are_reported_equally_often_for_every_value(mechanism: Mechani
 
 
 @SMALL
-def test_law_stays_the_same_up_to_the_stated_room_for_values(mechanism: Mechanism) -> None:
+def test_law_stays_the_same_up_to_the_stated_largest_size(mechanism: Mechanism) -> None:
     if mechanism.size is None:
-        assert mechanism.room is None
+        assert mechanism.max_size is None
         return
-    assert mechanism.room is not None
-    assert mechanism.room >= mechanism.size
+    assert mechanism.max_size is not None
+    assert mechanism.max_size >= mechanism.size
     given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    wider = type(mechanism)(**{**given, "size": mechanism.room})
+    wider = type(mechanism)(**{**given, "size": mechanism.max_size})
     assert (wider.cohorts, wider.cells) == (mechanism.cohorts, mechanism.cells)
     assert [wider.cell_law(item, 0) for item in items(mechanism)] == [
         mechanism.cell_law(item, 0) for item in items(mechanism)

@@ -29,7 +29,7 @@ def supports(mechanism: Mechanism, payload: bytes, cohort: int) -> set[int]:
 def widest(mechanism: Mechanism) -> Mechanism:
     """Return the mechanism with as many values as there is room for, over which a third value is averaged."""
     given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
-    return type(mechanism)(**{**given, "size": mechanism.room})
+    return type(mechanism)(**{**given, "size": mechanism.max_size})
 
 
 def joint(mechanism: Mechanism, u: int, v: int, of: int) -> tuple[Fraction, Fraction]:

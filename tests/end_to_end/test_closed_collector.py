@@ -65,12 +65,12 @@ def results(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {step["metric"] or step["step"]: step["result"] for step in json.loads(capsys.readouterr().out)["steps"]}
 
 
-def test_a_collector_below_a_path_that_is_closed(
+def test_the_command_test_tells_what_a_token_may_do(
     below: str, app: Flask, metrics: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokens = {role: draw_token(role) for role in Role}
     for role, token in tokens.items():
-        collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
+        collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
     given = ["test", "--endpoint", below, "--metrics", str(metrics), "--json"]
     for given_token, status, result in (
         ("", 1, "failed"),
@@ -85,11 +85,11 @@ def test_a_collector_below_a_path_that_is_closed(
     assert program.main([*given, "--token", tokens[Role.REPORT]]) == 1
     found = results(capsys)
     assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")
-    assert collector_of(app).store.refusals("theme") == {}, "nothing was sent"
+    assert collector_of(app).store.refusals.by_kind("theme") == {}, "nothing was sent"
     assert collector_of(app).store.reports_by_day(load_metrics(metrics)["theme"]) == {}
 
 
-def test_a_path_that_is_missing(below: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_test_fails_if_the_path_is_missing(below: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(["test", "--endpoint", below.removesuffix("/some/telemetry"), "--json"]) == 1
     assert results(capsys)["collector"] == "failed"
 

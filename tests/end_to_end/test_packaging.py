@@ -105,7 +105,7 @@ def test_the_wheel_needs_nothing_unless_an_extra_is_asked_for(wheel: Mapping[str
     assert set(facts.get_all("Provides-Extra", [])) == set(PROJECT["project"]["optional-dependencies"])
 
 
-def test_who_builds_again_gets_the_same_bytes(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
+def test_builds_are_reproducible(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
     """From what the sdist holds, in another folder, at another time."""
     with tarfile.open(made / f"{STEM}.tar.gz") as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which Python has from 3.11.4 on
@@ -114,13 +114,13 @@ def test_who_builds_again_gets_the_same_bytes(made: Path, sdist: Mapping[str, by
     assert again == {path.name: path.read_bytes() for path in made.iterdir()}
 
 
-def test_nothing_tells_where_it_was_built(sdist: Mapping[str, bytes], wheel: Mapping[str, bytes]) -> None:
+def test_distributions_do_not_contain_the_build_path(sdist: Mapping[str, bytes], wheel: Mapping[str, bytes]) -> None:
     here = str(ROOT).encode()
     assert [name for name, content in (*sdist.items(), *wheel.items()) if here in content] == []
 
 
 @pytest.mark.slow  # it makes an environment; what the commands say without extras is tested above, too
-def test_the_wheel_by_itself(made: Path, tmp_path: Path) -> None:
+def test_the_wheel_installs_alone_and_its_commands_start(made: Path, tmp_path: Path) -> None:
     """Installed where nothing else is, the client's command works, and the others say what they want."""
     pytest.importorskip("pip", reason="this environment has no pip")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)

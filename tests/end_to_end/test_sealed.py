@@ -177,7 +177,7 @@ HOLD = "import sys; held = sys.stdin.buffer.read(); print('held', flush=True); i
 
 
 @on_linux
-def test_what_a_process_or_a_folder_holds_is_found(tmp_path: Path) -> None:
+def test_the_search_finds_what_a_process_or_a_folder_holds(tmp_path: Path) -> None:
     needles = Needles(form for _ in range(50 * BATCH) for form in forms(secrets.token_bytes(16)))
     planted = [secrets.token_bytes(size) for size in (8, 9, 16, 50, 100)]
     places = [5, PIECE - 3, 2 * PIECE - 7, 2 * PIECE + 33, 3 * PIECE - 100]

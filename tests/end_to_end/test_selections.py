@@ -134,7 +134,7 @@ def test_what_may_be_chosen_is_cut_and_pairs_of_lists_are_not_seen(app: Flask) -
     assert "set-response" in told["unseen_pairs"]
 
 
-def test_what_is_asked_for_is_shown(app: Flask) -> None:
+def test_an_estimate_shows_the_values_that_are_asked_for(app: Flask) -> None:
     http, url = app.test_client(), "/v1/metrics/used/estimate"
     told = http.get(f"{url}?values=search&values=export").get_json()
     assert [row["value"] for row in told["values"]] == ["search", "export"]
@@ -196,7 +196,7 @@ def test_pages_show_what_the_answer_says(app: Flask) -> None:
     assert home.count("may add up to more than 100%") == len(METRICS)
 
 
-def test_commands_print_them(app: Flask, folder: Path) -> None:
+def test_commands_print_shares_and_pairs(app: Flask, folder: Path) -> None:
     (folder / "metrics.toml").write_text(DEFINITION, encoding="utf-8")
     run = CliRunner().invoke(cli, ["estimate", "used"], env=environment(folder))
     assert run.exit_code == 0, run.output

@@ -53,7 +53,7 @@ def test_a_workflow_may_read_and_a_job_no_more_than_it_must(path: Path) -> None:
     assert all(job.get("needs") for name, job in workflow["jobs"].items() if name in may), "nothing is published unseen"
 
 
-def test_what_runs_is_there() -> None:
+def test_workflows_run_targets_and_files_that_exist() -> None:
     steps = [step for path in WORKFLOWS for job in loaded(path)["jobs"].values() for step in job["steps"]]
     lines = " ".join(step.get("run", "") for step in steps)
     for script in ("run", "artefacts"):
@@ -84,7 +84,7 @@ def test_the_bill_lists_every_extra_that_is_used() -> None:
     assert {*listed.split(",")} == extras.keys() - {"dev", "docs", "mutants"}
 
 
-def test_what_is_updated_is_there() -> None:
+def test_updated_ecosystems_exist() -> None:
     wanted = {
         "pip": "pyproject.toml",
         "npm": "package.json",

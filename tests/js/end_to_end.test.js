@@ -80,8 +80,10 @@ test("a program whose collector never answers ends when its flush does", async (
   assert.equal((await client.status()).lastAttempt?.result, "no answer");
 });
 
-test("Node's client is off by default in a test", async () => {
-  process.env.NODE_TEST_CONTEXT ??= "child"; // which Node sets for a suite that it runs by itself
+test("Node's client is off by default in a test", async (t) => {
+  const { NODE_TEST_CONTEXT } = process.env; // which Node sets for a suite that it runs by itself
+  process.env.NODE_TEST_CONTEXT = "child";
+  t.after(() => NODE_TEST_CONTEXT ?? delete process.env.NODE_TEST_CONTEXT);
   const client = new Client(await compiled(TOML), { app: "notes", endpoint: "https://example.org", background: false });
   const { mode, decidedBy } = await client.status();
   assert.equal(mode, "off");

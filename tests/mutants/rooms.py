@@ -37,7 +37,7 @@ ROOMS: dict[str, Room] = {
             f"{_SHARED}/primitives/*.py",
             f"{_SHARED}/questions/*.py",
             f"{_SHARED}/questions/domains/*.py",
-            *_named(_SHARED, "mechanism", "facts", "rows"),
+            *_named(_SHARED, "mechanism", "rows"),
         ),
         (
             _VECTORS,
@@ -62,7 +62,7 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "app_name_clash"),
             *_tests("client/state", "lost_secret", "clock", "foul_state"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
@@ -90,16 +90,14 @@ ROOMS: dict[str, Room] = {
         _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),
         _tests("server/estimation/intervals", "shares", "exact"),
     ),
-    "health": Room(
-        _named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health", "health_sets")
-    ),
+    "health": Room((f"{_SERVER}/analysis/health.py",), _tests("server/analysis", "health", "health_sets")),
     "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
     "composition": Room(
         (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
         ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),
     ),
-    "collisions": Room(
-        _named(f"{_SERVER}/estimation", "collisions"),
-        _tests("server/estimation", "collisions", "decoders/test_support", "intervals/test_shares"),
+    "estimates": Room(
+        (f"{_SERVER}/estimation/estimate.py",),
+        _tests("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_shares"),
     ),
 }

@@ -71,7 +71,7 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         assert url
         with closing(RelayStore(url_of(tmp_path))) as store:
-            with store.alone("round", "", 10):
+            with store.exclusive_lock("round", "", 10):
                 status, text = invoke("forward", "--db", url_of(tmp_path), "--collector", collector.url)
             assert (status, text) == (1, "dither-relay: database: another process forwards from it now\n")
 
@@ -83,8 +83,8 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
         ("--body-limit", "1", "--body-limit: 1 is below 1"),
         ("--queue-bytes", "65535", "--queue-bytes: 65535 is below body_limit, 65536"),
         ("--batch", "many", "--batch: not a whole number"),
-        ("--at", "25:00", "--at: '25:00' is no time of a day"),
-        ("--at", "3am", "--at: '3am' is no time of a day"),
+        ("--at", "25:00", "--at: '25:00' is not a time of day"),
+        ("--at", "3am", "--at: '3am' is not a time of day"),
         ("--max-age", "0", "--max-age: 0 is not positive"),
         ("--max-age", "31", "--max-age: 31 is above 30"),
         ("--horizon", "30", "--horizon: 30 is not above 30"),

@@ -26,7 +26,7 @@ from relay.relaying import POOLS
         ("http://[::1]:8000/", (False, "::1", 8000, "")),
     ],
 )
-def test_urls(text: str, read: tuple[bool, str, int, str]) -> None:
+def test_collector_urls_are_parsed(text: str, read: tuple[bool, str, int, str]) -> None:
     assert CollectorUrl.parse(text) == read
 
 
@@ -43,7 +43,7 @@ def test_urls(text: str, read: tuple[bool, str, int, str]) -> None:
         "https://x y",
     ],
 )
-def test_what_is_no_url(text: str) -> None:
+def test_invalid_collector_urls_are_refused_without_their_password(text: str) -> None:
     with pytest.raises(ParameterError, match="collector: ") as caught:
         CollectorUrl.parse(text)
     assert "secret" not in str(caught.value)
@@ -100,7 +100,7 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
         thread.join()
 
 
-def test_what_a_collector_says_cannot_steer_a_terminal() -> None:
+def test_control_characters_of_the_collectors_answer_are_dropped() -> None:
     with collecting(POOLS) as collector:
         collector.answers.append(400)
         with pytest.raises(RejectedError, match=r"so it is: 400$"):
@@ -140,19 +140,19 @@ def accepted(body: bytes) -> bytes:
     ],
     ids=lambda body: body[:40].decode(),
 )
-def test_what_is_no_receipt(body: bytes) -> None:
+def test_invalid_receipt_is_rejected(body: bytes) -> None:
     with answering(lambda peer: peer.sendall(accepted(body))) as url, pytest.raises(RejectedError, match="receipt"):
         Collector(url, "", 30).post(b"{}")
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"400 No"])
-def test_what_is_nested_deeper_than_can_be_read(status: bytes) -> None:
+def test_deeply_nested_answer_is_rejected(status: bytes) -> None:
     deep = accepted(b"[" * 60_000).replace(b"202 Accepted", status)
     with answering(lambda peer: peer.sendall(deep)) as url, pytest.raises(RejectedError):
         Collector(url, "", 30).listing()
 
 
-def test_of_an_answer_without_end_little_is_read() -> None:
+def test_endless_answer_is_read_up_to_the_limit() -> None:
     """A chunk of a negative length would be read to the end of the connection."""
     taken = []
 
@@ -167,7 +167,7 @@ def test_of_an_answer_without_end_little_is_read() -> None:
     assert len(taken) < 64
 
 
-def test_an_answer_that_never_begins_is_told_alike() -> None:
+def test_answer_that_never_begins_times_out() -> None:
     gone = threading.Event()
     with answering(lambda _: gone.wait(60)) as url:
         with pytest.raises(TroubleError, match=r"no whole answer in 0\.3 seconds"):
@@ -191,13 +191,13 @@ def test_an_answer_that_never_ends_is_cut(part: bytes) -> None:
         Collector(url, "", 0.3).post(b"{}")
 
 
-def test_an_answer_that_is_cut_is_asked_for_again() -> None:
+def test_truncated_answer_is_trouble_and_not_a_rejection() -> None:
     whole = accepted(b'{"accepted": 1, "refused": 0}')
     with answering(lambda peer: peer.sendall(whole[:-9])) as url, pytest.raises(TroubleError):
         Collector(url, "", 30).post(b"{}")
 
 
-def test_what_is_no_http_is_told_in_a_short_line() -> None:
+def test_answer_that_is_no_http_is_reported_in_a_short_line() -> None:
     strange = b"\x1b[31mnot HTTP\x07" + b"A" * 50_000 + b"\r\n\r\n"
     with answering(lambda peer: peer.sendall(strange)) as url, pytest.raises(TroubleError) as caught:
         Collector(url, "", 30).post(b"{}")

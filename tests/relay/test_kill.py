@@ -15,7 +15,7 @@ from relay.relaying import PATIENCE, POOLS, hold, rounds, rows, running, send, s
 
 STEPS = [
     f"{when} {step} {turn}"
-    for step, turns in (("freeze", 1), ("post", 4), ("leave", 4), ("fold_in", 1), ("drop", 1), ("forget", 1))
+    for step, turns in (("freeze", 1), ("post", 4), ("leave", 4), ("checkpoint", 1), ("drop", 1), ("forget", 1))
     for turn in range(turns)
     for when in ("before", "within", "after")
     if when != "within" or step in {"freeze", "leave"}

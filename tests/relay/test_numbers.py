@@ -65,7 +65,7 @@ def test_nothing_but_pools_sizes_and_kinds_of_answers_is_told(relay: Relay) -> N
     assert not any("_created" in name for name in told(relay))  # of the first report, to the microsecond
 
 
-def test_a_relay_that_is_well(relay: Relay) -> None:
+def test_metrics_of_a_healthy_relay(relay: Relay) -> None:
     relay.pools.refresh()
     numbers = told(relay)
     assert numbers["dither_relay_ready"] == numbers["dither_database_up"] == 1
@@ -86,7 +86,7 @@ def test_an_hour_that_was_missed_is_overdue(tmp_path: Path, collector: FakeColle
         assert told(relay)["dither_relay_overdue"] == 0  # it comes at three
 
 
-def test_what_the_collector_rejects_is_told(tmp_path: Path, collector: FakeCollector) -> None:
+def test_rejected_bodies_are_counted_in_metrics(tmp_path: Path, collector: FakeCollector) -> None:
     collector.answers.append(400)
     with stored(tmp_path) as store:
         hold(store, rows(7))

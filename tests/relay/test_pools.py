@@ -59,9 +59,7 @@ def test_a_collector_that_lists_none_is_told_of(store: RelayStore, collector: Fa
     assert pools.number(LAYOUT, 51)
 
 
-def test_they_are_known_to_the_next_process_though_the_collector_is_gone(
-    store: RelayStore, collector: FakeCollector
-) -> None:
+def test_pools_survive_a_restart_while_the_collector_is_gone(store: RelayStore, collector: FakeCollector) -> None:
     Pools(store, Collector(collector.url, "", 5)).refresh()
     pools = Pools(store, Collector("http://127.0.0.1:1", "", 5))
     with pytest.raises(TroubleError):
@@ -127,7 +125,7 @@ def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCol
     assert collector.tokens == {"Bearer secret"}
 
 
-def test_whatever_goes_wrong_is_a_trouble(
+def test_fault_while_refreshing_pools_is_a_trouble(
     store: RelayStore, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pools = Pools(store, Collector(collector.url, "", 5))

@@ -64,7 +64,7 @@ def test_from_devices_to_the_collector(tmp_path: Path) -> None:
         assert collector.rows() == Counter(some)
 
 
-def test_what_nobody_should_send(tmp_path: Path) -> None:
+def test_invalid_requests_get_their_problem(tmp_path: Path) -> None:
     good = SealedReport(THEME, rows(1)[0]).encode()
     with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
         until_ready(url)
@@ -123,7 +123,7 @@ def test_no_address_is_kept_anywhere(tmp_path: Path) -> None:
         assert packed[::-1] not in one
 
 
-def test_while_nobody_knows_which_pools_there_are(tmp_path: Path) -> None:
+def test_relay_without_a_list_of_pools_answers_503(tmp_path: Path) -> None:
     with running(tmp_path, "http://127.0.0.1:1") as (url, process):
         status, body = ask(url, "POST", "/v1/sealed", SealedReport(THEME, rows(1)[0]).encode())
         assert (status, problem_of(body)) == (503, "unavailable")

@@ -245,7 +245,7 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
     )
     assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in told
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
-        assert store.refusals("") == {"malformed": len(lengths)}
+        assert store.refusals.by_kind("") == {"malformed": len(lengths)}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the whole of 127.0.0.0/8 is this machine on Linux alone")

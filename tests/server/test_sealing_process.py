@@ -39,7 +39,7 @@ def test_acknowledged_sealed_batch_is_counted_once_after_kill_and_restart(tmp_pa
         assert process.wait() == 0
     with closing(Store(url_of(tmp_path), create=False)) as store:
         assert (store.tally(THEME).total, store.sealed(THEME)) == (40, Sealed(1, 40, 40, 0))
-        assert store.refusals("theme") == {"sealed": 40}
+        assert store.refusals.by_kind("theme") == {"sealed": 40}
 
 
 def test_sealed_body_that_ends_early_counts_nothing_and_may_come_again(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_only_listed_pages_report(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 0
     assert tally(tmp_path, THEME).total == 9
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
-        counts = {one.kind: batches for one, batches in store.refused(None, date.min, date.max).items()}
+        counts = {one.kind: batches for one, batches in store.refusals.read(None, date.min, date.max).items()}
     assert counts == {"origin": 48, "malformed": 1, "media-type": 1}
 
 

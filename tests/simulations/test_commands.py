@@ -33,7 +33,6 @@ LISTED = (
     "plan --type number --epsilon 1,2 -n 50000",
     "plan --type string -k 1000 --epsilon 2",
     "plan --type selection -k 8 --at-most 2 --epsilon 1",
-    "reproduce duchi-2018 --repeats 2",
 )
 """Commands that only list rows, and are quick."""
 
@@ -246,9 +245,6 @@ plan --type string -k 9 --error 0.1 | --error: goes with
 plan --type selection -k 4 --at-most 5 | --at-most: 5 is more than the 4 items
 plan --type selection | --size: missing
 plan --type selection -k 4 --share 0.2 | --share: goes with --type string
-report --out r.pdf | --out
-reproduce wang | wang
-reproduce --repeats 1 | --repeats
 shuffle --forged 100% | --forged
 shuffle --forged -1% | --forged
 shuffle --forged x | --forged

@@ -5,9 +5,7 @@ import sys
 
 import click
 
-from dither_simulations.choices import PAPER_NAMES
 from dither_simulations.cli import main
-from dither_simulations.experiments.reproduce import published
 from server.cli.test_lazy import HEAVY, imported
 
 HEAVY_HERE = HEAVY | {"dither", "distributed", "jinja2", "multiprocessing", "tqdm"}
@@ -38,10 +36,6 @@ def test_help_of_no_command_imports_what_computes() -> None:
     ended = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("Usage: ") == len(main.commands) + 1
-
-
-def test_papers_that_may_be_named_are_those_with_numbers() -> None:
-    assert tuple(published.PAPERS) == PAPER_NAMES
 
 
 def test_every_command_is_where_it_is_said_to_be() -> None:

@@ -51,7 +51,7 @@ def test_files_are_put_named_read_and_deleted(blobs: BlobStore) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("not-there"), os.mkfifo])
-def test_what_stands_in_the_place_of_a_file_is_named_and_not_waited_for(
+def test_dangling_link_or_pipe_is_listed_and_fails_to_open_at_once(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     blobs = Folder(tmp_path)
@@ -62,13 +62,13 @@ def test_what_stands_in_the_place_of_a_file_is_named_and_not_waited_for(
         blobs.open("segments", "b.segment")
 
 
-def test_a_folder_on_a_disk_that_is_away_is_not_empty(tmp_path: Path) -> None:
+def test_link_to_a_missing_disk_is_an_error_and_not_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "ids").symlink_to(tmp_path / "away")
     with pytest.raises(SpoolError, match="ids cannot be listed"):
         Folder(tmp_path).names("ids")
 
 
-def test_a_folder_knows_its_room_and_a_url_none(tmp_path: Path) -> None:
+def test_folder_has_free_bytes_and_a_url_has_none(tmp_path: Path) -> None:
     there = Folder(tmp_path / "not" / "yet")
     assert (there.free_bytes() or 0) > 0
     assert there.folder == tmp_path / "not" / "yet"
@@ -77,7 +77,7 @@ def test_a_folder_knows_its_room_and_a_url_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["", "a\0b", "nosuch://bucket/spool"])
-def test_what_is_no_place_is_refused(where: str) -> None:
+def test_string_that_is_neither_folder_nor_url_is_refused(where: str) -> None:
     with pytest.raises(ParameterError, match=r"^spool: "):
         blob_store_at(where)
 
@@ -90,7 +90,7 @@ def test_a_url_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert blob_store_at("spool") == Folder(Path.cwd() / "spool")
 
 
-def test_what_fails_leaves_nothing_and_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_put_that_fails_leaves_nothing_and_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = Folder(tmp_path)
 
     def fail(_: int) -> None:
@@ -103,7 +103,7 @@ def test_what_fails_leaves_nothing_and_names_the_file(tmp_path: Path, monkeypatc
     assert list((tmp_path / "segments").iterdir()) == []
 
 
-def test_what_a_crash_left_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
+def test_partial_file_of_a_crash_is_replaced_by_the_next_put(tmp_path: Path) -> None:
     blobs = Folder(tmp_path)
     (tmp_path / "segments").mkdir()
     (tmp_path / "segments" / ".a.part").write_bytes(b"half of it, and longer")
@@ -113,7 +113,7 @@ def test_what_a_crash_left_goes_when_the_file_is_written_again(tmp_path: Path) -
     assert (tmp_path / "segments" / "a").read_bytes() == b"content"
 
 
-def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "segments").write_text("")
     blobs = Folder(tmp_path)
     for attempt in (
@@ -126,7 +126,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path) -> None:
             attempt()
 
 
-def test_an_object_that_did_not_arrive_whole_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_object_that_did_not_arrive_whole_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     store = fsspec.filesystem("memory")
     monkeypatch.setattr(type(store), "pipe_file", lambda self, path, _: self.open(path, "wb").close())
     with pytest.raises(SpoolError, match="0 bytes of 3 arrived"):

@@ -108,7 +108,7 @@ def test_a_fold_is_what_the_definition_says(segments: list[list[Delivery]], seen
 
 @settings(max_examples=60)
 @given(SEGMENTS, st.data())
-def test_neither_the_order_of_segments_nor_that_of_records_changes_anything(
+def test_fold_does_not_depend_on_the_order_of_segments_or_records(
     segments: list[list[Delivery]], data: st.DataObject
 ) -> None:
     every = data.draw(st.permutations([one for part in segments for one in part]))
@@ -119,7 +119,7 @@ def test_neither_the_order_of_segments_nor_that_of_records_changes_anything(
 
 @settings(max_examples=60)
 @given(st.lists(SEGMENTS, max_size=4))
-def test_what_one_run_has_counted_is_a_repeat_in_the_next(runs: list[list[list[Delivery]]]) -> None:
+def test_batch_that_one_run_counted_is_a_repeat_in_the_next(runs: list[list[list[Delivery]]]) -> None:
     seen: list[Ids] = []
     for segments in runs:
         found = folded(segments, seen)
@@ -180,7 +180,7 @@ def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, 
 
 
 @pytest.mark.parametrize("size", [1, 10, 299, 300, 301, 3000])
-def test_ids_are_found_in_few_and_in_many(size: int) -> None:
+def test_seen_ids_are_found_whether_they_are_fewer_or_more_than_the_records(size: int) -> None:
     random = np.random.default_rng(size)
     batches = [bytes([7, place % 3]) + random.bytes(14) for place in range(300)]
     every = [Delivery(batch, THEME, DAY, 0, b"\0") for batch in batches for _ in range(1 + (batch[15] < 99))]

@@ -65,7 +65,7 @@ def test_batches_are_appended_and_not_counted(
     found = in_place(layout.blobs)
     assert contents(list(found)) == {content_of(one) for one in [*batches, other]}
     assert tally(tmp_path, THEME).total == 0
-    assert collector_of(spooling).store.refusals("") == {"malformed": 1}
+    assert collector_of(spooling).store.refusals.by_kind("") == {"malformed": 1}
 
 
 def test_a_disabled_version_is_refused(door: FlaskClient, spooling: Flask) -> None:
@@ -74,7 +74,9 @@ def test_a_disabled_version_is_refused(door: FlaskClient, spooling: Flask) -> No
     assert problem(post_to(door, batch().encode())) == (410, "metric-disabled")
 
 
-def test_it_tells_how_the_spool_fares(door: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_and_readyz_show_the_state_of_the_spool(
+    door: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert post_to(door, batch().encode()).status_code == 202
     assert door.get("/readyz").json == {"status": "ready"}
     told_of = dict(re.findall(r"^dither_spool_(\w+) (\S+)$", door.get("/metrics").text, re.MULTILINE))
@@ -103,7 +105,7 @@ def test_metrics_of_a_collector_without_a_spool_name_none(tmp_path: Path) -> Non
     collector_of(app).close()
 
 
-def test_asked_to_end_it_closes_what_is_open(tmp_path: Path, layout: SpoolLayout) -> None:
+def test_sigterm_makes_segments_of_open_journals(tmp_path: Path, layout: SpoolLayout) -> None:
     batches = [batch() for _ in range(20)]
     with running(tmp_path, "--spool", str(tmp_path / "spool")) as (url, process):
         for one in batches:
@@ -131,7 +133,7 @@ def deliver(urls: Sequence[str], batches: Sequence[Batch], told_of: set[str], so
             some.set()
 
 
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, layout: SpoolLayout) -> None:
+def test_acknowledged_batches_survive_kill_9_of_one_of_two_collectors(tmp_path: Path, layout: SpoolLayout) -> None:
     """Of two collectors at one spool one is killed; a third begins. Journals are small, so some are just closed."""
     options = ("--spool", str(tmp_path / "spool"), "--spool-bytes", "1500")
     batches = [[batch(rows=rows_of(THEME, 1, b"%d %d" % (d, n))) for n in range(60)] for d in range(4)]
@@ -163,7 +165,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, layout: SpoolLayo
 
 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
-def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
+def test_full_disk_is_answered_503_and_loses_nothing_acknowledged(tmp_path: Path) -> None:
     """It is told 503 while it is full; what was acknowledged is there, and the others are when they come again."""
     with small_disk(tmp_path / "small", 2_600) as disk:
         (disk / "ballast").write_bytes(bytes(200_000))
@@ -196,7 +198,9 @@ def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
         assert layout.backlog().damaged == 0
 
 
-def test_check_tells_of_the_spool(tmp_path: Path, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_shows_the_backlog_and_the_room_of_the_spool(
+    tmp_path: Path, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
     assert f"warning  configuration: spool: {tmp_path}/spool is no spool: no collector has made it yet" in shown
@@ -250,7 +254,7 @@ def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: 
     line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
     with closing(Store(other)) as stranger:
         both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
-        assert stranger.registered() == []
+        assert stranger.definitions.registered() == []
     assert both in line
     checked = invoke(tmp_path, "doctor", "--before-start", *spool, "--db", other)
     assert f"problem  configuration: spool: {layout.blobs} {both}" in checked.stdout
@@ -270,6 +274,6 @@ def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: 
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),
     ],
 )
-def test_settings_that_cannot_be_get_one_line(tmp_path: Path, options: tuple[str, ...], why: str) -> None:
+def test_impossible_spool_settings_are_refused_in_one_line(tmp_path: Path, options: tuple[str, ...], why: str) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     assert why in told(invoke(tmp_path, "run", *options))

@@ -75,7 +75,7 @@ def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> No
     assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["reports"] == 42
 
 
-def test_its_line_for_people(folder: Path, spool: Folder) -> None:
+def test_report_of_a_run_in_words(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(40, 1), 1)
     result = invoke(folder, "fold", "--spool", str(spool))
     rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
@@ -87,7 +87,7 @@ def test_its_line_for_people(folder: Path, spool: Folder) -> None:
     assert "UTC: 0 batches of 0 reports from 0 files; 0 repeated, 0 in conflict\n" in again.stdout
 
 
-def test_one_is_told_as_one_and_a_run_that_was_begun_as_such(folder: Path, spool: Folder) -> None:
+def test_report_in_words_uses_singulars_and_marks_a_resumed_run(folder: Path, spool: Folder) -> None:
     put(spool, [Delivery(upload(THEME, b"\x00"))])
     with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
         list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
@@ -129,7 +129,7 @@ def test_damaged_segment_is_skipped_and_its_bytes_are_told(folder: Path, spool: 
         assert_same(store, folder, sent + [one for one in held if one.upload.batch[0] != 255])
 
 
-def test_what_no_device_could_have_sent_is_told(folder: Path, spool: Folder) -> None:
+def test_report_counts_rows_that_no_device_could_have_sent(folder: Path, spool: Folder) -> None:
     put(spool, [Delivery(upload(THEME, b"\x09"))])
     result = invoke(folder, "fold", "--spool", str(spool), "--json")
     assert lines(result.stdout)[0]["damaged"] == 1
@@ -150,7 +150,7 @@ def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
     assert state() == before
 
 
-def test_several_processes(folder: Path, spool: Folder) -> None:
+def test_fold_with_jobs_counts_the_same(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(60, 3), 3)
     command = ["-m", "dither_server", "fold", "--spool", str(spool), "--jobs", "2", "--json"]
     done = run(*command, env=environment(folder), check=True)
@@ -173,7 +173,9 @@ def again(folder: Path, spool: Folder) -> "Iterator[subprocess.Popen[str]]":
 
 
 @pytest.mark.usefixtures("one_day")
-def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[str]") -> None:
+def test_every_repeats_the_fold_and_survives_a_failure(
+    folder: Path, spool: Folder, again: "subprocess.Popen[str]"
+) -> None:
     assert again.stdout is not None
     assert again.stderr is not None
     assert NOTHING.items() <= json.loads(again.stdout.readline()).items()
@@ -193,7 +195,7 @@ def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[s
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_end_it_ends_and_the_next_goes_on(folder: Path, spool: Folder, number: signal.Signals) -> None:
+def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Folder, number: signal.Signals) -> None:
     """While it waits for a cluster that has no workers."""
     deliver(spool, sent := some(20, 7), 7)
     given = threading.Event()
@@ -220,7 +222,7 @@ def test_asked_to_end_it_ends_and_the_next_goes_on(folder: Path, spool: Folder, 
         assert_same(store, folder, sent)
 
 
-def test_two_at_once(folder: Path, spool: Folder) -> None:
+def test_second_fold_waits_for_lock_wait_and_exits_with_1(folder: Path, spool: Folder) -> None:
     with closing(Store(url_of(folder))) as store, store.folds.alone(1.0):
         result = invoke(folder, "fold", "--spool", str(spool), "--lock-wait", "0.01")
     assert result.exit_code == 1
@@ -229,7 +231,9 @@ def test_two_at_once(folder: Path, spool: Folder) -> None:
     )
 
 
-def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_arguments_of_fold_get_one_line_each(
+    folder: Path, spool: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
     here = ("fold", "--spool", str(spool))
     unset = told(invoke(folder, "fold"))
@@ -273,13 +277,13 @@ def test_a_spool_of_another_database_is_left_as_it_is(folder: Path, spool: Folde
     assert (spool.names("segments"), journal.path.exists()) == ([name], True)
 
 
-def test_spans() -> None:
+def test_intervals_are_seconds_minutes_or_hours() -> None:
     assert [_seconds(span) for span in ("30s", "10m", "2h")] == [30, 600, 7200]
     with pytest.raises(ParameterError, match="--every"):
         _seconds("soon")
 
 
-def test_a_segment_of_a_newer_format_is_told(folder: Path, spool: Folder) -> None:
+def test_segment_of_a_newer_format_stops_the_fold(folder: Path, spool: Folder) -> None:
     name = put(spool, some(5, 6))
     path = spool.path / "segments" / name
     path.write_bytes(b"dither\x00\x02" + path.read_bytes()[8:])

@@ -44,7 +44,7 @@ def got(url: str, path: str) -> tuple[int, str]:
         return response.status, response.read().decode()
 
 
-def test_without_its_database_it_goes_on(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:
+def test_collector_takes_reports_while_postgresql_is_gone(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:
     """Taken is what is enabled, refused what was disabled by then; that is counted when the database is back."""
     database = fresh(postgresql.url)
     with closing(Store(database)) as store:
@@ -71,11 +71,11 @@ def test_without_its_database_it_goes_on(tmp_path: Path, postgresql: Own, layout
     assert log.count("the database is gone") <= 1
     assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(one.batch) for one in batches}
     with closing(Store(database)) as store:
-        assert store.refusals("") == {"malformed": 1}
-        assert store.refusals(MOBILE.name) == {"metric-disabled": 2}
+        assert store.refusals.by_kind("") == {"malformed": 1}
+        assert store.refusals.by_kind(MOBILE.name) == {"metric-disabled": 2}
 
 
-def test_it_ends_well_although_its_database_is_gone(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:
+def test_collector_exits_cleanly_while_postgresql_is_gone(tmp_path: Path, postgresql: Own, layout: SpoolLayout) -> None:
     one = batch()
     options = ("--spool", str(tmp_path / "spool"), "--db", fresh(postgresql.url))
     with running(tmp_path, *options) as (url, process):

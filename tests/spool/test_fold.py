@@ -54,14 +54,14 @@ def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path
     assert report.sums.repeated >= 100
 
 
-def test_with_nothing_to_fold_it_is_known_how_far_runs_have_come(counts: Store, blobs: Folder) -> None:
+def test_empty_run_still_records_when_it_began(counts: Store, blobs: Folder) -> None:
     (report,) = folded(folding(counts, blobs))
     assert (report.segments, report.sums) == (0, Sums())
     assert counts.folds.up_to() == NOW
     assert not blobs.path.exists()
 
 
-def test_the_first_content_of_an_id_counts_and_others_are_told(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     one = Delivery(upload(THEME, b"\x00"))
     put(blobs, [one])
     put(blobs, [one._replace(upload=upload(THEME, b"\x01", one.upload.batch))])
@@ -69,7 +69,7 @@ def test_the_first_content_of_an_id_counts_and_others_are_told(counts: Store, bl
     (report,) = folded(folding(counts, blobs))
     assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
     assert_same(counts, tmp_path, [one])
-    assert counts.refused() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
+    assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
 
 def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path
     assert_same(counts, tmp_path, sent)
 
 
-def test_an_object_store(counts: Store, tmp_path: Path) -> None:
+def test_fold_of_an_object_store_survives_a_kill_at_each_step(counts: Store, tmp_path: Path) -> None:
     store = blob_store_at(f"memory://{tmp_path.name}")
     sent = some(100, 16)
     deliver(store, sent, 16)
@@ -94,14 +94,14 @@ def test_an_object_store(counts: Store, tmp_path: Path) -> None:
     assert_same(counts, tmp_path, sent)
 
 
-def test_what_is_no_segment_is_left_alone(counts: Store, blobs: Folder) -> None:
+def test_files_that_are_no_segments_are_left_alone(counts: Store, blobs: Folder) -> None:
     put(blobs, [Delivery(upload(THEME))])
     blobs.put("segments", "README", b"not ours")
     assert folded(folding(counts, blobs))[0].segments == 1
     assert blobs.names("segments") == ["README"]
 
 
-def test_two_at_once_are_one_after_the_other(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(100, 11)
     deliver(blobs, sent, 11)
     inside, reports = threading.Event(), []
@@ -128,7 +128,7 @@ def test_two_at_once_are_one_after_the_other(counts: Store, blobs: Folder, tmp_p
     assert_same(counts, tmp_path, sent)
 
 
-def test_one_that_has_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     """Another goes on with the run meanwhile, ends it, and folds what came after it."""
     sent, later = some(100, 12), some(50, 13)
     deliver(blobs, sent, 12)
@@ -216,9 +216,7 @@ def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(
     assert sum(tally.total for tally in tables(counts).values()) == 1 + 3
 
 
-def test_a_version_that_the_database_does_not_know_stops_it_before_anything_is_done(
-    blobs: Folder, tmp_path: Path
-) -> None:
+def test_unknown_version_stops_the_fold_before_it_begins(blobs: Folder, tmp_path: Path) -> None:
     put(blobs, [Delivery(upload(LAYOUT))])
     with closing(Store(f"sqlite:///{tmp_path}/other.db")) as other:
         other.register([THEME])
@@ -229,7 +227,7 @@ def test_a_version_that_the_database_does_not_know_stops_it_before_anything_is_d
         assert folded(folding(other, blobs))[0].sums.batches == 1
 
 
-def test_a_definition_that_this_program_cannot_read_stops_it(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_unreadable_definition_stops_the_fold_before_it_begins(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     put(blobs, [Delivery(upload(THEME))])
     execute(url_of(tmp_path), "UPDATE metrics SET definition = '{}'")
     with pytest.raises(ParameterError, match="its registered definition cannot be read"):

@@ -209,9 +209,3 @@ def test_ids_of_a_clock_that_was_ahead_keep_none_of_the_others(blobs: BlobStore)
         add(blobs, BUCKET, f"{day}", some(day, day + 1), day)
         forget(blobs, 45, day)
     assert held(blobs) == bytes_of(some(0, 1), *(some(day, day + 1) for day in range(9_004, 9_050)))
-
-
-def test_ids_have_the_shape_of_ids(blobs: BlobStore) -> None:
-    add(blobs, BUCKET, "one", some(0, 3), 9_000)
-    (part,) = read(blobs, BUCKET)
-    assert part.shape == (3, 16)

@@ -47,7 +47,7 @@ def test_groups_are_read_as_they_were_written(groups: int, size: int) -> None:
     assert not found.damaged
 
 
-def test_strata_gateways_and_a_day_that_begins_are_kept() -> None:
+def test_groups_keep_strata_large_batches_and_days() -> None:
     many = upload(VERSION, rows_of(VERSION, 10_000))
     strata = [upload(LAYOUT, rows_of(LAYOUT, 2, value="list"), stratum=place) for place in range(6)]
     day = TODAY.replace(day=21)
@@ -56,7 +56,7 @@ def test_strata_gateways_and_a_day_that_begins_are_kept() -> None:
     assert found_in(content) == sorted([*map(row_of, [many, *strata]), (*one[:2], number_of(day), *one[3:])])
 
 
-def test_a_group_that_is_torn_at_any_byte_was_promised_to_nobody() -> None:
+def test_group_torn_at_any_byte_is_dropped_without_a_notice_of_damage() -> None:
     first, second = (encode_group(MARK, group, TODAY) for group in given(2, 2))
     for end in range(len(second)):
         for left in (second[:end], second[:end] + bytes(len(second) - end), bytes(end) + second[end:]):
@@ -67,7 +67,7 @@ def test_a_group_that_is_torn_at_any_byte_was_promised_to_nobody() -> None:
             assert decode_groups(MARK, left).damaged == 0
 
 
-def test_damage_before_a_whole_group_is_told_and_costs_one_group_alone() -> None:
+def test_damage_before_a_whole_group_costs_that_group_alone() -> None:
     uploads = given(3, 1)
     first, second, third = (encode_group(MARK, group, TODAY) for group in uploads)
     for place in range(len(second)):
@@ -79,7 +79,7 @@ def test_damage_before_a_whole_group_is_told_and_costs_one_group_alone() -> None
         assert found.end == len(first + second + third)
 
 
-def test_damage_to_the_last_two_groups_is_told() -> None:
+def test_damage_to_the_last_two_groups_is_noticed() -> None:
     """The last but one was durable before the last was begun; so is the last where it does not begin as any does."""
     first, second, third = (encode_group(MARK, group, TODAY) for group in given(3, 1))
     found = decode_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
@@ -89,7 +89,7 @@ def test_damage_to_the_last_two_groups_is_told() -> None:
     assert not decode_groups(MARK, first + flipped(second, 30)).damaged  # or was it torn?
 
 
-def test_a_journal_under_the_name_of_another_is_told() -> None:
+def test_journal_under_the_name_of_another_is_damaged() -> None:
     content = b"".join(encode_group(MARK, group, TODAY) for group in given(3, 1))
     assert decode_groups(b"another!", content).damaged
 
@@ -111,7 +111,7 @@ def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(
     assert found.damaged
 
 
-def test_rows_that_look_like_a_group_are_none() -> None:
+def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
     """Who sends rows does not know the mark; but a group within a damaged one would be one with another mark."""
     hidden = encode_group(b"87654321", given(1, 1)[0], TODAY)
     bearing = encode_group(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
@@ -158,7 +158,7 @@ def test_a_journal_of_nothing_becomes_nothing(tmp_path: Path) -> None:
     assert place.names("open") == ["lock"]
 
 
-def test_a_journal_is_taken_only_from_the_dead(tmp_path: Path) -> None:
+def test_journal_is_adopted_only_when_its_process_is_gone(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     with start("-c", _HOLDS, str(tmp_path), stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
@@ -168,16 +168,6 @@ def test_a_journal_is_taken_only_from_the_dead(tmp_path: Path) -> None:
         process.kill()
     assert [one.path.name for one in abandoned(tmp_path)] == [name]
     ours.release()
-
-
-def test_of_two_that_look_one_takes_it(tmp_path: Path) -> None:
-    journal, place = opened(tmp_path)
-    journal.append([upload()], TODAY)
-    journal.release()
-    (first,) = abandoned(tmp_path / "open")
-    assert list(abandoned(tmp_path / "open")) == []
-    first.seal(place)
-    assert list(abandoned(tmp_path / "open")) == []
 
 
 def test_a_journal_that_is_closed_while_somebody_looks_is_left_alone(
@@ -198,7 +188,7 @@ def test_a_journal_that_is_closed_while_somebody_looks_is_left_alone(
     assert len(in_place(place)) == 1
 
 
-def test_a_journal_that_is_just_made_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_journal_is_never_taken_for_an_abandoned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Journal] = []
     looking: list[threading.Thread] = []
 
@@ -218,7 +208,7 @@ def test_a_journal_that_is_just_made_is_nobody_elses(tmp_path: Path, monkeypatch
     journal.release()
 
 
-def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
+def test_files_that_are_no_journals_are_left_alone(tmp_path: Path) -> None:
     for name in ("notes.journal", "a" * 32 + ".damaged", "lock"):
         (tmp_path / name).write_text("content")
     assert list(abandoned(tmp_path)) == []
@@ -236,9 +226,7 @@ def test_a_journal_that_was_closed_twice_is_one_segment(tmp_path: Path) -> None:
     assert set(in_place(place).values()) == {1}
 
 
-def test_damage_is_told_and_nothing_is_kept_that_tells_an_order(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damaged_journal_leaves_a_notice_and_no_batch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     journal, place = opened(tmp_path)
     uploads = [upload() for _ in range(3)]
     for one in uploads:
@@ -257,7 +245,9 @@ def test_damage_is_told_and_nothing_is_kept_that_tells_an_order(
     assert not any(part in notice for one in uploads for part in (one.batch, one.rows, one.batch.hex().encode()))
 
 
-def test_damage_that_cannot_be_told_leaves_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_stays_until_the_notice_of_its_damage_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal, place = opened(tmp_path)
     journal.append([upload()], TODAY)
     os.truncate(journal.path, journal.size - 1)
@@ -275,7 +265,7 @@ def test_damage_that_cannot_be_told_leaves_the_journal(tmp_path: Path, monkeypat
     assert journal.path.with_suffix(".damaged").exists()
 
 
-def test_a_process_knows_that_its_own_last_group_was_whole(tmp_path: Path) -> None:
+def test_truncated_last_group_of_a_living_process_is_damage(tmp_path: Path) -> None:
     journal, place = opened(tmp_path)
     journal.append([upload()], TODAY)
     os.truncate(journal.path, journal.size - 1)
@@ -284,7 +274,9 @@ def test_a_process_knows_that_its_own_last_group_was_whole(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("written", [0, 10])
-def test_a_full_disk_takes_nothing_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
+def test_append_to_a_full_disk_leaves_nothing_and_the_next_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
     journal, place = opened(tmp_path)
     uploads = [upload() for _ in range(3)]
     journal.append(uploads[:1], TODAY)
@@ -329,7 +321,7 @@ def test_after_a_failed_fsync_the_journal_takes_no_more(tmp_path: Path, monkeypa
     assert kept.batch in ids_in(in_place(place))
 
 
-def test_a_segment_that_cannot_be_put_leaves_the_journal(tmp_path: Path) -> None:
+def test_journal_stays_until_its_segment_is_written(tmp_path: Path) -> None:
     journal, place = opened(tmp_path)
     journal.append([upload()], TODAY)
     (tmp_path / "segments").write_text("in the way")

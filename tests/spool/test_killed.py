@@ -122,7 +122,7 @@ def test_conflicts_are_among_the_refusals_once_wherever_it_is_killed(counts: Sto
     with pytest.raises(KilledError):
         folded(folding(counts, blobs, after=at(step, 1)))
     (report, _) = folded(folding(counts, blobs))
-    refused = counts.refused()
+    refused = counts.refusals.read()
     assert sum(refused.values()) == report.sums.conflicts == 20
     assert {one.kind for one in refused} == {"batch-conflict"}
     assert {(one.metric, one.version) for one in refused} <= {(one.name, one.version) for one in (THEME, VERSION)}

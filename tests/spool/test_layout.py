@@ -13,7 +13,6 @@ from dither_spool.journal import Journal
 from dither_spool.layout import SpoolLayout, claim, require_owner
 from server.collecting import TODAY, upload
 from server.database import url_of
-from spool.spooling import ids_in, in_place
 
 OURS, OTHER = "0" * 32, "f" * 32
 
@@ -23,7 +22,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
     return Folder(tmp_path / "spool") if request.param == "folder" else blob_store_at(f"memory://{tmp_path.name}/spool")
 
 
-def test_a_place_is_a_spool_once_it_is_claimed(blobs: BlobStore) -> None:
+def test_store_is_a_spool_once_it_is_claimed(blobs: BlobStore) -> None:
     blobs.put("segments", "x", b"of somebody")
     with pytest.raises(UnmadeError, match=r"^spool: .*spool is no spool: no collector has made it yet"):
         require_owner(blobs, OURS)
@@ -78,7 +77,7 @@ def test_a_database_keeps_its_name_and_no_other_has_it(tmp_path: Path) -> None:
     assert {len(bytes.fromhex(name)) for name in names} == {16}
 
 
-def test_a_url_wants_a_folder_for_what_is_open(tmp_path: Path) -> None:
+def test_url_requires_a_folder_for_journals(tmp_path: Path) -> None:
     assert SpoolLayout.at(str(tmp_path)).journals == tmp_path / "open"
     assert SpoolLayout.at("ftp://bucket", str(tmp_path)).journals == tmp_path
     with pytest.raises(ParameterError, match=r"^spool: ftp://bucket is not on this machine; set spool_open"):
@@ -86,12 +85,12 @@ def test_a_url_wants_a_folder_for_what_is_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
-def test_the_memory_of_a_process_is_no_spool(tmp_path: Path, url: str) -> None:
+def test_memory_url_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own: it ends with it"):
         SpoolLayout.at(url, str(tmp_path))
 
 
-def test_a_backlog_tells_what_stands_there(tmp_path: Path) -> None:
+def test_backlog_counts_journals_segments_and_damage(tmp_path: Path) -> None:
     layout = SpoolLayout.at(str(tmp_path / "spool"))
     assert layout.backlog()[:3] == (0, 0, 0)  # nobody has begun
     layout.make()
@@ -107,20 +106,7 @@ def test_a_backlog_tells_what_stands_there(tmp_path: Path) -> None:
     assert told.free > 0
 
 
-def test_what_the_dead_left_becomes_segments(tmp_path: Path) -> None:
-    layout = SpoolLayout.at(str(tmp_path))
-    layout.make()
-    uploads = [upload() for _ in range(3)]
-    dead, living = Journal.create(layout.journals), Journal.create(layout.journals)
-    dead.append(uploads[:2], TODAY)
-    living.append(uploads[2:], TODAY)
-    dead.release()
-    assert layout.close_abandoned() == 2
-    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads[:2]}
-    assert layout.close_abandoned() == 0
-
-
-def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_missing_folder_of_journals_is_an_error(tmp_path: Path) -> None:
     layout = SpoolLayout.at(str(tmp_path))
     with pytest.raises(SpoolError, match="open cannot be written"):
         layout.try_to_write()

@@ -55,7 +55,7 @@ def test_a_bucket_is_read_alone() -> None:
     assert file.seen < 8_000 + len(content) / 100
 
 
-def test_no_byte_may_change_and_none_may_lack() -> None:
+def test_segment_with_a_changed_or_missing_byte_is_damaged() -> None:
     content = write_segment(arranged(batches(40)))
     for place in [*range(300), *range(300, len(content), 97)]:
         changed = bytearray(content)
@@ -101,7 +101,7 @@ def forged(count: int | None = None, column: tuple[int, int] = (0, 0), short: by
         forged(short=bytes(1 << 20)),
     ],
 )
-def test_a_bucket_whose_checksum_is_right_is_not_believed(content: bytes) -> None:
+def test_forged_bucket_with_a_right_checksum_is_damaged(content: bytes) -> None:
     with pytest.raises(SpoolError, match="name-of-it"):
         read_whole(content)
 
@@ -117,7 +117,7 @@ def test_an_id_of_another_bucket_is_refused() -> None:
 
 
 @pytest.mark.parametrize("head", [b"", b"\xff" * 4, b"\xff" * 8, bytes(4)])
-def test_a_head_is_not_believed_how_many_versions_it_has(head: bytes) -> None:
+def test_forged_number_of_versions_is_a_damaged_head(head: bytes) -> None:
     with pytest.raises(SpoolError, match="name-of-it is damaged in its head"):
         read_whole(FRONT.pack(b"dither\x00\x01", len(head), zlib.crc32(head)) + head)
 

@@ -28,7 +28,7 @@ SHARD = b"s" * 16
 MALFORMED = Refusal("theme", TODAY, "malformed")
 
 
-def test_what_is_disabled_is_asked_for_again() -> None:
+def test_disabled_versions_are_read_again() -> None:
     database = Database()
     with closing(DatabaseLink(database, 0.001)) as link:
         assert not link.disabled()
@@ -41,7 +41,7 @@ def test_what_is_disabled_is_asked_for_again() -> None:
         assert set(link.disabled()) == {MOBILE.version}
 
 
-def test_who_cannot_ask_goes_by_what_is_known(caplog: pytest.LogCaptureFixture) -> None:
+def test_disabled_versions_stay_known_while_the_database_is_gone(caplog: pytest.LogCaptureFixture) -> None:
     database = Database()
     database.versions = {MOBILE.version: TODAY}
     link = DatabaseLink(database)
@@ -152,7 +152,7 @@ def files(layout: SpoolLayout) -> list[Path]:
     return list(layout.journals.glob("*.journal"))
 
 
-def test_nothing_is_made_before_something_comes(journals: Journals, layout: SpoolLayout) -> None:
+def test_no_journal_is_made_before_an_upload(journals: Journals, layout: SpoolLayout) -> None:
     assert journals.seconds_left() == float("inf")
     journals.close_open()
     journals.seal()
@@ -160,7 +160,7 @@ def test_nothing_is_made_before_something_comes(journals: Journals, layout: Spoo
     assert layout.blobs.names("segments") == []
 
 
-def test_one_journal_takes_what_comes_until_it_is_retired(journals: Journals, layout: SpoolLayout, time: Time) -> None:
+def test_one_journal_takes_uploads_until_it_is_closed(journals: Journals, layout: SpoolLayout, time: Time) -> None:
     uploads = [upload() for _ in range(3)]
     assert not any(journals.append([one], TODAY) for one in uploads[:2])
     assert len(files(layout)) == 1
@@ -177,7 +177,7 @@ def test_one_journal_takes_what_comes_until_it_is_retired(journals: Journals, la
     assert len(files(layout)) == 1
 
 
-def test_one_that_is_full_is_retired_at_once(layout: SpoolLayout, time: Time) -> None:
+def test_full_journal_is_closed_at_once(layout: SpoolLayout, time: Time) -> None:
     journals = Journals(layout, 1, SECONDS, time)
     uploads = [upload() for _ in range(3)]
     assert all(journals.append([one], TODAY) for one in uploads)
@@ -187,7 +187,7 @@ def test_one_that_is_full_is_retired_at_once(layout: SpoolLayout, time: Time) ->
     assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads}
 
 
-def test_after_a_failed_fsync_another_takes_what_comes(
+def test_after_a_failed_fsync_another_journal_is_used(
     journals: Journals, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: int) -> None:
@@ -206,7 +206,7 @@ def test_after_a_failed_fsync_another_takes_what_comes(
     assert last.batch not in ids_in(in_place(layout.blobs))
 
 
-def test_those_of_the_dead_are_adopted_once(journals: Journals, layout: SpoolLayout) -> None:
+def test_abandoned_journals_are_adopted_once(journals: Journals, layout: SpoolLayout) -> None:
     dead, left = Journal.create(layout.journals), upload()
     dead.append([left], TODAY)
     journals.append([upload()], TODAY)
@@ -221,7 +221,7 @@ def test_those_of_the_dead_are_adopted_once(journals: Journals, layout: SpoolLay
     assert len(files(layout)) == 1
 
 
-def test_what_cannot_be_a_segment_is_kept_and_left_to_others(
+def test_journal_that_cannot_be_sealed_is_kept_and_left_to_others(
     journals: Journals, layout: SpoolLayout, tmp_path: Path
 ) -> None:
     uploads = [upload() for _ in range(2)]
@@ -288,7 +288,7 @@ def wait_for_segment(spool: SpoolSink) -> None:
     assert spool.layout.blobs.written.acquire(timeout=PATIENCE)  # type: ignore[attr-defined]
 
 
-def test_what_is_acknowledged_stands_in_a_segment_when_it_is_closed(tmp_path: Path) -> None:
+def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> None:
     with closing(made(tmp_path)) as spool:
         groups = [[upload() for _ in range(count)] for count in (1, 3, 512)]
         for number, group in enumerate(groups):
@@ -304,7 +304,7 @@ def test_what_is_acknowledged_stands_in_a_segment_when_it_is_closed(tmp_path: Pa
     assert list((tmp_path / "open").glob("*.journal")) == []
 
 
-def test_a_spool_that_is_gone_is_told_of_although_it_is_made_anew(tmp_path: Path) -> None:
+def test_missing_spool_is_an_error_even_if_its_folder_is_made_again(tmp_path: Path) -> None:
     """A disk that is no longer mounted: what stands there looks as empty as a spool that was just folded."""
     here = tmp_path / "spool"
     with closing(made(here)) as spool:
@@ -329,14 +329,14 @@ def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> No
     assert len(Folder(tmp_path).names("segments")) >= 200 * 47 // 2_100
 
 
-def test_an_old_journal_is_closed_although_nothing_comes(tmp_path: Path) -> None:
+def test_old_journal_is_sealed_without_new_uploads(tmp_path: Path) -> None:
     with closing(made(tmp_path, seconds=0.01)) as spool:
         spool.commit([upload()], TODAY, SHARD)
         wait_for_segment(spool)
         assert len(in_place(Folder(tmp_path))) == 1
 
 
-def test_a_start_closes_the_journals_of_the_dead_and_no_other(tmp_path: Path) -> None:
+def test_start_seals_abandoned_journals_and_no_others(tmp_path: Path) -> None:
     dead, living = made(tmp_path), made(tmp_path)
     first, second = upload(), upload()
     dead.commit([first], TODAY, SHARD)
@@ -391,7 +391,7 @@ def full(patch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sink_that_failed_becomes_ready_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(made(tmp_path, seconds=0.001)) as spool:
         spool.commit([upload()], TODAY, SHARD)
         with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
@@ -400,7 +400,7 @@ def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
         spool.require_writable()
 
 
-def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
+def test_nearly_full_disk_is_not_ready_and_still_takes_uploads(tmp_path: Path) -> None:
     with closing(made(tmp_path)) as spool:
         spool.layout.blobs.leave(spool.layout.needed() + (3 << 20))  # type: ignore[attr-defined]
         spool.start()
@@ -410,7 +410,7 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None
         assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
 
 
-def test_nothing_is_taken_that_a_fold_would_have_no_room_for(tmp_path: Path) -> None:
+def test_upload_is_refused_if_a_fold_would_have_no_room(tmp_path: Path) -> None:
     (tmp_path / "segments").mkdir()
     (tmp_path / "segments" / f"{'a' * 32}.segment").write_bytes(bytes(10 << 20))  # as much as its ids may take
     with closing(made(tmp_path)) as spool:
@@ -452,7 +452,7 @@ def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> 
         assert counts.tally(THEME).total == taken
 
 
-def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_seal_is_reported_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "segments").mkdir()
     with closing(made(tmp_path, size=1)) as spool:
         (tmp_path / "segments").rmdir()
@@ -469,7 +469,7 @@ def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, ca
     assert caplog.text.count("cannot be written") == 1
 
 
-def test_an_unusable_folder_is_told_at_once(tmp_path: Path) -> None:
+def test_unusable_folder_is_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "open").write_text("")
     with pytest.raises(SpoolError, match="open cannot be made"):
         SpoolSink(DatabaseLink(Database()), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
@@ -516,7 +516,7 @@ def shown(gauges: SpoolGauges) -> dict[str, float]:
     return {name.removeprefix("dither_spool_"): float(value) for name, value in parts}
 
 
-def test_a_spool_is_told_of_and_not_asked_more_often_than_it_is_worth() -> None:
+def test_gauges_of_the_spool_are_cached_for_ten_seconds() -> None:
     layout, now = Told(), [0.0]
     gauges = SpoolGauges(layout.backlog, Folds().up_to, lambda: now[0])
     for _ in range(2):
@@ -527,7 +527,7 @@ def test_a_spool_is_told_of_and_not_asked_more_often_than_it_is_worth() -> None:
     assert shown(gauges) == {"up": 0}
 
 
-def test_when_the_last_fold_began_is_told_once_there_is_one() -> None:
+def test_gauge_of_the_last_fold_appears_once_one_has_ended() -> None:
     layout, folds, now = Told(), Folds(), [0.0]
     gauges = SpoolGauges(layout.backlog, folds.up_to, lambda: now[0])
 

@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,18 +12,7 @@ import pytest
 from dither_shared import ParameterError
 from dither_spool.workers import WorkersError, here, workers
 from server.dask import cluster_of
-
-
-def doubled(number: int) -> int:
-    return 2 * number
-
-
-def die(_: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail(_: int) -> None:
-    raise ParameterError("here", "wrong")
+from spool.work import die, doubled, fail
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -51,24 +39,17 @@ def test_few_results_wait_however_many_items_there_are() -> None:
         assert list(results) == list(range(2, 200, 2))
 
 
-def test_what_is_wrong_comes_back_from_another_process() -> None:
+def test_error_of_a_worker_process_is_raised_here() -> None:
     with workers(2) as spread, pytest.raises(ParameterError, match="here: wrong"):
         list(spread(fail, [1]))
 
 
-def test_a_process_that_is_killed_is_told() -> None:
+def test_killed_worker_process_raises_workers_error() -> None:
     with workers(2) as spread, pytest.raises(WorkersError, match="a worker process was killed"):
         list(spread(die, [1]))
 
 
-def test_a_cluster_that_is_gone_is_told() -> None:
-    with cluster_of(1) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
-        results = spread(doubled, range(4))
-        assert next(results) == 0
-        assert list(results) == [2, 4, 6]
-
-
-def test_a_cluster_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """And told again; with one, the work goes on."""
     monkeypatch.setattr("dither_spool.workers._SILENCES", (0.01, 0.02))
     lines = []
@@ -103,7 +84,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="that a process ended is learnt by pidfd, of Linux")
-def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
+def test_worker_process_ends_with_its_parent(tmp_path: Path) -> None:
     script = tmp_path / "orphaning.py"
     script.write_text(ORPHANING)
     pipe = subprocess.PIPE

@@ -103,7 +103,7 @@ def _until_closed(folder: Path, toml: str) -> None:
     """Wait until the collector has closed the days that are over."""
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
         for metric in parse_metrics(toml).values():
-            while store.open_days(metric.version, TODAY - timedelta(days=8)):
+            while store.days.open(metric.version, TODAY - timedelta(days=8)):
                 time.sleep(0.1)
 
 

@@ -44,7 +44,7 @@ with open(f"{folder}/acknowledged", "wb", buffering=0) as acknowledged:
         if number % 3 == 2:
             for batch in store.frozen()[:1]:
                 store.leave(batch, store.body(batch), TODAY, 0)
-                store.fold_in()
+                store.checkpoint()
 store._engine.dispose(close=False)
 os._exit(0)  # as a power cut would have it, without a last checkpoint
 """

@@ -5,7 +5,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from vectors.files import FILES, FOLDER, render
+from vectors.files import FILES, FOLDER
+from vectors.rendering import render
 
 if __name__ == "__main__":
     for name, file in FILES.items():

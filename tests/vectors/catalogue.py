@@ -6,10 +6,8 @@ from fractions import Fraction
 from functools import cache
 
 from dither_shared import MECHANISMS, Mechanism
-from dither_shared.mechanism import Item, Items
-from dither_shared.primitives.lanes import lanes_of
-
-__all__ = ["ENTRIES", "VALUES", "Entry", "exact", "mechanism", "written"]
+from dither_shared.mechanism import LISTED, SETS, Item, Items
+from dither_shared.primitives.entropy import lanes_of
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,18 @@ _NUMBERS = [
         for epsilon, delta, steps in (("2.0", "0.01", "1"), ("1.0", "1e-6", "4"), ("1.0", "1e-9", "64"))
     ),
 ]
-ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_SETS, *_OPEN, *_SKETCHES, *_NUMBERS)}
+_CHOSEN = (*_ONCE, *_LASTING, *_SETS, *_OPEN, *_SKETCHES, *_NUMBERS)
+
+
+def _usual(name: str) -> Entry:
+    """Return a mechanism of a family for which nobody chose one."""
+    family, needed = MECHANISMS[name], {"at_most": "3", "delta": "1e-6"}
+    size = 10 if family.items in {LISTED, SETS} else None
+    return _of(name, size, epsilon="1.0", **{key: text for key, text in needed.items() if key in family.keys})
+
+
+_FORGOTTEN = [_usual(name) for name in MECHANISMS if name not in {entry.family for entry in _CHOSEN}]
+ENTRIES = {entry.id: entry for entry in (*_CHOSEN, *_FORGOTTEN)}
 
 VALUES: tuple[bytes, ...] = (
     b"",

@@ -19,8 +19,6 @@ from .catalogue import ENTRIES, VALUES, mechanism
 from .rendering import Case, File
 from .scripts import Recorded
 
-__all__ = ["BATCHES", "TALLIES", "UPLOADS"]
-
 _ID, _VERSION = "0123456789abcdef" * 2, "00112233aabbccdd"
 _PLAIN: dict[str, object] = {"batch": _ID, "metric": "theme", "version": _VERSION, "reports": "AQIA"}
 

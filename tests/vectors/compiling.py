@@ -10,8 +10,6 @@ from .devices import SENT, STRATIFIED
 from .questions import TABLES, defined
 from .rendering import Case, File
 
-__all__ = ["COMPILED", "LAWS"]
-
 
 def _laws() -> Iterator[Case]:
     for entry in ENTRIES.values():

@@ -11,8 +11,6 @@ from .questions import defined
 from .rendering import Case, File
 from .scripts import Recorded
 
-__all__ = ["BODIES", "PERMANENT", "SENT", "STRATIFIED", "SURVEYS"]
-
 _SECRETS = (bytes(32), bytes(range(32)), b"\xff" * 32)
 _DAY = 739_940  # 2026-11-20, which is in no body
 _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (

@@ -11,8 +11,6 @@ from dither_shared.primitives.probability import ONE
 from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded
 
-__all__ = ["DRAWS", "FIELDS", "POINTS", "STREAMS"]
-
 _BEYOND = 3
 
 

@@ -9,10 +9,8 @@ from .draws import DRAWS, FIELDS, POINTS, STREAMS
 from .grids import NUMBERS
 from .questions import ANSWERS, METRICS, REFUSED_METRICS
 from .randomizers import BLOOM, BUCKETS, CHOICES, MECHANISMS, REPORTS
-from .rendering import File, render
+from .rendering import File
 from .uploading import VERDICTS
-
-__all__ = ["FILES", "FOLDER", "render"]
 
 FOLDER = Path(__file__).parent
 

@@ -9,8 +9,6 @@ from dither_shared.questions.domains.grid import Grid
 
 from .rendering import Case, File
 
-__all__ = ["NUMBERS"]
-
 _GRIDS = (
     Grid(0.0, 1.0, False, 2),
     Grid(0.05, 60.0, False, 129),

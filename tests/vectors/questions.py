@@ -23,8 +23,6 @@ from dither_shared import (
 from .catalogue import exact, written
 from .rendering import Case, File
 
-__all__ = ["ANSWERS", "METRICS", "REFUSED_METRICS", "TABLES", "defined"]
-
 TABLES: tuple[tuple[str, str], ...] = (
     ("a", 'type = "boolean"\ntruth = 0.75'),
     ("mobile", 'type = "boolean"\ntruth = 0.75'),

@@ -16,8 +16,6 @@ from .catalogue import ENTRIES, VALUES, exact, mechanism, written
 from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded
 
-__all__ = ["BLOOM", "BUCKETS", "CHOICES", "MECHANISMS", "REPORTS"]
-
 _BEYOND = 3
 """Bytes of entropy behind those that are used, lest an implementation that takes more finds none."""
 

@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Case", "File", "render"]
-
 Case = dict[str, object]
 
 

@@ -6,8 +6,6 @@ from hashlib import shake_256
 from dither_shared import Entropy
 from dither_shared.primitives.probability import ONE, WORD_BITS
 
-__all__ = ["Below", "Prefixed", "Reached", "Recorded"]
-
 
 class Recorded(Entropy):
     """Bytes that follow from a label and look random; ``given`` are those that were taken so far."""

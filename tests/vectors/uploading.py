@@ -7,8 +7,6 @@ from dither.upload.transport import seconds_of
 
 from .rendering import Case, File
 
-__all__ = ["VERDICTS"]
-
 _STATUSES = (*range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 451, 499, *range(500, 512), 520, 599)
 """All that a collector gives, all that HTTP has, and some that are nobody's."""
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from dither_shared.errors import did_you_mean
 from dither_shared.metrics.metric import Metric
 
-from ..reporting.namesakes import ADVICE
+from ..reporting.app_name_clash import ADVICE
 from ..transparency.explain import after
 
 _LONGEST = timedelta(days=2 * 366)
@@ -51,22 +51,22 @@ def hints(metrics: Iterable[Metric]) -> list[str]:
 def _findings(metric: Metric, today: date) -> list[str]:
     found = [f"{key}: missing; {advice}" for key, advice in _WORDS.items() if not getattr(metric, key)]
     if metric.expires is not None and metric.expired(today):
-        found.append(f"expires: {metric.expires} is over; nobody is asked any more")
+        found.append(f"expires: {metric.expires} has passed, so that nobody is asked any more")
     elif metric.expires is not None and metric.expires - today > _LONGEST:
-        found.append(f"expires: {metric.expires} is more than two years away; ask again by then")
+        found.append(f"expires: {metric.expires} is more than two years away; set an earlier day, and extend it then")
     most = _MOST_SENSITIVE_EPSILON if metric.tier == "sensitive" else _MOST_EPSILON
     if metric.mechanism.epsilon > most:
         kind = "a question of the tier sensitive" if metric.tier == "sensitive" else "one report"
         found.append(f"epsilon: {metric.mechanism.epsilon:.3g} is more than {most:g}, too much for {kind}")
     if metric.survey is not None and set(metric.survey.metrics) <= {metric.name}:
         found.append(
-            f"one_of: no other metric is of the survey {metric.survey.name!r}; is the name spelt alike in all?"
+            f"one_of: no other metric belongs to the survey {metric.survey.name!r}; is the name spelled alike in all?"
         )
     if metric.period != "once" and not metric.mechanism.memoised and metric.cap is None:
         hundred = after(metric, 100)
         found.append(
-            f"cap: missing; each report costs as much again, {hundred:.3g} after 100, and there is no end to it; "
-            "set a cap or, where the mechanism has it, a permanent_epsilon"
+            f"cap: missing; each report costs as much again, {hundred:.3g} after 100, without limit; "
+            "set a cap or, if the mechanism has it, a permanent_epsilon"
         )
     return [*found, *metric.question.advice(metric.mechanism)]
 
@@ -93,9 +93,9 @@ def _strata_advice(metric: Metric, metrics: Iterable[Metric]) -> Iterator[str]:
     known = {name for _, attributes in others for name in attributes}
     for name, values in strata.attributes:
         if any(map(_SECRET.fullmatch, name.split("_"))):
-            yield f"strata.{name}: sent in the clear, not changed at random; what is a secret is a question of its own"
+            yield f"strata.{name}: sent in the clear, not changed at random; make a secret a metric of its own"
         if name not in known and (meant := did_you_mean(name, known)):
-            yield f"strata.{name}: another metric has one of nearly this name{meant}"
+            yield f"strata.{name}: another metric has a similar name{meant}"
         for other, attributes in others:
             if set(attributes.get(name, values)) != set(values):
                 yield f'strata.{name}: metrics.{other} lists other values; what either does not list goes to "other"'

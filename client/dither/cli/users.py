@@ -18,7 +18,7 @@ from dither_shared.counted import counted
 from dither_shared.standard_output import written_whole
 
 from ..client import Client
-from ..reporting.namesakes import is_about_namesakes
+from ..reporting.app_name_clash import is_about_app_name_clash
 from ..transparency.explain import PERIODS
 from ..transparency.status_fields import MetricStatus, Status
 from .text import as_json, attempt_text, plain, table
@@ -113,7 +113,7 @@ def _print_problems(client: Client) -> bool:
     problems = client.status().trouble
     for problem in problems:
         print(f"dither: {problem}", file=sys.stderr)
-    return not all(map(is_about_namesakes, problems))
+    return not all(map(is_about_app_name_clash, problems))
 
 
 def _bodies(client: Client, bodies: Sequence[bytes], otherwise: str) -> int:

@@ -11,10 +11,8 @@ from dither_shared.privacy.composition import group
 
 from ..state.journal_records import Charged, Debit, Permanent
 
-__all__ = ["Account", "Price", "Spent", "cap_of"]
-
 _VALUES = 10
-"""New values that a metric with permanent draws pays for, if its definition sets no cap and there may be more."""
+"""Values that a metric with permanent draws pays for if its definition sets no cap."""
 
 
 @dataclass(slots=True)
@@ -28,11 +26,11 @@ class Account:
     epsilon: float = 0.0
     claim: float = 0.0
     tags: set[str] = field(default_factory=set)
-    """Of all that was charged."""
+    """Tags of the values that were charged."""
     last: Permanent | None = None
 
     def note(self, debit: Debit) -> None:
-        """Take note of a debit; what was spent only grows."""
+        """Apply a debit; what was spent only grows."""
         name, _, day, reports, charges, self.epsilon, self.claim = debit
         self.name = name
         self.day = max(self.day, day)
@@ -40,17 +38,17 @@ class Account:
         self.charges = max(self.charges, charges)
 
     def charged(self, tag: str) -> None:
-        """Take note that ``tag`` was charged."""
+        """Apply the charge of a tag."""
         self.tags.add(tag)
         self.charges = max(self.charges, len(self.tags))
 
     @property
     def spent(self) -> float:
-        """So many charges of so much, rounded up."""
+        """``charges`` times ``epsilon``, rounded up."""
         return group(self.epsilon, self.charges) if self.charges else 0.0
 
     def draws(self, version: str) -> Iterator[Charged | Permanent]:
-        """Yield the tags, in an order that reveals nothing, and the last draw."""
+        """Yield the tags, sorted so that their order reveals nothing, and the last draw."""
         yield from (Charged(version, tag) for tag in sorted(self.tags))
         if self.last is not None:
             yield self.last
@@ -71,12 +69,12 @@ class Spent(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a metric version costs; worked out once, so that a report is decided on by comparing integers."""
+    """What a metric version costs; computed once, so that a decision on a report only compares integers."""
 
     charge: float
     cap: float
     most: float
-    """How many charges the cap pays for: a whole number, exactly, or infinity."""
+    """Number of charges that the cap pays for: an exact integer, or infinity."""
     lasting: bool
     """Whether it has permanent draws."""
 

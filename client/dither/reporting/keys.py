@@ -16,15 +16,14 @@ each, big-endian, one after the other, and so empty if it marks none; ``survey``
 is ``Mechanism.draw_cohort`` of its stream, the tag the hex digits of the first 16 bytes of its own, the permanent draw
 what ``Mechanism.permanent_draw`` makes of the key and its stream; a ticket is 16 bytes.
 
-Values of one key so share one draw for ever, and one charge: a change from one to the other shows in no report, and
-costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
-noise.
+So values with the same key share one draw for ever, and one charge: a change from one to the other shows in no report,
+and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated noise.
 
 **What is kept.** The ledger keeps the tag of each value that was charged, by which it is known again, and the permanent
 draw of the last one, to replay it when a value changes too often for the budget; never the value. The draw is written
 in as many bytes as a payload has, big-endian, with 8 zero bytes behind it, and masked by xor; the zeros tell whether it
-is of this device. Without the secret a tag and a kept draw are random bits. With it, whoever has a guess at the value
-can test it against tags and draws: that is inherent, for the device itself has to know a value again.
+is of this device. Without the secret a tag and a kept draw are random bits. With it, a guess at the value can be
+tested against tags and draws; that is inherent, because the device itself has to recognize a value.
 """
 
 from dither_shared.errors import DitherError
@@ -34,8 +33,6 @@ from dither_shared.metrics.survey import Survey
 from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
 
 from ..state.journal_records import Permanent
-
-__all__ = ["Keys", "VersionKeys"]
 
 _TAG_BYTES = 16
 _CHECK_BYTES = 8
@@ -53,11 +50,11 @@ class Keys:
         return "Keys(…)"
 
     def cohort(self, metric: Metric) -> int:
-        """Return the cohort of this device for ``metric``: uniform, and the same for ever."""
+        """Return the cohort of this device for ``metric``: drawn uniformly, and the same for ever."""
         return self.of(metric).cohort
 
     def tag(self, metric: Metric, item: Item) -> str:
-        """Return by what the ledger knows that the key of ``item`` has been charged."""
+        """Return the tag by which the ledger recognizes the key of ``item``."""
         return self.of(metric).tag(item)
 
     def draw(self, metric: Metric, item: Item) -> int:
@@ -65,18 +62,18 @@ class Keys:
         return self.of(metric).draw(item)
 
     def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
-        """Return the record from which ``replay`` recovers the permanent draw of the value of ``tag``."""
+        """Return the record from which ``replay`` recovers a permanent draw, and which names it by ``tag``."""
         return self.of(metric).kept(tag, drawn)
 
     def replay(self, metric: Metric, record: Permanent) -> int:
-        """Return the permanent draw that was kept; raise DitherError if this device did not keep it."""
+        """Return the permanent draw of a record; raise DitherError if another device wrote it."""
         return self.of(metric).replay(record)
 
     def asked(self, survey: Survey, period: int) -> str:
-        """Return which metric a survey asks in the period that begins on that day: that of the greatest ticket.
+        """Return which metric a survey asks in the period that begins on that day: the one with the greatest ticket.
 
-        All are equally likely, and each period draws anew. Where a metric joins or leaves, the draw changes only if
-        that metric is the one, for tickets depend on names alone.
+        All are equally likely, and each period has its own tickets. If a metric joins or leaves, the choice changes
+        only if that metric is the chosen one, because a ticket depends on names alone.
         """
         last = self._asked
         if last is None or last[:2] != (survey, period):
@@ -95,7 +92,7 @@ class Keys:
 
 
 class VersionKeys:
-    """The keyed draws of one metric version. What was asked for last is remembered, for most reports repeat it."""
+    """The keyed draws of one metric version. The last results are cached, because most reports repeat them."""
 
     def __init__(self, secret: bytes, metric: Metric) -> None:
         self._name = metric.version
@@ -112,11 +109,11 @@ class VersionKeys:
         self._drawn = "", 0
 
     def tag(self, item: Item) -> str:
-        """Return by what the ledger knows that the key of ``item`` has been charged."""
+        """Return the tag by which the ledger recognizes the key of ``item``."""
         return self.marks(item)[2]
 
     def marks(self, item: Item) -> tuple[tuple[int, ...], bytes, str]:
-        """Return the key of ``item``, how it is encoded, and the tag that follows."""
+        """Return the key of ``item``, its encoding, and its tag."""
         if self._item != item:
             key = self._mechanism.permanent_key(item, self.cohort)
             encoded = b"".join([number.to_bytes(4, "big") for number in sorted(key)])

@@ -3,30 +3,31 @@
 A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
 ``permanent_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
 
-A debit stands in the journal before its report, and one write brings both there (journal.py). So a report that can be
-seen, sent or found has been paid for; a write that is cut short may leave a debit without a report, and the ledger then
-overstates, but never understates.
+One write puts a debit into the journal and its report behind it. So every report that can be seen, sent or found has
+been paid for; a write that is cut short may leave a debit without a report, and then the ledger overstates what was
+spent, but never understates it.
 
-**Caps.** A metric version costs a device no more than its ``cap``. Without permanent draws it then falls silent, which
-tells only how often it was asked. With them it goes on and replays its last permanent answer, for silence would tell
-that the value had changed; such a metric always has a cap, ten values if its definition says nothing. A lifetime cap
-holds over all metrics. To it a metric with permanent draws counts from its first report with all that it may ever
-cost, so that whether another metric still reports does not tell how often this one changed.
+**Caps.** A metric version costs a device at most its ``cap``. A metric without permanent draws then falls silent, which
+reveals only how often it was asked. One with permanent draws goes on and replays its last permanent answer, because
+silence would reveal that the value had changed; it always has a cap, by default the price of ten values. A lifetime cap
+holds over all metrics. A metric with permanent draws counts towards it with its whole cap from its first report on, so
+that whether another metric still reports does not reveal how often this one changed.
 
-**The clock.** A period is over when the clock shows a day of a later one. So a clock that is behind opens nothing, and
-one that was ahead has left marks (of last reports, of damage, of disabled versions) of days to come. Marks beyond
-tomorrow are made today's when they are seen, so that metrics are open from their next period on, by this rule:
+**The clock.** A period ends when the clock shows a day of a later one. So a clock that is behind opens nothing, and one
+that was ahead has left future marks (of last reports, of damage, of disabled versions). When marks beyond tomorrow are
+seen, they are set to today, so that metrics are open from their next period on. This is a correction, and these are its
+rules:
 
-- *at most once in any 30 days of the calendar*: never on a day within 30 days of one on which it was done before,
-  whether that one is past or, for the clock may have been ahead even then, still to come. (To ignore those to come
-  would let three readings, each ahead of the next, open all metrics again and again; to wait until they have come would
-  make the device silent until then.) These days are kept, all of them. So a device whose clock was ahead once goes on
-  with its next period, one that was corrected shortly before within 30 days, and a clock that is moved to and fro
-  between two readings gains one report of each metric in 30 days;
-- never on a day on which this program had not been written (clock.py): such a clock is behind, and tells nothing;
-- a metric that is asked once stays answered, and what was spent stays spent.
+- *At most one correction in any 30 days of the calendar*: none on a day within 30 days of an earlier correction,
+  whether that day is past or, because the clock may have been ahead even then, still to come. (If future corrections
+  were ignored, three readings, each ahead of the next, could open all metrics again and again; if a correction waited
+  for them, the device would be silent until then.) The days of all corrections are kept. So a device whose clock was
+  ahead once goes on with its next period, one that was corrected shortly before within 30 days, and a clock that is
+  moved to and fro between two readings gains one report of each metric in 30 days.
+- No correction on a day before this program was written (clock.py): such a clock is behind, and proves nothing.
+- A metric that is asked once stays answered, and what was spent stays spent.
 
-Between two such days a metric reports at most once in each period that the clock shows, as ever.
+Between two corrections a metric reports at most once in each period that the clock shows.
 """
 
 import math
@@ -43,7 +44,7 @@ from ..state.state import StateError
 from .account import Account, Price, Spent
 
 Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
-"""A record of the journal that is the ledger's business."""
+"""A record of the journal that the ledger applies."""
 
 _NEVER = 0
 """A day before any on which a report may be drawn."""
@@ -52,10 +53,10 @@ _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
 
 _BETWEEN_CORRECTIONS = 30
-"""Days of the calendar on at most one of which marks may be corrected."""
+"""Days of the calendar in which there is at most one correction."""
 
 _MOST = 10_000
-"""Entries beyond which no metric version or charged value is added; a device has some hundred."""
+"""Most metric versions and charged values together; a device has some hundred."""
 
 
 class Ledger:
@@ -70,17 +71,17 @@ class Ledger:
         self._disabled: dict[str, int] = {}
         self._corrected: set[int] = set()
         self.furthest = _NEVER
-        """No mark is of a later day."""
+        """Upper bound of the days of all marks."""
         self._hold = Hold(_NEVER, 0)
         self._prices: dict[str, Price] = {}
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing was ever debited, as far as is known."""
+        """Whether no debit is known, readable or not."""
         return not self._accounts and not self._hold.damaged
 
     def check_size(self) -> None:
-        """Raise StateError if no client can have written all that was applied; the bound is twice that of ``debit``."""
+        """Raise StateError if more was applied than any client writes: twice the bound of ``debit``."""
         if self._size() > 2 * _MOST:
             raise StateError("the journal holds more accounts than any of ours")
 
@@ -98,7 +99,7 @@ class Ledger:
         return self._begun(metric, today) and not self.disabled(metric, today) and self._affords(metric)
 
     def exhausted(self, metric: Metric, today: int) -> bool:
-        """Return whether ``metric`` would report, but a cap is reached: its own, or that of all metrics together."""
+        """Return whether only a cap keeps ``metric`` from reporting: its own, or the lifetime cap."""
         return self._begun(metric, today) and not self._affords(metric)
 
     def reported_since(self, day: int) -> list[str]:
@@ -106,16 +107,16 @@ class Ledger:
         return [name for name, last in list(self._last.items()) if last >= day]
 
     def disabled(self, metric: Metric, today: int) -> bool:
-        """Return whether the collector wants no reports of this version of ``metric`` for now."""
+        """Return whether the collector has disabled this version of ``metric`` within the last 30 days."""
         day = self._disabled.get(metric.version)
         return day is not None and today <= day + _PROBATION
 
     def account(self, metric: Metric) -> Account | None:
-        """Return what this version of ``metric`` has spent and draws from, or None if nothing."""
+        """Return the account of this version of ``metric``, or None if it never reported."""
         return self._accounts.get(metric.version)
 
     def pays(self, metric: Metric, tag: str) -> bool:
-        """Return whether the value of ``tag`` has been charged, or can be."""
+        """Return whether the value of ``tag`` has been charged already, or can be."""
         account = self._accounts.get(metric.version)
         if account is None or not account.charges or tag in account.tags:
             return True
@@ -145,13 +146,13 @@ class Ledger:
         return None if near else Corrected(today)
 
     def hold(self, today: int, damaged: int) -> Hold:
-        """Return the record that holds every metric because of ``damaged`` more unreadable records."""
+        """Return the record that holds every metric after ``damaged`` more unreadable records."""
         return Hold(max(today, self._hold.day, *self._last.values()), self._hold.damaged + damaged)
 
     def apply(self, record: Entry) -> None:
-        """Take note of a record of the journal; what was spent only grows.
+        """Apply a record of the journal; what was spent only grows.
 
-        Which draw was the last follows from the order, and which marks a correction drops.
+        The order of the records decides which draw is the last one, and which marks a correction changes.
         """
         if isinstance(record, Debit):
             self._apply_debit(record)
@@ -183,7 +184,7 @@ class Ledger:
         return account
 
     def _correct(self, today: int) -> None:
-        """Make marks of days beyond tomorrow today's."""
+        """Set marks beyond tomorrow to today."""
 
         def right(day: int) -> int:
             return day if day <= today + 1 else today
@@ -197,18 +198,18 @@ class Ledger:
         self.furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
 
     def start_over(self) -> None:
-        """Be ready to read the journal from its start: forget what it tells in full; what was spent stays."""
+        """Prepare to read the journal from its start: forget what it holds in full, but not what was spent."""
         self.forget_draws()
         self._hold = Hold(_NEVER, 0)
 
     def forget_draws(self) -> None:
-        """Forget what is keyed by the secret."""
+        """Forget the tags and draws, which are keyed by the secret."""
         for account in self._accounts.values():
             account.tags.clear()
             account.last = None
 
     def reports(self, metric: Metric) -> int:
-        """Return how many reports of this version of ``metric`` were ever paid for."""
+        """Return the number of reports of this version of ``metric`` that were paid for."""
         account = self._accounts.get(metric.version)
         return account.reports if account else 0
 
@@ -223,23 +224,23 @@ class Ledger:
         return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
     def records(self) -> Iterator[Entry]:
-        """Return the fewest records from which this ledger follows as it is now.
+        """Return the fewest records that give this ledger; a generator, which may be consumed later.
 
-        If they are asked for later, they may tell of what was written meanwhile; to read that again behind them changes
-        nothing. What was spent stands there twice, lest one line that cannot be read take all of it away.
+        Then they may include what was written since; reading that again behind them changes nothing. Debits stand there
+        twice, so that no single unreadable line loses what was spent.
         """
         marks: list[Entry] = [self._hold] if self._hold.damaged else []
         marks += [Disabled(version, day) for version, day in self._disabled.items()]
         return _entries(sorted(self._corrected), marks, dict(self._accounts))
 
     def _begun(self, metric: Metric, today: int) -> bool:
-        """Return whether the last report of ``metric`` was in an earlier period, as far as is known."""
+        """Return whether a period has begun in which ``metric`` has not reported, as far as is known."""
         if metric.period == "once":
             return metric.version not in self._accounts and not self._hold.damaged
         return first_day(today, metric.period) > max(self._last.get(metric.name, _NEVER), self._hold.day)
 
     def _affords(self, metric: Metric) -> bool:
-        """Return whether one more report, of whatever value, can be paid for or replayed."""
+        """Return whether one more report can be paid for, or replayed, whatever its value."""
         account, price = self._accounts.get(metric.version), self._price(metric)
         if not price.lasting:
             return self._pays(price, account) and self._admits(price.charge)

@@ -1,11 +1,10 @@
-"""The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted.
+"""The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest are dropped and counted.
 
-Which ones give way to a new report follows from the order of the journal, so no record says it, and the bounds hold
-for whatever a journal contains. Those that are too old are dropped by a record of their own.
+Which reports a new one displaces follows from the order of the journal, so no record says it, and the bounds hold
+whatever a journal contains. Expired reports are dropped by a record of their own, and so are reports dated after
+tomorrow, because the clock was ahead when they were made.
 
-A report of a day after tomorrow leaves, too, and is counted: the clock was ahead when it was made.
-
-Of those that were sent the last thirty are kept, so that a user can see what has left the device.
+The last thirty reports that were sent are kept, so that a user can see what has left the device.
 """
 
 from collections import OrderedDict, deque
@@ -17,8 +16,6 @@ from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Record, Totals
 from .bodies.kinds import SEALED, Kind, kind_of
 
-__all__ = ["Outbox"]
-
 MAX_REPORTS = 10_000
 MAX_BYTES = 5_000_000
 MAX_DAYS = 30
@@ -29,34 +26,34 @@ class Outbox:
     """Queued reports by batch id, oldest first, and what became of those that are gone."""
 
     KINDS: Final = frozenset({Queued, Done, Totals})
-    """The records of the journal that are its business."""
+    """The records of the journal that it applies."""
 
     def __init__(self, max_reports: int = MAX_REPORTS, max_bytes: int = MAX_BYTES, max_days: int = MAX_DAYS) -> None:
         self.sent = 0
         self.dropped = 0
         self.bytes = 0
-        self._locals = 0  # of the queue, how many are for the user's eyes only; none of them is sealed
+        self._locals = 0  # queued reports of the mode local; none of them is sealed
         self.sealed = 0
-        """How many in the queue are sealed."""
+        """Number of queued reports that are sealed."""
         self._max_reports = max_reports
         self._max_bytes = max_bytes
         self._max_days = max_days
         self._queue: OrderedDict[str, Queued] = OrderedDict()  # a dict finds its first entry slowly once many are gone
         self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
         self.latest = 0
-        """No report in the queue is of a later day."""
+        """Upper bound of the days in the queue."""
 
     def __len__(self) -> int:
         return len(self._queue)
 
     def clear(self) -> None:
-        """Forget everything, to read the journal anew."""
+        """Forget everything, before the journal is read again."""
         self.sent = self.dropped = self.bytes = self._locals = self.sealed = 0
         self._queue.clear()
         self._history.clear()
 
     def apply(self, record: Queued | Done | Totals) -> None:
-        """Take note of a record of the journal."""
+        """Apply a record of the journal."""
         if isinstance(record, Queued):
             self._add(record)
         elif isinstance(record, Done):
@@ -66,7 +63,7 @@ class Outbox:
             self.dropped += record.dropped
 
     def _add(self, entry: Queued) -> None:
-        """Let a report wait, and the oldest give way if there are too many."""
+        """Queue a report, and drop the oldest beyond the bounds."""
         if entry.batch not in self._queue:
             self._queue[entry.batch] = entry
             self.bytes += len(entry.body)
@@ -90,7 +87,7 @@ class Outbox:
             self.dropped += 1
 
     def waiting(self, local: bool = False) -> list[Queued]:
-        """Return the reports that are to be sent, oldest first; or those made for the user's eyes only."""
+        """Return the reports to send, oldest first; or those of the mode local, which are never sent."""
         if not self._locals:  # as in most states; 10,000 entries are not looked at one by one
             return [] if local else self._entries()
         return [entry for entry in self._entries() if bool(entry.local) is local]
@@ -100,36 +97,36 @@ class Outbox:
         return list(self._history)
 
     def next(self) -> Queued | None:
-        """Return the oldest report that is to be sent."""
+        """Return the oldest report to send, or None."""
         return next(iter(self.waiting()), None)
 
     def _entries(self) -> list[Queued]:
         return list(self._queue.values())  # at once: another thread may add one meanwhile
 
-    def misdated(self, today: int) -> list[Done]:
-        """Return the reports made while the clock was ahead: their day will come, and be answered, again."""
+    def future_dated(self, today: int) -> list[Done]:
+        """Return the records that drop reports made while the clock was ahead; their day can be answered again."""
         if not is_ahead(self.latest, today):
             return []
         self.latest = max((entry.day for entry in self._queue.values()), default=0)
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
 
-    def misplaced(self, kind: Kind) -> list[Done]:
-        """Return the reports to drop for an app that sends only this kind; they are from before it did.
+    def wrong_kind(self, kind: Kind) -> list[Done]:
+        """Return the records that drop all reports of another kind than the app sends now.
 
-        A relay must not see them in the clear, and a collector takes none that is sealed from a device.
+        A relay must not see a report in the clear, and a collector accepts no sealed report from a device.
         """
-        misplaced = len(self._queue) - self._locals - self.sealed if kind is SEALED else self.sealed
-        if not misplaced:  # as nearly always; 10,000 entries are not looked at one by one
+        wrong_kind = len(self._queue) - self._locals - self.sealed if kind is SEALED else self.sealed
+        if not wrong_kind:  # as nearly always; 10,000 entries are not looked at one by one
             return []
         return [Done(entry.batch, "dropped") for entry in self.waiting() if kind_of(entry.body) is not kind]
 
     def expired(self, today: int) -> list[Done]:
-        """Return the reports to drop today, because they have waited for too long."""
+        """Return the records that drop reports which have waited for too long."""
         old = takewhile(lambda entry: today - entry.day > self._max_days, self._queue.values())
         return [Done(entry.batch, "dropped") for entry in old]
 
     def records(self) -> Iterator[Record]:
-        """Return the fewest records from which this outbox follows as it is now, however late they are asked for."""
+        """Return the fewest records that give this outbox; a generator, which may be consumed later."""
         totals = Totals(self.sent - len(self._history), self.dropped)
         shown = ((entry, Done(entry.batch, "sent")) for entry in self.history())
         return chain((totals,), chain.from_iterable(shown), list(self._queue.values()))

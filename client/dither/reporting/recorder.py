@@ -1,7 +1,7 @@
 """The recorder: from an answer to a report, in the order that keeps every promise.
 
-Consent is asked first, then the ledger. What the report is drawn from stays in this function until one write has put
-its debit, and behind it the report, into the journal: whatever fails before leaves nothing at all, for anyone to see.
+Consent is checked first, then the ledger. One write puts the debit and the report behind it into the journal; if
+anything fails before, nothing is left of the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ _BYTES = 64
 """Random bytes that are drawn for a report in one call to the system; most take no more."""
 
 _MOST_SORTS = 20
-"""Mistakes, by metric and type, beyond which only a metric's first is logged."""
+"""Kinds of mistakes, by metric and type, after which only the first of each metric is logged."""
 
 
 class Recorder:
-    """Makes the reports of one client, and counts the answers of which none is made."""
+    """Makes the reports of one client, and counts the answers that give none."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Recorder:
         if given:
             self.strata.check(metric, given)
         today = self._today()
-        # Looked at before anything else, for most calls end here; once more when the journal is ours.
+        # First without the journal, because most calls end here; and again when it is held.
         ledger, day = self._journal.ledger, today.toordinal()
         if not ledger.open_to(metric, day) and ledger.correction(day) is None:
             self.ignored += 1
@@ -90,7 +90,7 @@ class Recorder:
             return False
         local = consent.mode == "local"
         if metric.seal is not None and not local:
-            sealer(metric.seal)  # loaded before the journal is held, for that takes long
+            sealer(metric.seal)  # load HPKE, which takes long, before the journal is held
         return self._journal.hold(lambda: self._report(metric, answer, given, day, local), day)
 
     def _report(self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool) -> bool:
@@ -110,10 +110,10 @@ class Recorder:
         return True
 
     def asks(self, metric: Metric, keys: Keys, today: int) -> bool:
-        """Return whether the metric's survey, if it is of one, asks this device for it in this period.
+        """Return whether the metric's survey, if it has one, asks this device for it in this period.
 
-        It does not if another of its metrics has reported in the period, which then was drawn from another list of
-        them, before an update. One that this program does not know may have been of the survey, too.
+        It does not if another metric of the survey has reported in the period: that one was drawn from another list,
+        before an update. A metric that this program does not know may have belonged to the survey, too.
         """
         survey = metric.survey
         if survey is None:
@@ -127,7 +127,7 @@ class Recorder:
     def _draw(
         self, metric: Metric, item: Item, stratum: str | None, today: int, local: bool
     ) -> tuple[Queued, Permanent | None]:
-        """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
+        """Return a report, and the record of its permanent draw unless there is none, or it is the last one again."""
         keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
         if not metric.mechanism.memoised:
             return build(metric, item, keys, entropy, today, local, stratum=stratum), None
@@ -135,7 +135,7 @@ class Recorder:
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 
     def _mistaken(self, metric: Metric, value: object) -> None:
-        """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""
+        """Log a mistake by the type alone; the answer is reported under the catch-all label."""
         self.mistakes += 1
         mistake = f"a value of type {type_name(value)} that is no answer; {metric.answers.wanted}"
         if self._strict:
@@ -147,9 +147,9 @@ class Recorder:
         self._diagnostics.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object, value: object) -> ParameterError:
-        """Return the error for a name that no metric has; it does not quote one that is the answer, in the wrong place.
+        """Return the error for a name that no metric has; if the answer was given in its place, it is not quoted.
 
-        The name that may have been meant is looked for once, for that takes long.
+        The name that may have been meant is searched for once, because that takes long.
         """
         if type(value) is str and value in self._metrics:
             return ParameterError(

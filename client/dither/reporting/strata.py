@@ -1,7 +1,7 @@
-"""Strata of reports: find the cell of each, and tell the app's developer what is wrong with the attributes given.
+"""Strata of reports: find the stratum of each, and report mistakes in the attributes to the app's developer.
 
-A value that is not listed may be in order, on a platform that is rare. So it is counted, by attribute, and logged once,
-where the app has set up logging. An attribute that nobody gave, or that no metric has, is a mistake in the app.
+A value that is not listed may be right, on a rare platform. So it is counted per attribute, and logged once if the app
+has set up logging. An attribute that is missing, or that no metric declares, is a mistake in the app.
 """
 
 from collections import Counter
@@ -14,8 +14,6 @@ from dither_shared.metrics.strata import OTHER, Strata
 from dither_shared.questions.plain import text_of
 
 from ..diagnostics import Diagnostics
-
-__all__ = ["NONE_GIVEN", "Stratifier"]
 
 NONE_GIVEN: Mapping[str, object] = MappingProxyType({})
 
@@ -37,19 +35,19 @@ class Stratifier:
         self._diagnostics = diagnostics
         self._strict = strict
         self.unlisted: Counter[str] = Counter()
-        """Reports that went to "other" for want of a listed value, by the place of the attribute."""
+        """Number of reports in "other" because their value is not listed, by attribute."""
         self.own: dict[str, object] = {}
         self.use(own, metrics)
 
     def use(self, own: Mapping[str, object], metrics: Iterable[Metric]) -> None:
-        """Let ``own`` be what is given for all reports of ``metrics``."""
+        """Set the attributes of all reports of ``metrics``."""
         if own:
             known = sorted({name for metric in metrics if metric.strata for name in metric.strata.names})
             self._check("strata", own, known)
         self.own = dict(own)
 
     def check(self, metric: Metric, given: Mapping[str, object]) -> None:
-        """Tell of attributes that ``metric`` does not have; they are left out. Raises ParameterError if ``strict``."""
+        """Log attributes that ``metric`` does not have, which are ignored; raise ParameterError if ``strict``."""
         self._check(f"metrics.{metric.name}.strata", given, metric.strata.names if metric.strata else ())
 
     def label(self, metric: Metric, given: Mapping[str, object] = NONE_GIVEN) -> str | None:
@@ -57,7 +55,7 @@ class Stratifier:
         return None if metric.strata is None else metric.strata.label_of({**self.own, **given})
 
     def of(self, metric: Metric, given: Mapping[str, object]) -> str | None:
-        """Return the stratum of a report that is made, and tell of each attribute that goes to "other" for no value."""
+        """Return the stratum of a report, and log each attribute whose value is not listed."""
         if metric.strata is None:
             return None
         given = {**self.own, **given}
@@ -71,7 +69,7 @@ class Stratifier:
                 self._undeclared(place, name, known)
 
     def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
-        """Tell of an attribute; the name that may have been meant is looked for once, for that takes long."""
+        """Log an attribute; search once for the name that may have been meant, because that takes long."""
         kind = f"unknown attribute in {place}"
         meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
         who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"

@@ -1,12 +1,12 @@
 """Transactions: the journal held, for one thread of one process, and up to date.
 
-An exception may come at any step, even while the journal is let go, because the host's signal handlers may raise. So it
-is let go twice, by two ``finally`` in each other, and the second time does nothing if the first was not cut short.
+The host's signal handlers may raise at any step, even while the journal is released. So two nested ``finally`` release
+it, and the second does nothing unless the first was interrupted.
 
-Threads take turns, and a lock would not do for that. Between the call that takes it and the note that it was taken, an
-exception out of a signal handler may come, and then nobody knows whose it is. Here one step takes the turn and notes
-whose it is. So ``leave`` can be called at any time, and again, and lets out nobody else; and a turn that was dropped by
-its owner without leaving is nobody's.
+Threads take turns by a token instead of a ``threading.Lock``. After a lock was acquired, a signal handler could raise
+before the acquisition was noted, and then nobody would know whose it is. Here one atomic step takes the turn and stores
+its owner. So ``leave`` can be called at any time and repeatedly, and releases no other owner's turn; and a token that
+its owner dropped without leaving is free.
 """
 
 import threading
@@ -19,7 +19,7 @@ from weakref import ReferenceType, ref
 from ..state.state import BusyError, State
 
 _PATIENCE = 0.1
-"""Seconds that a thread waits for another: a signal handler that interrupts its own thread must not wait for ever."""
+"""Seconds that a thread waits for another; a signal handler that waits for its own thread must not hang."""
 
 _PAUSE, _LONGEST_PAUSE = 0.0001, 0.001
 _THE_ONE = ""
@@ -28,37 +28,37 @@ Result = TypeVar("Result")
 
 
 class Turn:
-    """Token of the thread that is in; the turn ends when the token is garbage-collected."""
+    """Token of the owner; the turn ends at the latest when the token is garbage-collected."""
 
     __slots__ = ("__weakref__",)
 
 
 class Turns:
-    """One thread at a time, whatever becomes of those that are in or wait."""
+    """Mutual exclusion of threads that survives exceptions at any step."""
 
     def __init__(self) -> None:
         self._inside: dict[str, ReferenceType[Turn]] = {}
         self._mending = threading.Lock()
 
     def enter(self, turn: Turn) -> None:
-        """Wait until nobody else is in; raise BusyError if that takes long."""
+        """Wait for the turn; raise BusyError if that takes long."""
         mine = ref(turn)
         if self._inside.setdefault(_THE_ONE, mine) is not mine:
             self._wait(mine)
 
     def has(self, turn: Turn) -> bool:
-        """Return whether it is this one's turn."""
+        """Return whether ``turn`` holds the turn."""
         return self._inside.get(_THE_ONE) is ref(turn)
 
     def leave(self, turn: Turn) -> None:
-        """Let the next one in, if it was this one's turn."""
+        """Release the turn if ``turn`` holds it."""
         if self._inside.get(_THE_ONE) is ref(turn):
             self._inside.clear()
 
     def _wait(self, mine: "ReferenceType[Turn]") -> None:
         end, pause = time.monotonic() + _PATIENCE, _PAUSE
         while (holder := (inside := self._inside).setdefault(_THE_ONE, mine)) is not mine:
-            if holder() is None:  # its owner is gone without leaving
+            if holder() is None:  # its owner was dropped without leaving
                 self._mend(inside)
                 continue
             if time.monotonic() > end:
@@ -67,14 +67,14 @@ class Turns:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _mend(self, inside: "dict[str, ReferenceType[Turn]]") -> None:
-        """Go on without what somebody left behind, unless another thread has just seen to that."""
+        """Discard a turn whose owner is gone, unless another thread has just done so."""
         with self._mending:
             if self._inside is inside:
                 self._inside = {}
 
 
 class Transactions:
-    """Transactions on ``state``; each begins with ``follow``, which is given the day."""
+    """Transactions on ``state``; each begins by calling ``follow`` with the day."""
 
     def __init__(self, state: State, today: Callable[[], int], follow: Callable[[int], None]) -> None:
         self._state = state
@@ -83,7 +83,7 @@ class Transactions:
         self._turns = Turns()
 
     def hold(self, work: Callable[[], Result], today: int | None = None) -> Result:
-        """Return what ``work`` returns, called in a transaction; raises BusyError, StateError or OSError, too."""
+        """Call ``work`` in a transaction and return its result; raises BusyError, StateError or OSError, too."""
         turn = Turn()
         try:
             try:
@@ -126,11 +126,11 @@ class Transactions:
         self._turns.enter(turn)
         self._state.acquire()
         if today is None:
-            today = self._today()  # now, because it may have taken long
+            today = self._today()  # only now, because waiting may have taken long
         self._follow(today)
         return today
 
     def _leave(self, turn: Turn) -> None:
-        if self._turns.has(turn):  # else it was let go before
+        if self._turns.has(turn):  # else it was released before
             self._state.release()
             self._turns.leave(turn)

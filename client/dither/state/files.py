@@ -1,7 +1,7 @@
-"""Open and replace files for their owner only: no symbolic link is followed, and a power cut does no harm.
+"""Open and replace files that only their owner can read: follow no symbolic link, and survive a power cut.
 
-Whoever can write to the folder can put anything there. So a file is read up to a bound that no file of ours reaches,
-and one that goes on beyond it is refused.
+Anyone who can write to the folder can put anything there. So each file is read up to a bound that none of ours reaches,
+and refused if it is longer.
 """
 
 import errno
@@ -17,20 +17,20 @@ if sys.platform != "win32":
     import fcntl
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # for a file it means nothing; of a pipe in its place nobody waits for the end
+_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # no effect on a file, but a pipe in its place blocks nobody
 _SMALL, _FOREIGN = 1 << 18, 1 << 16
-"""Bytes that small files may have, such as ``consent`` with some 2,300 accepted metrics, and those of others."""
+"""Most bytes of small files, such as ``consent`` with some 2,300 accepted metrics, and of files of others."""
 
 
 TRIES = 22
-"""Tries that take 0.08 s in all: the first report of a device, which others wait for, may have to be made durable."""
+"""Tries that take 0.08 s in all, because the holder may have to sync the first report of a device."""
 
-_PAUSE = 0.0001  # seconds before the second try for a lock that is held for some ten microseconds; then twice as many
+_PAUSE = 0.0001  # seconds before the second try, doubled for each further one; a lock is held for some 10 us
 _LONGEST_PAUSE = 0.005
 
 
 def pauses(tries: int) -> Iterator[float]:
-    """Yield the seconds to wait before each try but the first for what others hold for a moment, a lock or a file."""
+    """Yield the seconds to wait before each try but the first, for a lock or a file that others hold briefly."""
     pause = _PAUSE
     for _ in range(1, tries):
         yield pause
@@ -53,7 +53,7 @@ def read(descriptor: int, position: int, count: int) -> bytes:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Write a file so that after a power cut it is the old one or the new one, in full."""
+    """Replace a file atomically and durably."""
     draft = _draft(path)
     try:
         write(str(draft), (data,))
@@ -71,19 +71,19 @@ def read_small(path: str, most: int = _SMALL) -> bytes:
 
 
 def read_foreign(path: str) -> bytes:
-    """Return the content of a small file that somebody else keeps, maybe behind a link; raise OSError if it is none."""
+    """Return a small file of another owner, maybe behind a link; raise OSError unless it is a plain small file."""
     descriptor = os.open(path, os.O_RDONLY | (_PLAIN & ~getattr(os, "O_NOFOLLOW", 0)))
     return _content(descriptor, path, _FOREIGN)
 
 
 def _content(descriptor: int, path: str, most: int) -> bytes:
-    """Return what an open file holds, and close it; a pipe, a device or a socket is refused unread."""
+    """Return the content of an open file, and close it; refuse a pipe, a device or a socket unread."""
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
         data = read(descriptor, 0, most + 1) if found.st_size <= most else None
-        if data is None or len(data) > most:  # it may grow while it is read
+        if data is None or len(data) > most:  # it may have grown meanwhile
             raise OSError(errno.EFBIG, "too large to be one of ours", path)
         return data
     finally:
@@ -91,7 +91,7 @@ def _content(descriptor: int, path: str, most: int) -> bytes:
 
 
 def swap(path: str, data: bytes) -> None:
-    """Replace a file at once, though not durably: after a power cut it may be the old one, or empty."""
+    """Replace a file atomically, though not durably: after a power cut it may be the old one, or empty."""
     draft = _draft(path)
     try:
         descriptor = open_private(str(draft), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -108,12 +108,12 @@ def swap(path: str, data: bytes) -> None:
 
 
 def _draft(path: str) -> Path:
-    """Return a name beside ``path`` that no other thread, interpreter or container with this folder uses."""
+    """Return a random name beside ``path``, unique among threads, interpreters and containers."""
     return Path(f"{path}.{os.urandom(8).hex()}.new")
 
 
 def write(path: str, pieces: Iterable[bytes]) -> None:
-    """Write a file anew, piece by piece and durably."""
+    """Write a file piece by piece, and sync it."""
     descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         for piece in pieces:
@@ -125,7 +125,7 @@ def write(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def rename(draft: str, path: str) -> None:
-    """Let the file ``draft`` take the place of the one at ``path``."""
+    """Rename ``draft`` to ``path``, replacing what is there."""
     _once_free(lambda: Path(draft).replace(path))
 
 
@@ -135,9 +135,9 @@ def delete(path: str) -> None:
 
 
 def _once_free(act: Callable[[], object]) -> None:
-    """Act on the name of a file.
+    """Call ``act``, which renames or deletes a file.
 
-    Windows refuses as long as anybody has it open: a process that reads it, or a scanner that looks at what is new.
+    Windows refuses that while any process has the file open, such as a reader or a virus scanner; so wait a little.
     """
     for pause in pauses(TRIES if sys.platform == "win32" else 1):
         try:
@@ -152,7 +152,7 @@ def _once_free(act: Callable[[], object]) -> None:
 def sync(descriptor: int) -> None:
     """Make what was written to an open file durable.
 
-    On macOS ``fsync`` leaves it in the memory of the drive, from which a power cut takes it away.
+    On macOS ``fsync`` leaves it in the drive's cache, which a power cut erases.
     """
     if sys.platform == "darwin":
         with suppress(OSError):  # a file system that lacks it
@@ -172,9 +172,9 @@ def sync_folder(folder: str) -> None:
 
 
 class OpenFile:
-    """A file that stays open until somebody closes it, not necessarily we.
+    """A file that stays open between calls, although the host may close it.
 
-    A program that becomes a daemon closes all descriptors, and ours may be the number of a file of its own by now.
+    A program that becomes a daemon closes all descriptors, and may then open its own files under the same numbers.
     """
 
     __slots__ = ("_identity", "number")
@@ -189,7 +189,7 @@ class OpenFile:
         self._identity = found.st_dev, found.st_ino
 
     def is_ours(self) -> bool:
-        """Return whether this number is still that of the file that was opened."""
+        """Return whether the descriptor still refers to the file that was opened."""
         try:
             found = os.fstat(self.number)
         except OSError:
@@ -197,18 +197,18 @@ class OpenFile:
         return self.is_that(found)
 
     def is_at(self, path: str) -> bool:
-        """Return whether the file has this name still."""
+        """Return whether the file is still at ``path``."""
         try:
             return self.is_that(os.lstat(path))
         except FileNotFoundError:
             return False
 
     def is_that(self, found: os.stat_result) -> bool:
-        """Return whether what was found is this file."""
+        """Return whether a status is that of this file."""
         return (found.st_dev, found.st_ino) == self._identity
 
     def close(self) -> None:
-        """Close it, or a child's copy of it, unless the number is another file's by now."""
+        """Close the descriptor unless it refers to another file by now."""
         number, self.number = self.number, -1
         if number < 0:
             return

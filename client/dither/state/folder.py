@@ -1,21 +1,21 @@
 """The state in a folder: one for each app, for its owner only.
 
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
-    secret      the device's secret, drawn once           likewise, and never again
-    journal     debits, reports (journal_records.py)      appended to; now and then replaced by a tidy one
-    lock        held by whoever reads or writes the journal
+    secret      the device's secret, drawn once           likewise, and never replaced
+    journal     debits, reports (journal_records.py)      appended to; sometimes replaced by a compact one
+    lock        held by the process that reads or writes the journal
     sending     held by the process that uploads, which signs it
     extent      how far the journal went when last made   replaced atomically; its loss does no harm
                 durable
     delivery    the last attempts and what is put off     likewise
     versions    of each metric, as programs started       likewise
 
-The journal and its lock stay open between calls (journal.py); what is not used any more closes them. A debit stands
-before its report in one write, so that a report that is left has a debit that is left.
+The journal and its lock stay open between calls (journal.py). One write appends a debit and its report behind it, so
+whatever is lost of the end, no report is left without its debit.
 
 **Trust.** A journal without a secret, a secret without a journal, a header of an unknown format, a journal that
-shrinks, a symbolic link: StateError, and nothing is made anew, for that would redraw permanent answers. A secret that
-is lost is drawn anew only when the user, asked again, says yes again.
+shrinks, a symbolic link: each is a StateError, and nothing is replaced, because that would redraw permanent answers. A
+lost secret is replaced only when the user is asked again, and says yes again.
 """
 
 import os
@@ -36,11 +36,11 @@ from .state import Cursor, News, Notes, StateError
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
 
 _MOST_NOTES = 1 << 17
-"""Bytes that ``delivery`` and ``versions`` may have, of which a client writes at most some 50,000."""
+"""Most bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
 
 
 class FolderState(FolderJournal):
-    """A state in ``folder``, which is made when there is something to write."""
+    """A state in ``folder``, which is made by the first write."""
 
     def __init__(self, folder: Path, *, keeps_open: bool = KEEPS_OPEN) -> None:
         super().__init__(folder, keeps_open=keeps_open)
@@ -63,16 +63,18 @@ class FolderState(FolderJournal):
         except FileNotFoundError:
             return None
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if seen != self._seen:  # another process may have changed it: off must hold at once
+        if seen != self._seen:  # another process may have changed it, and off must hold at once
             self._choice = _choice_of(_records_of(self._paths["consent"]))
             self._seen, self._secret_seen = seen, False
         if not self._secret_seen and self._choice is not None and self._choice.mode in {"local", "on"}:
-            self._secret_seen = self.has_secret()  # it is drawn just after the choice is stored, maybe by another
+            self._secret_seen = (
+                self.has_secret()
+            )  # it is drawn just after the choice is stored, maybe by another process
             self._choice = self._choice._replace(lost=not self._secret_seen)
         return self._choice
 
     def lost(self) -> bool:
-        """Return whether there is no secret, although the user has said yes, upon which one is drawn."""
+        """Return whether there is no secret although the user has said yes, which draws one."""
         self._secret_seen = False
         choice = self.choice()
         return choice is not None and choice.lost
@@ -88,7 +90,7 @@ class FolderState(FolderJournal):
         try:
             replace(self._paths["consent"], b"".join(map(to_line, records)))
         except OSError:
-            if choice.mode == "off":  # the disk is full, maybe; then there is no yes either
+            if choice.mode == "off":  # on a full disk, say; then at least no yes is left
                 delete(self._paths["consent"])
             raise
 
@@ -97,7 +99,7 @@ class FolderState(FolderJournal):
         return Path(self._paths["journal"]).exists() or Path(self._paths["secret"]).exists()
 
     def was_begun(self) -> bool:
-        """Return whether there was a journal: the secret is drawn when there is one."""
+        """Return whether there was a journal: the secret is only drawn when there is one."""
         return self._key is not None or self.has_secret()
 
     def acquire(self) -> None:
@@ -106,10 +108,10 @@ class FolderState(FolderJournal):
         super().acquire()
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the next records beyond ``cursor``, or None if it stands at the end."""
+        """Return the next records behind ``cursor``, or None if there are none."""
         news = super().news(cursor)
-        if news is not None and news.anew:
-            self._key = None  # after a "forget" the secret, too, is another one
+        if news is not None and news.rewritten:
+            self._key = None  # after "forget" the secret is another one, too
         return news
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
@@ -123,7 +125,7 @@ class FolderState(FolderJournal):
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
-        """Enter as the one who uploads; False if another process, or another thread, is at it."""
+        """Enter as the only uploader; False if another process, or another thread, is uploading."""
         lock = FileLock(self._paths["sending"], 1)
         self._sendings.add(lock)
         try:
@@ -138,7 +140,7 @@ class FolderState(FolderJournal):
             self._sendings.discard(lock)
 
     def sender(self, longer: float) -> Holder | None:
-        """Return who has been sending for so many seconds or longer, and still is; None if nobody is."""
+        """Return the process that has been sending for at least ``longer`` seconds, and still is, or None."""
         holder = holder_of(self._paths["sending"])
         if holder is None or 0 <= time.time() - holder.since < longer:
             return None
@@ -149,21 +151,21 @@ class FolderState(FolderJournal):
         return holder
 
     def recall(self, notes: Notes) -> bytes:
-        """Return what was remembered last, or nothing."""
+        """Return the last notes, or nothing."""
         try:
             return read_small(self._paths[notes], _MOST_NOTES)
         except FileNotFoundError:
             return b""
 
     def remember(self, notes: Notes, data: bytes) -> None:
-        """Keep a few bytes in place of those before; they may be lost."""
+        """Replace the notes; they may be lost."""
         try:
             swap(self._paths[notes], data)
-        except OSError as error:  # about a file whose name is never the same
+        except OSError as error:  # the temporary file has a random name: report the real path
             raise OSError(error.errno, error.strerror, self._paths[notes]) from error
 
     def forget(self) -> None:
-        """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
+        """Delete all but the choice and the locks. If interrupted, the client stays silent until this is repeated."""
         if not self.folder.exists():
             return
         try:
@@ -177,7 +179,7 @@ class FolderState(FolderJournal):
             self.close()
 
     def after_fork(self) -> None:
-        """Close the child's copies of what the parent has open."""
+        """Close the child's copies of the parent's open files."""
         for close in (self.close, *(lock.close for lock in self._sendings)):
             with suppress(OSError):
                 close()

@@ -1,21 +1,20 @@
 """The journal of a state folder: a lock, a tail, an append.
 
-Whoever holds the file ``lock`` reads what others have appended since (``news``), and appends. Now and then the journal
-is replaced by a tidy one. Its first line is a header: the format, and a random mark by which one writing of the file is
-told from the next.
+The holder of the file ``lock`` reads what others have appended (``news``), and appends. Sometimes it replaces the
+journal by a compact one. The first line is a header: the format, and a random mark that each replacement changes.
 
-Both files stay open between calls, because opening them for each report took a tenth of its time. What is kept open is
-never trusted: the host may have closed it, and another process may have put a tidy journal in its place. So the holder
-compares device and inode of descriptor and path, and opens anew what differs. A child process shares the lock of its
-parent; it closes its copies (forks.py), and opens the files anew. Windows replaces no file that anybody has open, so
-there both are closed after each call.
+Both files stay open between calls, because opening them for each report took a tenth of its time. An open descriptor is
+never trusted: the host may have closed it, and another process may have replaced the file. So the holder compares
+device and inode of descriptor and path, and opens the file again if they differ. A child process shares its parent's
+lock; it closes its copies (forks.py), and opens the files again. Windows cannot replace a file that any process has
+open, so there both are closed after each call.
 
-**Durability.** An append is one ``write``, not followed by ``fsync``: it survives a killed process, and what a power
-cut takes away was never sent, for ``sync`` comes before the first byte of an upload.
+**Durability.** An append is one ``write`` without ``fsync``: it survives a killed process. What a power cut removes was
+never sent, because ``sync`` comes before the first byte of an upload.
 
-**Shrinking.** How far the journal goes is noted in ``extent`` whenever it was made durable, as before each upload. So
-one that was cut short while no program ran, or replaced by an older copy, is noticed if what is missing paid for a
-report that has left. What was never sent it may forget.
+**Shrinking.** Each ``sync``, and so each upload, stores the length of the journal in ``extent``. So a journal that was
+cut short while no program ran, or replaced by an older copy, is detected if what is missing paid for a report that has
+left. Losing what was never sent is allowed.
 """
 
 import errno
@@ -38,17 +37,17 @@ FORMAT = 2
 HEADER_BYTES = 36
 
 _LARGEST = 1 << 25
-"""Bytes of the largest journal. Outbox and reports that were sent last take 12 MB, and it is compacted at double."""
+"""Most bytes of a journal. Outbox and last sent reports take 12 MB, and it is compacted at double that size."""
 
 _PIECE = 1 << 16
 _LONGEST_LINE = 1 << 20
-"""Bytes that are read of the journal at a time, and of a line that does not end within them: of 2^20 bits at most."""
+"""Bytes that are read at a time, and of a line that does not end within them; a report has at most 2^20 bits."""
 
 _EXTENT = 64
-"""Bytes that ``extent`` may have."""
+"""Most bytes of ``extent``."""
 
 _SLICE, _COURTESY = 8, 0.0005
-"""Records that are written at a time to a draft, which takes some 20 microseconds, and the seconds in between."""
+"""Records that are written to a draft at a time, in some 20 microseconds, and seconds of pause in between."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 
@@ -74,13 +73,13 @@ class FolderJournal:
             self.close()
 
     def was_begun(self) -> bool:
-        """Return whether there must be a journal, because something was drawn that only a journal tells of."""
+        """Return whether a journal was made before, so that a missing one is lost."""
         raise NotImplementedError
 
     def acquire(self) -> None:
-        """Hold the journal against all other processes, making it if need be.
+        """Hold the journal against all other processes, and make it if there is none.
 
-        Raises BusyError, StateError or OSError; ``release`` is to be called nevertheless.
+        Raises BusyError, StateError or OSError; ``release`` must be called even then.
         """
         self.acquire_lock()
         file = self._file
@@ -94,35 +93,35 @@ class FolderJournal:
             self.mark = read(file.number, 0, HEADER_BYTES)
 
     def acquire_lock(self) -> None:
-        """Keep all other processes from the journal, whatever there is; raise BusyError or OSError."""
+        """Take the lock alone, whatever the journal is; raise BusyError or OSError."""
         if not self._lock.acquire():
             raise BusyError("the journal is held by another process")
 
     def acquire_to_read(self) -> None:
-        """Open the journal to read it, whoever holds it."""
+        """Open the journal to read it, without the lock."""
         self._close_file()
         file = self._file = OpenFile(self._path, os.O_RDONLY)
         self.size = os.fstat(file.number).st_size
         self.mark = read(file.number, 0, HEADER_BYTES)
 
     def release(self) -> None:
-        """Let go of the journal; harmless if it is not held."""
+        """Release the journal; does nothing if it is not held."""
         if not self._keeps_open:
             self._close_file()
         self._lock.release()
 
     def close(self) -> None:
-        """Close what is kept open, and so let go of it."""
+        """Close the files, which releases the lock."""
         self._close_file()
         self._lock.close()
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the next records beyond ``cursor``, at most a megabyte, or None if it stands at the end."""
-        size = self.size  # nobody else can move it while we hold the journal
+        """Return the next records behind ``cursor``, at most a megabyte, or None if there are none."""
+        size = self.size  # nobody else changes it while the journal is held
         if size == cursor.position and self.mark == cursor.mark:
             return None
-        anew = self.mark != cursor.mark
-        position = 0 if anew else cursor.position
+        rewritten = self.mark != cursor.mark
+        position = 0 if rewritten else cursor.position
         if size > _LARGEST:
             raise StateError("the journal is too large to be one of ours")
         data = self._piece(position, size)
@@ -132,14 +131,14 @@ class FolderJournal:
         records, damaged, torn = from_lines(data)
         if torn and position < size:  # a line without an end
             damaged, torn = damaged + 1, False
-        if anew:
+        if rewritten:
             _check_header(records, damaged)
             if _is_cut_short(self.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
-        return News(records, Cursor(self.mark, position), anew, damaged, torn)
+        return News(records, Cursor(self.mark, position), rewritten, damaged, torn)
 
     def append(self, records: Iterable[Record]) -> int:
-        """Write records to the end, in full or not at all, and return the position behind them."""
+        """Append records, all or none, and return the position behind them."""
         data = b"".join([to_line(record) for record in records])
         if self.size + len(data) > _LARGEST:
             raise StateError("the journal is full, and could not be compacted")
@@ -150,13 +149,13 @@ class FolderJournal:
             error.filename = self._path
             raise
         if written != len(data):
-            os.ftruncate(descriptor, self.size)  # leave no fragment to which the next record would be glued
+            os.ftruncate(descriptor, self.size)  # leave no fragment that would spoil the next record
             raise StateError("the disk is full")
         self.size += len(data)
         return self.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
-        """Replace all records, at once and durably."""
+        """Replace all records atomically and durably."""
         draft = Path(f"{self._path}.{os.getpid()}.new")
         try:
             write(str(draft), (b"".join((_new_header(), *map(to_line, records))),))
@@ -168,7 +167,7 @@ class FolderJournal:
 
     @contextmanager
     def draft(self, records: Iterable[Record]) -> Iterator[None]:
-        """Write records to a journal that does not count yet, durably; at the end it is gone unless installed."""
+        """Write a durable draft of a journal, and enter; at the end it is deleted unless it was installed."""
         try:
             write(self._draft_path, chain((_new_header(),), _slices(records)))
             yield
@@ -176,7 +175,7 @@ class FolderJournal:
             Path(self._draft_path).unlink(missing_ok=True)
 
     def install(self, since: Cursor) -> Cursor:
-        """Let the draft take the journal's place, with what was appended to the journal beyond ``since``."""
+        """Replace the journal by the draft and the records behind ``since``."""
         late = read(self._descriptor(), since.position, self.size - since.position)
         draft = open_private(self._draft_path, _APPEND)
         try:
@@ -188,7 +187,7 @@ class FolderJournal:
         return Cursor(self.mark, self.size)
 
     def sync(self) -> None:
-        """Make what was appended durable, and that it is in the file of this name; for anyone, at any time."""
+        """Make the appended records and the file's name durable; needs no lock."""
         descriptor = open_private(self._path, os.O_RDWR)
         try:
             size = os.fstat(descriptor).st_size
@@ -197,11 +196,11 @@ class FolderJournal:
         finally:
             os.close(descriptor)
         sync_folder(self._folder)
-        with suppress(OSError):  # then less is noticed
+        with suppress(OSError):  # then a shorter journal may go undetected
             swap(self._extent_path, _extent_of(mark, size))
 
     def _descriptor(self) -> int:
-        """Return the open file of the journal, which is held."""
+        """Return the descriptor of the journal; raise StateError if it is not held."""
         if self._file is None:
             raise StateError("the journal is not held")
         return self._file.number
@@ -212,14 +211,14 @@ class FolderJournal:
             file.close()
 
     def _found(self) -> os.stat_result | None:
-        """Return what stands under the journal's name."""
+        """Return the status of the file at the journal's path, or None."""
         try:
             return os.lstat(self._path)
         except FileNotFoundError:
             return None
 
     def _open(self) -> OpenFile:
-        """Open the journal, or make it if there never was one."""
+        """Open the journal, or make it if there was none before."""
         self._close_file()
         try:
             self._file = OpenFile(self._path, _APPEND)
@@ -230,7 +229,7 @@ class FolderJournal:
         return self._file
 
     def _begin(self, descriptor: int) -> None:
-        """Write the header, durably, if this journal was just made."""
+        """Write the header durably if this journal was just made."""
         if self.size < HEADER_BYTES:
             if self.was_begun():
                 raise StateError("the journal has lost its beginning")
@@ -243,15 +242,15 @@ class FolderJournal:
             self.size = len(header)
 
     def _replace(self, draft: str) -> None:
-        """Let the file at ``draft`` take the journal's place."""
-        self._close_file()  # Windows replaces no file that is open
+        """Replace the journal by the file at ``draft``."""
+        self._close_file()  # Windows cannot replace an open file
         rename(draft, self._path)
         file = self._open()
         self.size = os.fstat(file.number).st_size
         self.mark = read(file.number, 0, HEADER_BYTES)
 
     def _piece(self, position: int, size: int) -> bytes:
-        """Return whole lines, or all that is left of ``size`` bytes, or as much as a line may have of a longer one."""
+        """Return whole lines, or the rest up to ``size``, or a piece of a line that is longer than any of ours."""
         data = b""
         for most in (_PIECE, _LONGEST_LINE):
             data = read(self._descriptor(), position, max(0, min(most, size - position)))
@@ -261,21 +260,21 @@ class FolderJournal:
         return data if position + len(data) == size else data[:whole] or data
 
     def _extent(self) -> bytes:
-        """Return how far the journal went when it was last made durable, or nothing."""
+        """Return the line of ``extent``, or nothing."""
         try:
             return read_small(self._extent_path, _EXTENT)
         except FileNotFoundError:
             return b""
         except OSError as error:
-            if error.errno == errno.EFBIG:  # it is none of ours, and says nothing
+            if error.errno == errno.EFBIG:  # it is not ours
                 return b""
             raise
 
 
 def paced(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield records, and let the program's own threads run in between.
+    """Yield records, and let the program's threads run in between.
 
-    A thread that computes lets go of the interpreter every 5 ms, and a call to ``record`` asks for it several times.
+    A computing thread releases the interpreter lock only every 5 ms, and a call of ``record`` needs it several times.
     """
     rest = iter(records)
     while some := list(islice(rest, _SLICE)):
@@ -284,7 +283,7 @@ def paced(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _slices(records: Iterable[Record]) -> Iterator[bytes]:
-    """Yield the lines of records, some at a time."""
+    """Yield the lines of records, a few at a time."""
     rest = iter(records)
     while lines := b"".join(map(to_line, islice(rest, _SLICE))):
         yield lines
@@ -296,7 +295,7 @@ def _new_header() -> bytes:
 
 
 def _check_header(records: list[Record], damaged: int) -> None:
-    """Raise StateError unless the journal begins like one, or its beginning is among what is damaged."""
+    """Raise StateError unless the first record is a header of our format, or may be among the damaged ones."""
     if records and isinstance(records[0], Header):
         if records[0].format != FORMAT:
             raise StateError("the journal has a format that this version does not know")
@@ -305,11 +304,11 @@ def _check_header(records: list[Record], damaged: int) -> None:
 
 
 def _extent_of(mark: bytes, size: int) -> bytes:
-    """Return in a line how far a journal goes: the writing of it, by its header, and its bytes."""
+    """Return the line of ``extent``: the journal's random mark, and its bytes."""
     return b"%b %d" % (mark.strip().rpartition(b" ")[2], size)
 
 
 def _is_cut_short(mark: bytes, size: int, before: bytes) -> bool:
-    """Return whether a journal went further ``before``; False for another writing of it, or if that is not known."""
+    """Return whether the journal is shorter than the extent ``before`` says; False if that is of another mark."""
     writing, _, bytes_before = before.partition(b" ")
     return _extent_of(mark, 0).partition(b" ")[0] == writing and bytes_before.isdigit() and size < int(bytes_before)

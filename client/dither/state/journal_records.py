@@ -1,14 +1,13 @@
-"""The records of a device's journal: one line each, with a checksum, in plain words that a user can read.
+"""The records of a journal: one line each, with a checksum, in words that a user can read.
 
     <crc32, 8 hex> <kind> <field> <field> …
 
-A record is a fact that has happened; the journal is only ever appended to, and reading it again from the start gives
-the ledger and the outbox. No field holds a value, an unmasked permanent draw, or a time finer than a day. Days are
-proleptic ordinals (``datetime.date.toordinal``), in UTC.
+A record states something that has happened. Records are only appended, and replaying all of them gives the ledger and
+the outbox. No field holds a value, an unmasked permanent draw, or a time finer than a day. Days are proleptic ordinals
+(``datetime.date.toordinal``), in UTC.
 
-A line is appended behind that of its day, so the tag of a new answer stands beside a day until the journal is next
-written anew, which is after the first report of a later day (journal.py). From then on tags have no day, and no order
-in time.
+The tag of a new answer is appended behind a record with its day, and stays there until the journal is next rewritten,
+which is after the first report of a later day (reporting/journal.py). From then on tags have neither day nor order.
 """
 
 from binascii import crc32
@@ -20,7 +19,7 @@ Fate = Literal["sent", "dropped"]
 
 
 class Header(NamedTuple):
-    """The first record: which format follows, and a random mark that tells one writing of the file from the next."""
+    """The first record: the format of the journal, and a random mark that each rewriting changes."""
 
     format: int
     mark: str
@@ -29,9 +28,8 @@ class Header(NamedTuple):
 class Debit(NamedTuple):
     """A charge to the ledger, written before the report that it pays for is drawn.
 
-    ``reports`` and ``charges`` are totals so far of this metric version, so that of several debits the last one
-    tells all. ``epsilon`` is the price of one charge, ``claim`` what the version may ever cost if it has permanent
-    draws, else 0.
+    ``reports`` and ``charges`` are running totals of this metric version, so that the last of several debits says all.
+    ``epsilon`` is the price of one charge, ``claim`` what the version may ever cost if it has permanent draws, else 0.
     """
 
     name: str
@@ -44,9 +42,9 @@ class Debit(NamedTuple):
 
 
 class Permanent(NamedTuple):
-    """The permanent draw that reports of a version repeat from here on: the tag of its cells, and it itself, masked.
+    """The permanent draw that reports of a version repeat from here on: the tag of its key, and the masked draw.
 
-    It follows its debit: a write that is cut short between the two has charged too much, and never too little.
+    It follows its debit, so that a write that is cut short between the two has charged too much, and never too little.
     """
 
     version: str
@@ -55,22 +53,22 @@ class Permanent(NamedTuple):
 
 
 class Charged(NamedTuple):
-    """The tag of cells that a version was charged for earlier."""
+    """The tag of a key that a version was charged for earlier."""
 
     version: str
     tag: str
 
 
 class Corrected(NamedTuple):
-    """On this day it was seen that the clock had been ahead, and marks of days to come became today's (ledger.py)."""
+    """A correction after a clock that was ahead: on this day, future marks were set to today (ledger.py)."""
 
     day: int
 
 
 class Queued(NamedTuple):
-    """A report, as the exact body of its upload. ``local`` is 1 if it is for the user's eyes and never sent.
+    """A report, as the exact body of its upload. ``local`` is 1 in the mode local, in which it is never sent.
 
-    ``batch`` is the id by which the journal knows it. A sealed body does not hold it, nor the row in the clear.
+    ``batch`` is its id in the journal. A sealed body contains neither this id nor the row in the clear.
     """
 
     batch: str
@@ -81,28 +79,28 @@ class Queued(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of a queued report."""
+    """The fate of a queued report."""
 
     batch: str
     fate: Fate
 
 
 class Totals(NamedTuple):
-    """How many reports were sent and dropped before the journal was last rewritten."""
+    """Numbers of reports that were sent and dropped before the journal was last rewritten."""
 
     sent: int
     dropped: int
 
 
 class Hold(NamedTuple):
-    """So many unreadable records were found by this day; any of them may have been a debit of any metric."""
+    """The number of unreadable records up to this day; each may have been a debit of any metric."""
 
     day: int
     damaged: int
 
 
 class Disabled(NamedTuple):
-    """The collector said on this day that it takes no more reports of a metric version."""
+    """The day on which the collector said that it takes no more reports of a metric version."""
 
     version: str
     day: int
@@ -124,7 +122,7 @@ class Chosen(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A metric that the user was shown and accepted, with a digest of what was shown; follows in ``consent``."""
+    """A metric that the user has accepted, with a digest of the terms that were shown; in ``consent``."""
 
     name: str
     terms: str
@@ -148,14 +146,14 @@ Record = (
 )
 
 _LONGEST_WORD = 64
-"""Characters of a metric's name; no other word is longer."""
+"""Most characters of a metric's name; no other word is longer."""
 
 _LONGEST_NUMBER = 25
-"""Characters of a double; no day or total has as many."""
+"""Most characters of a double; no day or total has as many."""
 
 
 def _word(text: str) -> str:
-    """Return a name, an id or a digest; raise ValueError if it is longer than any of them."""
+    """Return a name, an id or a digest; raise ValueError if it is too long."""
     if len(text) > _LONGEST_WORD:
         raise ValueError
     return text
@@ -220,7 +218,7 @@ _TEXTS: dict[type[Record], Callable[[Any], bytes]] = {
     Debit: _text_of_debit,
     Permanent: _text_of_permanent,
 }
-"""Of the records that each report writes; they say the same as ``_text`` in half the time."""
+"""Writers of the records of each report; they give the same text as ``_text`` in half the time."""
 
 
 def to_line(record: Record) -> bytes:
@@ -245,9 +243,9 @@ def from_line(line: bytes) -> Record | None:
 
 
 def from_lines(data: bytes) -> tuple[list[Record], int, bool]:
-    """Return the readable records, how many lines are damaged, and whether the last one is torn off.
+    """Return the readable records, the number of damaged lines, and whether the last line is torn.
 
-    A torn tail is what a power cut leaves of the last write. It is no damage: the record never came to be.
+    A power cut may leave a torn last line. That is no damage, because the record was never written in full.
     """
     *lines, tail = data.split(b"\n")
     records = [from_line(line) for line in lines]
@@ -256,10 +254,10 @@ def from_lines(data: bytes) -> tuple[list[Record], int, bool]:
 
 
 class ConsentChoice(NamedTuple):
-    """What the user chose: a mode ("" if it cannot be read) and, by their terms, the metrics that were accepted.
+    """The user's choice: a mode ("" if it cannot be read) and the accepted metrics by the digest of their terms.
 
-    ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations. ``lost``
-    says that the secret is gone that was drawn upon a yes.
+    ``accepted`` is None if nobody was shown anything, in a state in memory for tests and simulations. ``lost`` says
+    that the secret, which a yes draws, is missing.
     """
 
     mode: str

@@ -1,6 +1,6 @@
 """Locks between processes: advisory, on an open file, released by the system when their holder dies.
 
-The file of a lock may hold a signature: which process took it, and when. Whoever waits in vain can then name it.
+The holder may sign the lock's file with its process id and the time, so that others can name it.
 """
 
 import os
@@ -50,19 +50,19 @@ else:
 
 
 _MOST_REPLACED = 10
-"""How often in a row the lock's file may be another one when its lock is ours at last."""
+"""How often in a row the lock's file may have been replaced before its lock was granted."""
 
 _SIGNATURE = 64
-"""Bytes that a signature may have."""
+"""Most bytes of a signature."""
 
 
 class FileLock:
-    """The lock on the file at ``path``, for one holder: threads of one process that want the same make one each.
+    """The lock on the file at ``path``; each thread needs an object of its own.
 
     With ``keeps_open`` the file stays open after ``release``, which makes the next ``acquire`` cheaper.
 
-    ``release`` may be called whatever became of ``acquire``, and again: so an exception out of a signal handler, which
-    may come anywhere, leaves nothing held if two ``finally`` in each other release.
+    ``release`` may be called after any outcome of ``acquire``, and repeatedly. So if two nested ``finally`` release, an
+    exception of a signal handler, which may come at any step, leaves nothing locked.
     """
 
     def __init__(self, path: str, tries: int, *, keeps_open: bool = False) -> None:
@@ -72,7 +72,7 @@ class FileLock:
         self._file: OpenFile | None = None
 
     def acquire(self) -> bool:
-        """Lock, or return False if somebody else has it: another process, or another thread of this one."""
+        """Lock, or return False if another process, or another thread of this one, has the lock."""
         for _ in range(_MOST_REPLACED):
             file = self._file
             if file is None or not file.is_ours():
@@ -87,23 +87,23 @@ class FileLock:
                 return False
             if file.is_at(self._path):
                 return True
-            self.close()  # somebody has deleted the file, and others lock another one by now
+            self.close()  # the file was deleted, and other processes lock a new one
         return False
 
     def release(self) -> None:
-        """Unlock, if it is locked."""
+        """Unlock if it is locked."""
         if self._file is None:
             return
         try:
             _unlock(self._file.number)
-        except OSError:  # somebody has closed it, and so unlocked it
+        except OSError:  # the host has closed it, which unlocks it
             self.close()
         finally:
             if not self._keeps_open:
                 self.close()
 
     def close(self) -> None:
-        """Close the file: in a child process its copy, which leaves the lock to the parent."""
+        """Close the file; in a child process this closes its copy, and the parent keeps the lock."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -126,7 +126,7 @@ class Holder(NamedTuple):
 
 
 def sign(path: str) -> None:
-    """Write into the file of a lock, which this process has just taken, who that is; best effort."""
+    """Write this process and the time into the file of a lock that it has just taken; best effort."""
     with suppress(OSError):
         descriptor = open_private(path, os.O_WRONLY | os.O_TRUNC)
         try:
@@ -136,7 +136,7 @@ def sign(path: str) -> None:
 
 
 def holder_of(path: str) -> Holder | None:
-    """Return who last took the lock on a file, and may have let go of it; None if there is no such file."""
+    """Return who last took the lock on a file, though it may be released; None if there is no such file."""
     try:
         found = os.lstat(path)
         signature = read_small(path, _SIGNATURE)
@@ -144,6 +144,6 @@ def holder_of(path: str) -> Holder | None:
         return None
     try:
         pid, since = map(int, signature.split())
-    except ValueError:  # it did not sign yet, or could not
+    except ValueError:  # it has not signed yet, or could not
         return Holder(None, found.st_mtime)
     return Holder(pid, float(since))

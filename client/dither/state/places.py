@@ -11,12 +11,10 @@ from ..settings import path
 from .folder import FolderState
 from .state import MemoryState, State, StateError
 
-__all__ = ["apps_folder", "check_app_name", "default_folder", "folder_of", "state_of"]
-
 _DEVICES = frozenset(
     {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
-"""Names that no file has on Windows, whatever stands behind a dot."""
+"""Names of devices on Windows, with any extension, which no file can have."""
 
 
 def state_of(given: object, app: str) -> State:

@@ -1,9 +1,9 @@
-"""State: where a device keeps its consent, its secret and its journal; the seam between folder and memory.
+"""State: where a device keeps its consent, its secret and its journal, in a folder or in memory.
 
-The rest of the client asks for these things (``State``) and does not know which of the two it has.
+The rest of the client uses the protocol ``State``, and does not know which of the two it has.
 
-StateError    the state cannot be read, written or trusted; whoever asked stays silent
-└── BusyError      another thread or process holds it just now
+StateError    the state cannot be read, written or trusted, so the caller stays silent
+└── BusyError      another thread or process holds it at the moment
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
 from .locks import Holder
 
 Notes = Literal["delivery", "versions"]
-"""What is kept in small files, whose loss does no harm (attempts.py, namesakes.py)."""
+"""Small files whose loss does no harm (attempts.py, app_name_clash.py)."""
 
 
 class StateError(DitherError):
@@ -30,7 +30,7 @@ class BusyError(StateError):
 
 
 class Cursor(NamedTuple):
-    """How far a reader has read: in which writing of the journal (its mark), and up to where."""
+    """How far a reader has read: the mark of the journal, which each rewriting changes, and a position in it."""
 
     mark: bytes
     position: int
@@ -40,24 +40,24 @@ START = Cursor(b"", 0)
 
 
 class News(NamedTuple):
-    """The next records that a reader has not read before; ``cursor`` stands behind them, and there may be more.
+    """The next records that a reader has not read; ``cursor`` is the position behind them, and there may be more.
 
-    ``anew``: the journal begins with them, and what was read of another writing of it does not count.
+    ``rewritten``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
     """
 
     records: list[Record]
     cursor: Cursor
-    anew: bool
+    rewritten: bool
     damaged: int = 0
     torn: bool = False
 
 
 class State(Protocol):
-    """What the client needs of a state. All methods may raise OSError or StateError."""
+    """What the client needs from a state. All methods may raise OSError or StateError."""
 
     @property
     def folder(self) -> Path | None:
-        """The folder that it is kept in, if it is on a disk."""
+        """The folder of the state, if it is on a disk."""
 
     def choice(self) -> ConsentChoice | None:
         """Return the user's choice, one of the mode "" if it cannot be read, None if none was made. Writes nothing."""
@@ -69,25 +69,25 @@ class State(Protocol):
         """Return whether there is a journal. Writes nothing."""
 
     def acquire(self) -> None:
-        """Hold the journal against all others, making it if need be; raise BusyError rather than wait for long.
+        """Hold the journal against all others, and make it if there is none; raise BusyError instead of a long wait.
 
-        The six methods below are for whoever holds it.
+        The six methods below are for the holder.
         """
 
     def release(self) -> None:
-        """Let go of the journal."""
+        """Release the journal."""
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the next records beyond ``cursor``, whoever wrote them, or None if it stands at the end."""
+        """Return the next records behind ``cursor``, of any writer, or None if there are none."""
 
     def append(self, records: Sequence[Record]) -> int:
-        """Write records to the end, in full or not at all, and return the position behind them."""
+        """Append records, all or none, and return the position behind them."""
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
-        """Replace all records, at once and durably, and return the cursor behind them."""
+        """Replace all records atomically and durably, and return the cursor behind them."""
 
     def install(self, since: Cursor) -> Cursor:
-        """Replace all records by those of the draft and those beyond ``since``; return the cursor behind them."""
+        """Replace all records by those of the draft and those behind ``since``; return the cursor behind them."""
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
@@ -96,41 +96,41 @@ class State(Protocol):
         """Return whether there is a secret, readable or not. Writes nothing."""
 
     def lost(self) -> bool:
-        """Return whether there was a secret for certain, and is none any more. Writes nothing."""
+        """Return whether there certainly was a secret, and there is none now. Writes nothing."""
 
     def draft(self, records: Iterable[Record]) -> AbstractContextManager[None]:
-        """Prepare records for ``install``, durably, and enter. Asked for while ``sending``, not holding the journal."""
+        """Write a durable draft for ``install``, and enter; while ``sending``, without holding the journal."""
 
     def sync(self) -> None:
-        """Make what was appended durable. Asked for without holding the journal."""
+        """Make what was appended durable; called without holding the journal."""
 
     def sending(self) -> AbstractContextManager[bool]:
-        """Enter as the one who uploads; False if another process is at it."""
+        """Enter as the only uploader; False if another process is uploading."""
 
     def sender(self, longer: float) -> Holder | None:
-        """Return who has been sending for so many seconds or longer, and still is; None if nobody is."""
+        """Return the process that has been sending for at least ``longer`` seconds, and still is, or None."""
 
     def recall(self, notes: Notes) -> bytes:
-        """Return what was remembered last, or nothing. Asked for without holding the journal."""
+        """Return the last notes, or nothing; called without holding the journal."""
 
     def remember(self, notes: Notes, data: bytes) -> None:
-        """Keep a few bytes in place of those before; they may be lost. Asked for without holding the journal."""
+        """Replace the notes; they may be lost. Called without holding the journal."""
 
     def forget(self) -> None:
-        """Delete the secret and the journal, and all that was written for them. The choice stays."""
+        """Delete the secret, the journal and all that belongs to them. The choice stays."""
 
     def close(self) -> None:
-        """Close what is kept open between calls; it is opened again when it is wanted."""
+        """Close the files that stay open between calls; the next call opens them again."""
 
     def after_fork(self) -> None:
-        """Part with the parent process, in the child."""
+        """Detach from the parent process, in the child."""
 
 
 class MemoryState:
     """A state that lasts as long as the object; for tests and simulations.
 
-    A second client on the same object finds what the first left, as after a restart. It takes one client at a time.
-    ``choice`` is a mode that stands from the start, for all metrics.
+    A second client on the same object finds what the first left, as after a restart. Only one client may use it at a
+    time. ``choice`` is a mode that holds from the start, for all metrics.
     """
 
     folder: Path | None = None
@@ -159,18 +159,18 @@ class MemoryState:
         return bool(self._records)
 
     def acquire(self) -> None:
-        """Hold the state: always granted, for nobody else has it."""
+        """Hold the state: always granted, because nobody else has it."""
 
     def release(self) -> None:
-        """Let go of the state."""
+        """Release the state."""
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the records beyond ``cursor``, or None if there is nothing new."""
+        """Return the records behind ``cursor``, or None if there are none."""
         end = self._end()
         if end == cursor:
             return None
-        anew = cursor.mark != end.mark
-        return News(self._records[0 if anew else cursor.position :], end, anew)
+        rewritten = cursor.mark != end.mark
+        return News(self._records[0 if rewritten else cursor.position :], end, rewritten)
 
     def append(self, records: Sequence[Record]) -> int:
         """Keep records."""
@@ -190,7 +190,7 @@ class MemoryState:
         yield
 
     def install(self, since: Cursor) -> Cursor:
-        """Replace all records by the draft and what came after ``since``."""
+        """Replace all records by the draft and those behind ``since``."""
         return self.rewrite(self._draft + self._records[since.position :])
 
     def _end(self) -> Cursor:
@@ -207,7 +207,7 @@ class MemoryState:
         return self._secret is not None
 
     def lost(self) -> bool:
-        """Return False: memory does not lose the one without the other."""
+        """Return False: memory is lost as a whole."""
         return False
 
     def sync(self) -> None:
@@ -219,15 +219,15 @@ class MemoryState:
         yield True
 
     def sender(self, longer: float) -> Holder | None:
-        """Return None: nobody else has it."""
+        """Return None: there is no other process."""
         return None
 
     def recall(self, notes: Notes) -> bytes:
-        """Return what was remembered last, or nothing."""
+        """Return the last notes, or nothing."""
         return self._notes.get(notes, b"")
 
     def remember(self, notes: Notes, data: bytes) -> None:
-        """Keep a few bytes."""
+        """Replace the notes."""
         self._notes[notes] = data
 
     def forget(self) -> None:
@@ -240,6 +240,6 @@ class MemoryState:
         """Do nothing: nothing is open."""
 
     def after_fork(self) -> None:
-        """Leave the queue to the parent, which will send it."""
-        done = {record.batch for record in self._records if isinstance(record, Done)}
-        self.rewrite([one for one in self._records if not isinstance(one, Queued) or one.batch in done])
+        """Drop the queue, which the parent will send."""
+        finished = {record.batch for record in self._records if isinstance(record, Done)}
+        self.rewrite(record for record in self._records if not isinstance(record, Queued) or record.batch in finished)

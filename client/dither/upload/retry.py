@@ -65,7 +65,7 @@ _RULES = {
     200: AnswerRule("accepted", "sent"),
     202: AnswerRule("accepted", "sent"),
     400: AnswerRule("the collector cannot read the report", "dropped", metric_only=True),
-    401: AnswerRule("the collector asks for another token, or for one at all"),
+    401: AnswerRule("the collector requires a token, or another one"),
     403: AnswerRule("the collector does not let this token report"),
     404: AnswerRule("the collector does not know this metric, or there is none at this address", metric_only=True),
     408: AnswerRule("the collector waited too long", window=BUSY),
@@ -81,7 +81,7 @@ _RULES = {
     504: AnswerRule("the collector is slow", window=BUSY),
 }
 _UNEXPECTED = AnswerRule("not what a collector answers; is there one at this address?")
-_OTHER_RULES = {3: AnswerRule("it points elsewhere, and is not followed"), 5: AnswerRule("the collector failed")}
+_OTHER_RULES = {3: AnswerRule("a redirect, which is not followed"), 5: AnswerRule("the collector failed")}
 """By the hundred of the status."""
 
 

@@ -101,10 +101,10 @@ class Forwarder:
         self._try_at = self._monotonic() + max(pause, min(after or 0, _LONGEST))
 
     def _run(self) -> None:
-        self._store.fold_in()
+        self._store.checkpoint()
         while not self._ended.is_set():
             try:
-                with self._store.alone("round", ANOTHER_ROUND):
+                with self._store.exclusive_lock("round", ANOTHER_ROUND):
                     pause = self.beat()
                 if self._monotonic() >= self._try_at:  # it has tried again what had failed
                     self.trouble = ""

@@ -1,25 +1,29 @@
-"""A round: freeze what is enough, post it, and drop what has grown too old.
+"""A round: freeze the pools with enough reports, post them, and drop what is too old.
 
 Each step is a transaction by itself, and each may be repeated: a relay that dies in the midst begins again with the
 same bodies, which the collector counts once.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
 from dither_shared.counted import counted
+from dither_shared.sealed import SealedBatch
 
 from ..collector import Collector, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
-from .bodies import body_of, share_of
 
 _log = logging.getLogger(__name__)
 
 TROUBLE = "trouble"
-"""The name under which the store keeps the last trouble; empty if there is none."""
+"""The store's key of the last trouble; empty if there is none."""
+
+
+_LARGEST_BODY = 1 << 24
+"""Bytes of a body, whatever the collector would take: it is held in memory."""
 
 
 class Rules(NamedTuple):
@@ -32,9 +36,9 @@ class Rules(NamedTuple):
 
 @dataclass
 class Posted:
-    """How posting ended: reports that the collector took, bodies that it did not, what is wrong, and when to go on.
+    """The result of posting: reports that the collector took, bodies that it rejected, the trouble, and when to go on.
 
-    ``is_over`` is whether all was posted: what was rejected waits for another round.
+    ``is_over`` tells whether everything was posted; rejected bodies wait for another round.
     """
 
     reports: int = 0
@@ -45,7 +49,7 @@ class Posted:
 
 
 class Rounds:
-    """What is done at the hour. ``goes_on`` says before each body whether to post it."""
+    """The steps of a round. ``goes_on`` is asked before each body whether to post it."""
 
     def __init__(
         self,
@@ -79,9 +83,9 @@ class Rounds:
         self._store.freeze(self._today(), cut, hour)
 
     def post(self, rejected: dict[str, str]) -> Posted:
-        """Post what is frozen, body by body, but not what is in ``rejected``: of this round, with what was told of it.
+        """Post what is frozen, body by body, except the bodies in ``rejected``; add those that are rejected now.
 
-        What is rejected now is added there.
+        ``rejected`` maps the bodies that were rejected in this round to the collector's answers.
         """
         posted = Posted()
         try:
@@ -93,7 +97,7 @@ class Rounds:
         if posted.trouble != self._store.state().get(TROUBLE, ""):
             self._store.note(TROUBLE, posted.trouble)
         if posted.reports:
-            self._store.fold_in()  # what has left is not in the log beside the database either
+            self._store.checkpoint()  # what has left is not in the log beside the database either
         return posted
 
     def _post(self, batch: Frozen, posted: Posted, rejected: dict[str, str]) -> None:
@@ -127,12 +131,31 @@ class Rounds:
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
             reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
             _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
-            self._store.fold_in()
+            self._store.checkpoint()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
 
 
 def _check(receipt: Receipt, reports: int) -> None:
-    """Raise RejectedError unless a receipt is of so many reports: what was not read is not to be forgotten."""
+    """Raise RejectedError unless a receipt covers all reports: none may be forgotten that was not read."""
     if receipt.accepted + receipt.refused != reports:
-        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
-        raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")
+        counts = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
+        raise RejectedError(f"the collector's receipt says {counts}; is that URL a collector's?")
+
+
+def share_of(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
+    """Return the reports per body, so that all bodies are about equal; None if not even one report fits."""
+    bare = SealedBatch("0" * 32, pool.pool, pool.suite, total, b"").encode()
+    most = min(batch_limit, (min(body_limit, _LARGEST_BODY) - len(bare)) // 4 * 3 // pool.length)
+    if most < 1:
+        return None
+    bodies = -(-total // most)
+    return -(-total // bodies)
+
+
+def body_of(batch: Frozen, sealed: Sequence[bytes]) -> bytes:
+    """Return the body of some of a batch's reports: the same bytes for the same reports, in any order.
+
+    A batch is cut in the order of digests, and each body is sorted. Both are functions of the ciphertexts, which are
+    random, so neither tells who came when.
+    """
+    return SealedBatch.of(batch.pool, batch.suite, batch.total, sealed).encode()

@@ -1,4 +1,4 @@
-"""Say when it is time to forward: once a day, at an hour of UTC, whatever the clock does meanwhile."""
+"""The schedule: forward once a day, at an hour of UTC, even if the clock is set."""
 
 from datetime import date, datetime, time, timedelta
 

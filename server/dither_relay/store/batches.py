@@ -1,4 +1,4 @@
-"""From a batch that is open to one that has left: freeze it, read its bodies, forget what the collector has."""
+"""The life of a batch: freeze it, read its bodies, forget what the collector has taken."""
 
 from collections.abc import Callable
 from datetime import date
@@ -20,7 +20,7 @@ class SealedPool(NamedTuple):
 
 
 Cut = Callable[[SealedPool, int], int | None]
-"""Says of how many reports each body of a batch is, given its pool and its reports; None leaves the batch open."""
+"""Returns the reports per body of a batch, given its pool and its reports; None leaves the batch open."""
 
 
 _AT_ONCE = 4_096
@@ -28,7 +28,7 @@ _AT_ONCE = 4_096
 
 
 class Frozen(NamedTuple):
-    """A batch of which nothing changes any more: so many reports in all, to be posted in bodies of ``share``."""
+    """A batch that does not change any more: ``total`` reports, to be posted in bodies of ``share``."""
 
     number: int
     pool: Pool
@@ -45,7 +45,7 @@ class Sealed(NamedTuple):
 
 
 def freeze(connection: sa.Connection, day: date, cut: Cut) -> None:
-    """Freeze the open batches that ``cut`` says how to cut. What comes from now on goes into another batch."""
+    """Freeze the open batches that ``cut`` cuts. What comes from now on goes into another batch."""
     opened = (
         sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.length)
         .join(POOLS, POOLS.c.number == BATCHES.c.pool)

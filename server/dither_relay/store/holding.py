@@ -40,7 +40,7 @@ class Arrival(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """What the reports of a batch have in common: rows of two lengths could be told apart, and not be read."""
+    """The pool and the length that all reports of a batch share: rows of two lengths could be told apart."""
 
     pool: int
     length: int

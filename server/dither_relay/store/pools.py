@@ -59,8 +59,8 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
     """
     known = {_Key(_digest(row.pool), row.suite): row for row in connection.execute(sa.select(POOLS))}
     last = max((row.number for row in known.values()), default=0)
-    told = {_Key(one.digest, one.suite.name): one.length for one in listed}
-    kept = [{"this": known[key].number, "now": length} for key, length in told.items() if key in known]
+    lengths = {_Key(one.digest, one.suite.name): one.length for one in listed}
+    kept = [{"this": known[key].number, "now": length} for key, length in lengths.items() if key in known]
     this = sa.update(POOLS).where(POOLS.c.number == sa.bindparam("this"))
     if kept:
         connection.execute(this.values(length=sa.bindparam("now"), listed=True), kept)
@@ -68,10 +68,10 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
     waited = sa.exists().where(BATCHES.c.pool == POOLS.c.number)
     # The last one stays, so that no number is given twice: a report that is just taken in bears that of its pool.
     connection.execute(sa.delete(POOLS).where(*unused, ~waited, POOLS.c.number < last))
-    gone = [{"this": row.number} for key, row in known.items() if row.listed and key not in told]
+    gone = [{"this": row.number} for key, row in known.items() if row.listed and key not in lengths]
     if gone:
         connection.execute(this.values(listed=False), gone)
-    fresh = [(key, length) for key, length in told.items() if key not in known]
+    fresh = [(key, length) for key, length in lengths.items() if key not in known]
     new = [
         {"number": last + place, "pool": key.digest, "suite": key.suite, "length": length, "listed": True, **_NONE}
         for place, (key, length) in enumerate(fresh, 1)

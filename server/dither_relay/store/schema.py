@@ -22,7 +22,7 @@ POOLS = sa.Table(
 )
 
 # A pool has at most one batch that is open for sealed rows of a length, which is the same for ever unless its collector
-# lists another; the others are frozen: of so many reports, to be posted in bodies of ``share`` reports, which a retry
+# lists another; the others are frozen: ``total`` reports, to be posted in bodies of ``share`` reports, which a retry
 # must cut in the same way.
 BATCHES = sa.Table(
     "relay_batches",

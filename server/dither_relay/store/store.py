@@ -75,7 +75,7 @@ class RelayStore(Database):
         return int(pages or 0) * int(size or 0)
 
     def list_pools(self, listed: Collection[ListedPool], limits: Mapping[str, int]) -> None:
-        """Take note of what the collector lists, and of its limits."""
+        """Store the pools that the collector lists, and its limits."""
         with self._transaction(write=True) as connection:
             list_pools(connection, listed)
             for name, value in limits.items():
@@ -87,12 +87,12 @@ class RelayStore(Database):
             return read_pools(connection)
 
     def held(self) -> list[Held]:
-        """Return how each pool fares, also those that are listed no more."""
+        """Return the counts of each pool, also of those that are no longer listed."""
         with self._transaction() as connection:
             return read_held(connection)
 
     def freeze(self, day: date, cut: Cut, hour: date | None) -> None:
-        """Freeze the open batches that ``cut`` says how to cut; with it an hour is used up, if this is done at one."""
+        """Freeze the open batches that ``cut`` cuts; in the same transaction use the hour, if this is done at one."""
         with self._transaction(write=True) as connection:
             day = day if hour is None else _use(connection, hour)
             freeze(connection, day, cut)
@@ -100,7 +100,7 @@ class RelayStore(Database):
             self.day = day
 
     def use_hour(self, hour: date) -> None:
-        """Use the hour of a day up, and freeze nothing."""
+        """Use the hour of a day, and freeze nothing."""
         with self._transaction(write=True) as connection:
             day = _use(connection, hour)
         self.day = day
@@ -152,12 +152,12 @@ class RelayStore(Database):
             after = found[-1] if found else None
 
     def note(self, name: str, value: str) -> None:
-        """Keep a text in mind under a name."""
+        """Store a text under a name."""
         with self._transaction(write=True) as connection:
             _note(connection, name, value)
 
     def state(self) -> dict[str, str]:
-        """Return what is kept in mind."""
+        """Return the stored texts by name."""
         with self._transaction() as connection:
             return _state(connection)
 
@@ -166,16 +166,16 @@ class RelayStore(Database):
             return list(connection.scalars(sa.select(BATCHES.c.number)))
 
     @contextmanager
-    def alone(self, what: str, told: str, wait: float = 0.0) -> Iterator[None]:
-        """Hold one of the locks ``relay`` and ``round`` between processes; raise StoreError with ``told`` if taken."""
+    def exclusive_lock(self, what: str, taken: str, wait: float = 0.0) -> Iterator[None]:
+        """Hold one of the locks ``relay`` and ``round`` between processes; raise StoreError if another has it."""
         path = sqlite_path(self._engine)
         if path is not None:
-            with FileLock(path.with_name(f"{path.name}.{what}"), taken=told).held(wait):
+            with FileLock(path.with_name(f"{path.name}.{what}"), taken=taken).held(wait):
                 yield
             return
         with self._engine.connect() as connection:
             if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_KEYS[what]))):
-                raise StoreError(f"database: {told}")
+                raise StoreError(f"database: {taken}")
             connection.commit()
             try:
                 yield
@@ -184,7 +184,7 @@ class RelayStore(Database):
 
 
 def _use(connection: sa.Connection, hour: date) -> date:
-    """Use an hour up, and return the day that begins: the next, if the clock has gone on, by however many days."""
+    """Use an hour, and return the day that begins: the next one if the clock has advanced, by however many days."""
     state = _state(connection)
     day, last = _day_of(state), state.get(_HOUR)
     if day is None or last is None:

@@ -1,4 +1,4 @@
-"""Keep the tokens that a collector knows: read them from the database now and then, and compare in constant time.
+"""The tokens that a collector knows, read from the database every few seconds and compared in constant time.
 
 A token is 32 random bytes: guessing it is out of reach, so its digest needs no salt and no slow hash.
 """
@@ -18,27 +18,25 @@ from dither_serving.problems import Kind, Problem
 from ..store import StoredToken, StoreError
 from .roles import Role
 
-__all__ = ["KnownTokens", "digest_of", "draw_token"]
-
 _log = logging.getLogger(__name__)
 
 _FRESH = 5.0
-"""Seconds for which the tokens read from the database are believed: a revoked one is refused after that."""
+"""Seconds for which tokens read from the database are trusted: a revoked one is refused after that."""
 
 _RETRY = 0.5
-"""Seconds after which an unknown token makes us look again, for it may be new."""
+"""Seconds after which an unknown token causes another read, because it may be new."""
 
 
 class _Tokens(Protocol):
-    def tokens(self) -> Sequence[StoredToken]: ...
-    def use_tokens(self, digests: Collection[bytes], day: date) -> None: ...
+    def all(self) -> Sequence[StoredToken]: ...
+    def note_uses(self, digests: Collection[bytes], day: date) -> None: ...
 
 
 class KnownTokens:
-    """The tokens of a database, from many threads; and which of them were used, by day and no finer."""
+    """The tokens of a database, and the days on which they were used. Safe to use from many threads."""
 
-    def __init__(self, store: _Tokens, today: Callable[[], date], clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
+    def __init__(self, stored: _Tokens, today: Callable[[], date], clock: Callable[[], float] = time.monotonic) -> None:
+        self._stored = stored
         self._today = today
         self._clock = clock
         self._known: Sequence[StoredToken] = ()
@@ -56,7 +54,7 @@ class KnownTokens:
         return None
 
     def is_at_hand(self, token: str) -> bool:
-        """Return whether a token can be found now without a look into the database."""
+        """Return whether a token can be found now without reading the database."""
         return self._clock() - self._read_at < _FRESH and self._known_as(digest_of(token)) is not None
 
     def is_expired(self, token: StoredToken) -> bool:
@@ -64,17 +62,17 @@ class KnownTokens:
         return token.expires is not None and token.expires <= self._today()
 
     def note_use(self, token: StoredToken) -> None:
-        """Keep in mind that a token was used today; that is written with others, once a day."""
+        """Note that a token was used today. Uses are written together, once per token and day."""
         today = self._today()
         if token.used is None or token.used < today:
             self._used.add((token.digest, today))
 
     def write_uses(self) -> None:
-        """Write down the uses that are in mind; what cannot be written is kept for the next time."""
+        """Write the noted uses; keep them for the next time if that fails."""
         used = self._used.copy()
         try:
             for day in sorted({day for _, day in used}):
-                self._store.use_tokens([digest for digest, on in used if on == day], day)
+                self._stored.note_uses([digest for digest, on in used if on == day], day)
         except StoreError as error:
             _log.warning("the last uses of tokens were not written: %s", error)
         else:
@@ -88,13 +86,13 @@ class KnownTokens:
         return found
 
     def _refresh(self, oldest: float) -> None:
-        """Read the tokens again if they are older than that; one thread reads, the others go on with what is known."""
+        """Read the tokens again if they are older than ``oldest``; other threads go on with the known ones."""
         if self._clock() - self._read_at < oldest or not self._reading.acquire(blocking=self._read_at < 0):
             return
         try:
             if self._clock() - self._read_at >= oldest:
                 self.write_uses()
-                self._known = self._store.tokens()
+                self._known = self._stored.all()
                 self._read_at = self._clock()
         except StoreError:
             if self._read_at < 0:

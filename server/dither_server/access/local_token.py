@@ -14,8 +14,6 @@ from wsgiref.types import WSGIEnvironment
 from .known_tokens import digest_of, draw_token
 from .roles import Role
 
-__all__ = ["LocalToken"]
-
 _LONGEST = 256
 
 

@@ -15,8 +15,6 @@ from typing import Self
 from dither_serving.problems import Kind, Problem
 from dither_shared import ParameterError
 
-__all__ = ["NO_ORIGINS", "Origins"]
-
 Headers = tuple[tuple[str, str], ...]
 
 _VARY: Headers = (("Vary", "Origin"),)

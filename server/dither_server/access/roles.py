@@ -2,8 +2,6 @@
 
 from enum import Enum
 
-__all__ = ["OPEN", "Role"]
-
 
 class Role(Enum):
     """The role of a token."""

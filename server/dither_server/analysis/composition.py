@@ -30,12 +30,12 @@ from dither_shared import ParameterError
 from dither_shared.primitives.probability import exp_above, exp_below, float_above, log_above
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**30), Fraction(10_000)
-"""The range of ε of a part that tells anything: room for amplified reports below, for groups of people above."""
+"""The range of a positive ε of a part: room for amplified reports below, for groups of people above."""
 
 MOST_REPORTS = 10**9
 
 LEAST_DELTA = Fraction(1, 10**30)
-"""Below this nobody needs a δ that is not 0."""
+"""The least δ that is not 0."""
 
 _GUARD = 15
 """Decimal digits of probabilities beyond the first one of δ: roundings weigh at most 1e-8 of it."""
@@ -85,7 +85,7 @@ class Part:
 
         Group privacy (Dwork and Roth 2014, theorem 2.2; with δ, Vadhan 2017, lemma 2.2, before it is simplified): ε
         becomes people · ε and δ becomes δ · (1 + e^ε + … + e^((people - 1) ε)), rounded up.
-        Raises ParameterError for no people, or if nothing is promised to so many.
+        Raises ParameterError for no people, or if ε or δ of the group is out of range.
         """
         if people < 1:
             raise ParameterError("people", f"{people} is not a positive number")
@@ -270,9 +270,9 @@ _FORGIVEN = Decimal("1e-12")
 
 
 def rounded_up(number: float, digits: int) -> str:
-    """Return a number of at least 0 with so many digits, rounded up.
+    """Return a number of at least 0 with ``digits`` significant digits, rounded up.
 
-    A part in 10^12 is forgiven, lest the float nearest to a tenth, which is above it, be shown as 0.100001.
+    A relative 10^-12 is ignored, so that 0.1, whose nearest float is above it, is not shown as 0.100001.
     """
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     found = context.create_decimal(Decimal(number) * (1 - _FORGIVEN)).normalize(context)

@@ -4,8 +4,6 @@ import numpy as np
 
 from ..tally.arrays import Floats
 
-__all__ = ["contrasts", "together", "worst_variance"]
-
 
 def together(p_values: Floats) -> Floats:
     """Return one p-value of the slope, in the first row, and the steps: half for the one, half for all the others."""

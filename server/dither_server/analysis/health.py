@@ -9,6 +9,7 @@ periods holds the same reports; then a T-th of the tally has the law of independ
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, TypedDict
 
@@ -18,12 +19,37 @@ from scipy import special
 from dither_shared import Mechanism
 from dither_shared.mechanism import LISTED, SETS
 
-from ..estimation.decoders.support import support
-from ..tally.arrays import Floats
+from ..estimation.decoders.decoder import Support
+from ..estimation.decoders.support import decoder_of, support
+from ..tally.arrays import Counts, Floats
 from ..tally.tally import Tally
-from .invariants import spare_supports, uniform_counts, window_supports
 
-__all__ = ["FALSE_ALARMS", "Check", "health"]
+
+def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
+    """Return the supports of what a mechanism has room for beyond its values.
+
+    Any report supports each of them with probability q.
+    """
+    if mechanism.max_size == mechanism.size:
+        return np.zeros(0, dtype=np.int64)
+    return support(replace(mechanism, size=mechanism.max_size), tally, ()).supporting[mechanism.size :]
+
+
+def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
+    """Return counts of reports that are equally likely whatever the answers; ``counts`` are the tally's."""
+    if mechanism.uniform_cells is None:
+        return np.zeros(0)
+    first, length = mechanism.uniform_cells
+    return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
+
+
+def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
+    """Return the supports of each value in several windows, shape (values, windows); None if no two speak of one.
+
+    Whoever reports in a window is a random part of all, so a value's support has one chance in all of its windows.
+    """
+    found = decoder_of(mechanism).by_window(mechanism, tally)
+    return found if found is not None and found.trials.shape[1] > 1 else None
 
 
 FALSE_ALARMS = 0.001
@@ -56,7 +82,7 @@ class _Sums(NamedTuple):
 
 
 def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
-    """Return the tests that apply to a tally over so many reporting periods; too few reports allow none."""
+    """Return the tests that apply to a tally over ``periods`` reporting periods; none if there are too few reports."""
     repeated = periods if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []

@@ -1,9 +1,7 @@
 """Labels as people read them: long ones without their middle."""
 
-__all__ = ["shortened"]
-
 _LONG, _START, _END = 80, 44, 28
-"""Letters: a label with more is cut to so many at its start and its end, for labels may begin alike."""
+"""The most characters of a label. A longer one keeps its start and its end, because labels may begin alike."""
 
 
 def shortened(label: str) -> str:

@@ -5,9 +5,6 @@ from scipy import special
 
 from ..tally.arrays import Floats
 
-__all__ = ["holm", "two_sided"]
-
-
 _SKEWED = 1e-4
 """A skewness below moves no p-value by more than a thousandth of itself."""
 

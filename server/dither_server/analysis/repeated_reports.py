@@ -15,8 +15,6 @@ from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..tally.arrays import Floats
 
-__all__ = ["periods_of", "repeat_error", "shared_variance"]
-
 
 def periods_of(metric: Metric, since: date | None, until: date | None) -> int:
     """Return in how many periods one device may have reported from the first to the last day, both included."""

@@ -14,9 +14,6 @@ from dither_shared import Mechanism
 from ..estimation.intervals.shares import noise_law
 from ..tally.arrays import Floats
 
-__all__ = ["Spread", "spread_of", "weights_of"]
-
-
 _PASSES = 3
 """Rounds in which the common share is estimated; more would move it by far less than its error."""
 

@@ -26,7 +26,7 @@ def metric_named(name: str) -> Metric:
     Raises Problem if there is none.
     """
     here = collector_here()
-    metric = here.metrics.get(name) or here.store.former(name)
+    metric = here.metrics.get(name) or here.store.definitions.last_reported(name)
     if metric is None:
         raise Problem(Kind.UNKNOWN_METRIC, "no metric has this name; GET /v1/metrics lists all")
     return metric
@@ -39,7 +39,7 @@ def version_named(metric: Metric, version: str | None) -> Metric:
     """
     if version is None or version == metric.version:
         return metric
-    older = collector_here().store.metric(metric.name, version)
+    older = collector_here().store.definitions.read(metric.name, version)
     if older is None:
         raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists all")
     return older

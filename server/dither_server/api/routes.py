@@ -114,7 +114,7 @@ def list_metrics(query: ListQuery) -> dict[str, object]:
 def show_metric(query: ListQuery, name: str) -> dict[str, object]:
     """Show a metric with its values and versions."""
     metric = metric_named(name)
-    versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
+    versions, disabled = collector_here().store.definitions.versions(name), collector_here().store.disabled()
     known = {"versions": versions, "disabled": [one for one in versions if one in disabled]}
     return described(metric, query) | known
 
@@ -164,7 +164,7 @@ def combine_versions(query: EstimateQuery, name: str) -> Response:
     This is right if the true frequencies were the same under all versions.
     """
     metric, collector = metric_named(name), collector_here()
-    versions = [version_named(metric, version) for version in collector.store.versions(name)]
+    versions = [version_named(metric, version) for version in collector.store.definitions.versions(name)]
     listed = [one for one in versions if one.question.estimable]
     return streamed(
         lambda analysis: json_object(analysis.once(lambda: collector.reader.combine(metric, listed, query)))

@@ -80,7 +80,7 @@ def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -
         for metric in named:
             parts_by(metric, part_of(metric, query.strata, query.names()), query.by)
         return named
-    names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
+    names = known_metrics(found) or dict.fromkeys(name for name, _ in store.definitions.registered())
     metrics = [metric_asked(found, store, name) for name in names]
     for metric in metrics:
         if not metric.question.estimable:
@@ -120,9 +120,9 @@ def refresh_estimates(found: Found, everything: bool) -> None:
     from ..reading.materialize import refresh
 
     with stored(found) as store:
-        for name, version in store.registered():
+        for name, version in store.definitions.registered():
             try:
-                metric = store.metric(name, version)
+                metric = store.definitions.read(name, version)
             except ParameterError as error:
                 click.echo(printable(f"{name} is left out: {error}"), err=True)
                 continue

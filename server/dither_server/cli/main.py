@@ -77,7 +77,7 @@ def run(found: Found) -> None:
         for finding in seals(config, metrics):
             if finding.level is Level.PROBLEM:  # what devices seal for such a key nobody can open
                 click.echo(printable(finding.text), err=True)
-        for text in unable(config, collector.store.tokens()):
+        for text in unable(config, collector.store.tokens.all()):
             click.echo(text, err=True)
         token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None
         serve(app, collector, listener, lambda url: click.echo(greeting(url, token)))

@@ -32,8 +32,8 @@ def list_metrics(found: Found) -> None:
 
     known = known_metrics(found)
     with stored(found) as store:
-        disabled, days = store.disabled(), store.days_by_version()
-        for name, version in store.registered():
+        disabled, days = store.disabled(), store.days.by_version()
+        for name, version in store.definitions.registered():
             state = "enabled" if name in known or not known else "no longer asked"
             if version in disabled:
                 state = f"disabled since {disabled[version]}"
@@ -53,7 +53,8 @@ def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> 
     from .metric_by_name import metric_asked
 
     with stored(found) as store:
-        description = described(metric_asked(found, store, name, version)) | {"versions": store.versions(name)}
+        versions = store.definitions.versions(name)
+        description = described(metric_asked(found, store, name, version)) | {"versions": versions}
     if as_json:
         click.echo(json.dumps(description, indent=2))
         return
@@ -102,13 +103,13 @@ def enable_metric(found: Found, name: str, version: str | None) -> None:
 
 def _known(store: "Store", name: str, version: str | None) -> list[str]:
     """Return the versions that are meant; raise ParameterError if there are none."""
-    versions = store.versions(name)
+    versions = store.definitions.versions(name)
     chosen = [one for one in versions if version in {None, one}]
     if not chosen:
         if versions:
             raise ParameterError(
                 "--version", f"{version!r} of {name} is not registered; there are {', '.join(versions)}"
             )
-        meant = did_you_mean(name, sorted({one for one, _ in store.registered()}))
+        meant = did_you_mean(name, sorted({one for one, _ in store.definitions.registered()}))
         raise ParameterError("NAME", f"{name!r} is not registered{meant}; dither-server metric list")
     return chosen

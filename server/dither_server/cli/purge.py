@@ -59,12 +59,13 @@ def purge(
 
 def _named(store: "Store", metrics: tuple[str, ...], version: str | None) -> list[str]:
     """Return the names of the metrics that are meant; raise ParameterError for one that was never registered."""
-    known = dict.fromkeys(name for name, _ in store.registered())
+    known = dict.fromkeys(name for name, _ in store.definitions.registered())
     for name in metrics:
         if name not in known:
             raise ParameterError(name, f"no such metric; there are {', '.join(known) or 'none'}")
-        if version not in {None, *store.versions(name)}:
-            raise ParameterError("--version", f"not collected here; there are {', '.join(store.versions(name))}")
+        versions = store.definitions.versions(name)
+        if version not in {None, *versions}:
+            raise ParameterError("--version", f"not collected here; there are {', '.join(versions)}")
     return list(dict.fromkeys(metrics)) or ["", *known]
 
 

@@ -51,7 +51,8 @@ def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: 
     if first > last:
         raise ParameterError("--since", "later than --until")
     with stored(found) as store:
-        counted, ours = store.refused(name, first, last), {version for _, version in store.registered()}
+        counted = store.refusals.read(name, first, last)
+        ours = {version for _, version in store.definitions.registered()}
     lines = _lines(counted, by_day)
     if as_json:
         described = [_described(line, batches, ours) for line, batches in lines]

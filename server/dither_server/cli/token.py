@@ -41,7 +41,7 @@ def create_token(found: Found, role: str, note: str, expires: str | None) -> Non
     end = None if expires is None else _day_to_come(expires, "--expires")
     drawn = draw_token(Role(role))
     with stored(found, create=True) as store:
-        store.add_token(StoredToken(digest_of(drawn), role, note, utc_today(), end))
+        store.tokens.add(StoredToken(digest_of(drawn), role, note, utc_today(), end))
     click.echo(drawn)
 
 
@@ -52,7 +52,7 @@ def create_token(found: Found, role: str, note: str, expires: str | None) -> Non
 def list_tokens(found: Found, as_json: bool) -> None:
     """List tokens: id, role, days of creation, expiry and last use, note."""
     with stored(found) as store:
-        tokens = store.tokens()
+        tokens = store.tokens.all()
     if as_json:
         click.echo(json.dumps([_described(one) for one in tokens], indent=2))
         return
@@ -85,7 +85,7 @@ def rotate_token(found: Found, identifier: str, grace: str, expires: str | None)
         if expires is not None:
             until = _day_to_come(expires, "--expires")
         drawn = draw_token(Role(old.role))
-        store.rotate_token(old.digest, StoredToken(digest_of(drawn), old.role, old.note, today, until), end)
+        store.tokens.rotate(old.digest, StoredToken(digest_of(drawn), old.role, old.note, today, until), end)
     click.echo(drawn)
 
 
@@ -96,11 +96,11 @@ def rotate_token(found: Found, identifier: str, grace: str, expires: str | None)
 def revoke_token(found: Found, identifier: str) -> None:
     """Revoke the token that ``list`` shows under ID. Collectors that run refuse it within seconds."""
     with stored(found) as store:
-        store.drop_token(_named(store, identifier).digest)
+        store.tokens.delete(_named(store, identifier).digest)
 
 
 def _named(store: "Store", identifier: str) -> "StoredToken":
-    named = [one for one in store.tokens() if one.identifier == identifier]
+    named = [one for one in store.tokens.all() if one.identifier == identifier]
     if len(named) != 1:
         raise ParameterError("ID", "names no token; dither-server token list shows them")
     return named[0]

@@ -94,7 +94,7 @@ def show_page(view: MetricView, name: str) -> str:
             estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
             drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
             panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
-        versions = collector.store.versions(name)
+        versions = collector.store.definitions.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
             span = (view.query.since, view.query.until)

@@ -55,9 +55,9 @@ def refused_in(store: Store, today: date, query: Query, metric: str | None = Non
     until = query.until or today
     since = query.since or until - _DAYS
     sums: Counter[tuple[str, str, str]] = Counter()
-    for one, number in store.refused(metric, since, until).items():
+    for one, number in store.refusals.read(metric, since, until).items():
         sums[one.kind, one.metric, one.version] += number
-    ours = {version for _, version in store.registered()} if sums else set()
+    ours = {version for _, version in store.definitions.registered()} if sums else set()
     lines = [
         Line(kind, _TITLES.get(kind, kind), name, version, version in ours if version else None, number)
         for (kind, name, version), number in sorted(sums.items(), key=lambda item: (-item[1], item[0]))

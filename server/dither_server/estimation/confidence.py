@@ -2,8 +2,6 @@
 
 from dither_shared import ParameterError
 
-__all__ = ["CONFIDENCES", "LEAST_CONFIDENCE", "MOST_CONFIDENCE", "require_confidence"]
-
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 1e-6, 1 - 1e-9
 CONFIDENCES = f"between {LEAST_CONFIDENCE:.6f} and {MOST_CONFIDENCE:.9f}"
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from ..tally.arrays import Floats
 
-__all__ = ["onto_simplex", "onto_subsimplex", "onto_sums"]
-
 
 def onto_simplex(frequency: Floats) -> Floats:
     """Return the closest point (Euclidean) with no negative entry and sum 1; shape (k,).

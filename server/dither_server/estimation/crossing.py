@@ -13,10 +13,8 @@ from .estimate import debiased
 from .intervals.ratios import Ratios, fieller
 from .sums import Sums, sums_of
 
-__all__ = ["Crossed", "crossed", "groups_of"]
-
 _LEAST = 1_000
-"""Reports below which no share within an answer is told: Fieller's normal law then holds too seldom.
+"""Reports below which no share within an answer is estimated: Fieller's normal law then holds too seldom.
 
 Simulated with 300 reports: 92 to 94 times in 100."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dither_shared.primitives.bloom import GROUP, bloom_digest, bloom_positions
 from dither_shared.primitives.buckets import MAX_ROWS, bucket_digest
 
-__all__ = ["Buckets", "Marks", "buckets_of", "columns_of", "hashed_buckets", "marks_of"]
-
 Buckets = NDArray[np.uint16]
 """The bucket of each value in each row, shape (rows, values)."""
 
@@ -48,7 +46,7 @@ def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int = 0)
 
 
 def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, buckets: int) -> Buckets:
-    """Return the bucket of each of so many values in each row of a level, as ``primitives/buckets.py`` defines it."""
+    """Return the bucket of each value in each row of a level, as ``primitives/buckets.py`` defines it."""
     found, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
     for start in range(0, count, _STRINGS):
         digests = b"".join([bucket_digest(value, level) for value in islice(coming, _STRINGS)])

@@ -22,13 +22,11 @@ from dither_shared import Mechanism
 from ..tally.arrays import Counts, Floats, Indices
 from ..tally.tally import Tally
 from .consistency import onto_sums
-from .decoders.pairs import Pairs
+from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .intervals.ratios import Ratios, fieller
 from .intervals.shares import exact_interval
-
-__all__ = ["PairEstimates", "SetEstimate", "Total", "estimate_sets"]
 
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""

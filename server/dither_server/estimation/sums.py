@@ -21,8 +21,6 @@ from .decoders.support import decoder_of
 from .estimate import debiased
 from .intervals.shares import Law, noise_law, score_interval
 
-__all__ = ["Sums", "sums_of", "with_group"]
-
 
 class Sums(NamedTuple):
     """Shares of groups, one entry a group, as in ``estimate.Estimate``; ``with_cells`` has one a value (below)."""
@@ -91,7 +89,7 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
 
 
 def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indices) -> Law:
-    """Return the law of sums of so many values, a group each, which have that n · Var at their estimates."""
+    """Return the law of the sums of groups of values, whose n · Var at their estimates is as given."""
     apart, slope = joint_constants(mechanism) or (0.0, 0.0)
     one, thinned = noise_law(mechanism), 1 / float(mechanism.coverage)
     slopes = np.asarray(thinned * (one.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)

@@ -21,7 +21,7 @@ from ..access.origins import NO_ORIGINS, Origins
 from ..observability.prometheus import Prometheus
 from ..store import Outcome, StoreError, Upload
 from .committer import Committer, Then
-from .posts import PATH, Posts, Sent
+from .posts import PATH, Sent, UploadFormat
 from .refusal_counts import Refused
 from .sealed.posts import PATH as SEALED
 
@@ -40,7 +40,7 @@ class Ingest:
     """Takes one kind of post about these metrics: for each name, every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
-    posts: Posts[Any, Any]
+    posts: UploadFormat[Any, Any]
     committer: Committer
     gatekeeper: Gatekeeper
     prometheus: Prometheus

@@ -1,4 +1,4 @@
-"""What may be posted: kinds of bodies that bring reports, each read in its own way and then counted in the same."""
+"""Formats of uploads: each is read in its own way, and all are counted in the same."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -12,8 +12,6 @@ from dither_shared.counted import counted
 from ..store import Upload
 from ..tally.tally import Tally
 
-__all__ = ["PATH", "Plain", "Posts", "Sent", "place_of"]
-
 PATH = "/v1/reports"
 
 _ENOUGH = nullcontext()
@@ -24,44 +22,44 @@ class Sent(Protocol):
 
     @property
     def metric(self) -> str:
-        """The name of the metric that it is about."""
+        """The name of the metric."""
 
     @property
     def version(self) -> str:
-        """The version of that."""
+        """The version of the metric."""
 
 
 S = TypeVar("S", bound=Sent)
 P = TypeVar("P")
 
 
-class Posts(ABC, Generic[S, P]):
-    """A kind of body that is posted to ``path``, and that may need a place among those in work."""
+class UploadFormat(ABC, Generic[S, P]):
+    """A format of bodies that are posted to ``path``. A body may need a slot while it is read."""
 
     path: str
 
     @abstractmethod
     def place(self, environ: WSGIEnvironment) -> AbstractContextManager[P]:
-        """Take a place for a request's body until the upload is made; raise Problem if there is none."""
+        """Acquire a slot for a request's body until the upload is made; raise Problem if none is free."""
 
     @abstractmethod
     def read(self, body: bytes, place: P) -> S:
-        """Read a body; raise WireError unless it is of this kind."""
+        """Read a body; raise WireError unless it has this format."""
 
     @abstractmethod
     def upload(self, sent: S, metric: Metric) -> Upload:
-        """Return what is to be counted, every row of which can be; raise WireError or Problem if there is no such."""
+        """Return the upload of valid rows; raise WireError or Problem if there is none."""
 
     def settled(self, upload: Upload) -> None:
-        """Be told that an upload was counted, or had nothing to count."""
+        """Note that an upload was counted, or had nothing to count."""
 
     def acknowledgement(self, upload: Upload) -> bytes:
-        """Return the body of the answer to one that was counted."""
+        """Return the body of the answer to an upload that was counted."""
         return b'{"accepted": %d}' % upload.reports
 
 
-class Plain(Posts[Batch, None]):
-    """A batch of at most so many rows, as devices post it."""
+class PlainUpload(UploadFormat[Batch, None]):
+    """A batch of at most ``rows_limit`` rows, as devices post it."""
 
     path = PATH
 
@@ -69,7 +67,7 @@ class Plain(Posts[Batch, None]):
         self._limit = rows_limit
 
     def place(self, environ: WSGIEnvironment) -> AbstractContextManager[None]:
-        """Return a place, of which there are enough: a plain body is read at once."""
+        """Return a slot that is always free, because a plain body is read at once."""
         return _ENOUGH
 
     def read(self, body: bytes, place: None) -> Batch:
@@ -77,7 +75,7 @@ class Plain(Posts[Batch, None]):
         return Batch.decode(body)
 
     def upload(self, sent: Batch, metric: Metric) -> Upload:
-        """Return its rows; raise WireError or Problem unless a device could have sent every one."""
+        """Return the upload of its rows; raise WireError or Problem unless a device could have sent every one."""
         place = place_of(metric, sent.stratum)
         if len(sent.reports) > self._limit * metric.mechanism.row_bytes:
             raise Problem(Kind.TOO_LARGE, f"reports: more than {counted(self._limit, 'row')}; send several batches")

@@ -1,4 +1,4 @@
-"""Refused batches, counted in memory and written now and then: a flood of them costs the database nothing."""
+"""Count refused batches in memory and write the counts every few seconds, so that a flood costs the database little."""
 
 import logging
 import threading
@@ -12,15 +12,13 @@ from dither_serving.once_a_minute import OnceAMinute
 
 from ..store import Refusal, StoreError
 
-__all__ = ["Refusals", "Refused"]
-
 _log = logging.getLogger(__name__)
 
 _PAUSE = 10.0
-"""Seconds from a refusal to its writing, with all that follow it. A kill -9 loses the counts of as many."""
+"""Seconds from a refusal until it is written with those that follow it. A kill -9 loses that many seconds."""
 
 _STRANGE = 16
-"""Versions of a metric that are not ours and are kept all the same, in each process and day; more make no more rows."""
+"""Unknown versions of a metric that are counted by name, per process and day; others are counted together."""
 
 
 class Refused(NamedTuple):
@@ -71,12 +69,12 @@ class Refusals:
         return first
 
     def pause(self) -> float | None:
-        """Return in how many seconds there is something to write; None if there is nothing."""
+        """Return the seconds until counts are to be written, or None if there are none."""
         with self._lock:
             return max(0.0, self._due - self._clock()) if self._counts else None
 
     def write(self, store: _Writes, shard: bytes) -> None:
-        """Write what has been counted; what cannot be written is kept for the next time."""
+        """Write the counts; keep them for the next time if that fails."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         if not counts:
@@ -104,7 +102,7 @@ class Refusals:
 
 
 def _tell(refused: Refused, refusal: Refusal, untold: int) -> None:
-    """Log one refused batch. Nothing here is what a peer made up: neither a name nor an address nor a body."""
+    """Log one refused batch. Nothing that a client made up is logged: no name, address or body."""
     size = "unread" if refused.size is None else f"{refused.size} bytes"
     _log.warning(
         "a batch was refused: %s, metric %s, version %s, %s; %d refused since the last such line, at most one a minute",

@@ -25,16 +25,16 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
     if summary.daily is None or not metric.question.estimable:
         return
     labels = _digest(metric.labels)
-    written = {} if everything else store.estimated(metric.version)
+    written = {} if everything else store.estimates.bases(metric.version)
     reported = store.reports_by_day(metric)
-    for day in store.estimated(metric.version).keys() - reported.keys():
-        store.purge_day(metric.version, day)  # its reports were removed while its estimates were made
+    for day in store.estimates.bases(metric.version).keys() - reported.keys():
+        store.days.purge(metric.version, day)  # its reports were removed while its estimates were made
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
             survey = Survey(metric, store.tally(metric, day, day), (day, day), {})
             table = summary.table(survey, EstimateQuery(), summary.estimate)
             rows = summary.daily_rows(table)
-            store.write_estimates(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
+            store.estimates.write(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
             yield day
 
 

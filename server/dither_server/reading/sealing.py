@@ -7,8 +7,7 @@ from dither_shared import Metric
 from dither_shared.counted import counted
 
 from ..analysis.composition import rounded_up
-from ..analysis.shuffling import amplified
-from ..analysis.shuffling.amplified import CONDITIONS
+from ..analysis.shuffling.amplified import CONDITIONS, amplified
 from ..store import Sealed
 
 _CONDITIONS = (

@@ -1,7 +1,7 @@
 """The database: metric versions, batch ids, tallies and refusals per day, tokens. The only package that knows SQL.
 
-Nothing here tells one person from another: no address, no user, no time finer than a UTC day. Of a batch there remain
-its random id, a digest that recognises a retry, and the day; of its reports there remain sums.
+Nothing here tells one person from another: no address, no user, no time finer than a UTC day. Of a batch its random id
+and the day are stored, of its reports only sums.
 """
 
 from .backup import back_up, restore

@@ -16,10 +16,8 @@ from .engine import make_private, open_engine, sqlite_path
 from .errors import StoreError
 from .migrate import require_known
 
-__all__ = ["back_up", "restore"]
-
 _STEP = 1024
-"""Pages that are copied before anyone may interrupt: 4 MiB."""
+"""Pages that are copied between two chances to interrupt: 4 MiB."""
 
 _BESIDE = ("", "-journal", "-wal", "-shm")
 """Endings of the files that a database may consist of."""
@@ -145,7 +143,7 @@ def _take_alone(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _put_in_place(part: Path, target: Path) -> None:
-    """Give a finished file its name, durably."""
+    """Rename a finished file and make that durable."""
     try:
         for path, after in ((part, lambda: part.replace(target)), (target.parent, lambda: None)):
             descriptor = os.open(path, os.O_RDONLY)
@@ -166,7 +164,7 @@ def _remove(path: Path) -> None:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into one line of ours."""
+    """Turn errors of SQLite into a StoreError that names the file."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""A database as a whole: how it is opened, what a transaction is, and whether it can be relied on."""
+"""A database as a whole: opening and closing it, transactions, and checks of its condition."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -15,16 +15,14 @@ from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
 from .migrate import COLLECTOR, Schema, migrate, require_current
 
-__all__ = ["Database"]
-
 _WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_current()"}
-"""What a transaction does to be written, and changes nothing."""
+"""Statements that make a transaction write, but change nothing."""
 
 
 class Database:
-    """One database, whatever is kept in it.
+    """One database, whatever it stores.
 
-    ``room`` is how many bytes must be free for a write to be counted on: a few commits, and what SQLite writes beside.
+    ``room`` is the free disk space below which writes are likely to fail: a few commits and SQLite's log.
     """
 
     room = 1 << 22
@@ -38,10 +36,10 @@ class Database:
         read_only: bool = False,
         schema: Schema = COLLECTOR,
     ) -> None:
-        """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
+        """Open the database at ``url``; with ``create``, create or upgrade its tables.
 
-        With ``read_only``, which is for looking without a trace, nothing can be written. Raises ParameterError for a
-        URL that cannot be used, StoreError for a database that cannot.
+        With ``read_only`` nothing is written, not even files beside the database. Raises ParameterError if the URL
+        cannot be used, StoreError if the database cannot.
         """
         self._schema = schema
         self._failed = False
@@ -74,8 +72,8 @@ class Database:
         """Close every connection."""
         self._engine.dispose()
 
-    def fold_in(self) -> None:
-        """Bring all that is committed into a SQLite database's own file, as far as no reader stands in the way."""
+    def checkpoint(self) -> None:
+        """Copy what is committed from SQLite's log into the database file, as far as readers allow it."""
         path = sqlite_path(self._engine)
         if path is not None and path.is_file():
             with suppress(SQLAlchemyError, StoreError), self._engine.connect() as connection:
@@ -89,9 +87,9 @@ class Database:
             connection.execute(sa.select(sa.literal(1)).select_from(self._schema.table).limit(1))
 
     def require_writable(self) -> None:
-        """Raise StoreError if nothing can be written, or soon nothing.
+        """Raise StoreError if writes fail, or will soon.
 
-        Only after a write that failed is one tried: whoever asks so often makes no work for the disk.
+        A write is tried only after one has failed, so that frequent health checks cost the disk nothing.
         """
         self.ping()
         self.require_room()
@@ -101,7 +99,10 @@ class Database:
             self._failed = False
 
     def require_room(self, spare: int = 0) -> None:
-        """Raise StoreError unless ``room`` is left on the database's disk, if it is on this machine, with ``spare``."""
+        """Raise StoreError if less than ``room`` is free on the database's disk, counting ``spare`` as free.
+
+        A database on another machine passes.
+        """
         disk = self.disk()
         if disk is not None and disk.free + spare < self.room:
             raise StoreError(
@@ -117,11 +118,11 @@ class Database:
             raise StoreError(f"database: its disk cannot be looked at ({error.strerror})") from None
 
     def schema(self) -> str:
-        """Return the schema that the tables have, which is that of this program."""
+        """Return the schema of the tables, which is that of this program."""
         return self._schema.head
 
     def damage(self) -> str:
-        """Read a SQLite database whole; return what is found to be damaged, "" if nothing is."""
+        """Check all pages of a SQLite database; return the first damage found, or ""."""
         with self._transaction() as connection:
             found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
         return "" if found == "ok" else found.splitlines()[-1]
@@ -135,7 +136,7 @@ class Database:
         return now
 
     def doubts(self) -> list[str]:
-        """Return what about the database itself endangers what is promised of acknowledged reports."""
+        """Return the settings of the database that endanger acknowledged reports."""
         if self._engine.dialect.name != "postgresql":
             return []
         with self._transaction() as connection:
@@ -147,7 +148,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
-        """Open a transaction. One that only reads sees the database as it was at one moment."""
+        """Open a transaction. A reading one sees a snapshot of the database."""
         alone = self._lock.held(self._lock_wait) if write and self._lock is not None else nullcontext()
         try:
             with alone, self._engine.connect() as connection:

@@ -16,8 +16,6 @@ from dither_shared import ParameterError
 from .errors import StoreError, UnmadeError
 from .url import database_url
 
-__all__ = ["WRITE", "database_file", "make_private", "open_engine", "sqlite_path"]
-
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
 
@@ -36,9 +34,9 @@ def open_engine(
 ) -> sa.Engine:
     """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet.
 
-    Through one that is ``read_only`` nothing changes, not even what is beside the file. ``maker`` is the program that
-    makes the database, and ``pragmas`` are what else to set on connections of SQLite. A file of SQLite that holds
-    tables, but none of ``tables``, is another program's: to connect raises StoreError, and changes nothing of it.
+    A ``read_only`` engine changes nothing, not even files beside the database. ``maker`` is the program that creates
+    the database, and ``pragmas`` are further settings of SQLite connections. A SQLite file that has tables, but none
+    of ``tables``, belongs to another program: connecting raises StoreError, and does not change it.
     """
     parsed = database_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -61,22 +59,22 @@ def open_engine(
 
 
 def sqlite_path(engine: sa.Engine) -> Path | None:
-    """Return the file behind an engine, or None if it is no SQLite."""
+    """Return the file of an engine's database, or None if it is not SQLite."""
     if engine.dialect.name != "sqlite" or engine.url.database is None:
         return None
     return Path(engine.url.database)
 
 
 def database_file(url: str) -> Path | None:
-    """Return the file of a database, or None if it is no SQLite."""
+    """Return the file of a database, or None if it is not SQLite."""
     parsed = database_url(url)
     return Path(str(parsed.database)) if parsed.get_backend_name() == "sqlite" else None
 
 
 def make_private(path: Path) -> None:
-    """Make a file that nobody else may read, if there is none; SQLite gives what it puts beside it the same mode.
+    """Create a file that only its owner may read, unless it exists; SQLite gives its log the same mode.
 
-    Whatever fails here, SQLite is told of next, and tells it.
+    Errors are ignored here, because SQLite meets and reports them next.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -86,7 +84,7 @@ def _check_file(path: str, create: bool, maker: str) -> None:
     try:
         there = S_IFMT(Path(path).stat().st_mode)
     except PermissionError:
-        raise ParameterError("db", f"{path} cannot be reached: this user may not enter its folder") from None
+        raise ParameterError("db", f"{path} cannot be reached: no permission to enter its folder") from None
     except (OSError, ValueError):
         there = 0
     if there == S_IFDIR:
@@ -96,17 +94,17 @@ def _check_file(path: str, create: bool, maker: str) -> None:
     if create and not Path(path).absolute().parent.is_dir():
         raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
     if there and not os.access(path, os.R_OK):
-        raise ParameterError("db", f"this user may not read {path}; run as the one whose it is")
+        raise ParameterError("db", f"no permission to read {path}; run as its owner")
     if there and create and not os.access(path, os.W_OK):
-        raise ParameterError("db", f"this user may not write {path}; run as the one whose it is")
+        raise ParameterError("db", f"no permission to write {path}; run as its owner")
 
 
 def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
     """Return a connection that cannot write.
 
-    While a collector has the file open, its log is beside it and is read, too. Where there is none, SQLite would make
-    one, and would leave it: of another user, perhaps, so that the collector could not open its own database any more.
-    So it is told then that the file does not change.
+    While a collector has the file open, its log is read, too. If there is no log, SQLite would create one and leave it
+    behind, possibly owned by another user, so that the collector could no longer open its own database. So SQLite is
+    told in that case that the file does not change.
     """
     still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode=ro{still}"
@@ -114,20 +112,20 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
 
 
 def _require_ours(connection: Any, path: str | None, tables: Collection[str]) -> None:
-    """Raise StoreError for a file that is no database, or another program's. Only reads: pragmas would change it."""
+    """Raise StoreError if a file is not a database, or another program's. This only reads; pragmas would change it."""
     right = "name the file of a collector or relay, or one that does not exist yet"
     try:
         found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
             raise
-        raise StoreError(f"database: {path} is not a database of SQLite, or its head is damaged; {right}") from None
+        raise StoreError(f"database: {path} is not a SQLite database, or its header is damaged; {right}") from None
     if found and tables and found.isdisjoint(tables):
         raise StoreError(f"database: {path} is another program's, and holds no dither tables; {right}")
 
 
 class _Files:
-    """The files that SQLite has open: a deleted or replaced one takes commits that nobody will ever find again."""
+    """The files that SQLite has open. Commits to a file that was deleted or replaced would be lost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
@@ -135,7 +133,7 @@ class _Files:
         self._opened: tuple[int, int] | None = None
 
     def connected(self) -> None:
-        """Note which file it is, at the first connection."""
+        """Note the identity of the file at the first connection."""
         self._opened = self._opened or _identity(self._path)
 
     def require_same(self, info: dict[Any, Any], *, writes: bool) -> None:
@@ -164,7 +162,7 @@ def _moved(path: Path) -> StoreError:
 
 
 def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str], tables: Collection[str]) -> None:
-    """Make SQLite durable, and let transactions begin where we say, not where its Python driver guesses."""
+    """Make SQLite durable, and begin transactions explicitly instead of letting the Python driver guess."""
     files = _Files(Path(str(engine.url.database)))
 
     @sa.event.listens_for(engine, "connect")

@@ -7,11 +7,11 @@ from dither_shared import ParameterError
 
 
 class UnmadeError(ParameterError):
-    """The database, its tables or their newest form are not there yet: a collector makes them when it starts."""
+    """The database, its tables or their newest form do not exist yet; a collector creates them when it starts."""
 
 
 class RacedError(StoreError):
-    """Another process wrote the same key between our look and our write."""
+    """Another process wrote the same key after this one had looked for it."""
 
 
 def message_of(error: Exception) -> str:

@@ -19,8 +19,6 @@ from .tables.tallies import Places, read_reports, read_stored_rows, read_tally
 if TYPE_CHECKING:
     from ..tally.tally import Tally
 
-__all__ = ["History", "Slice", "Snapshot", "read_history"]
-
 T = TypeVar("T")
 
 
@@ -150,7 +148,7 @@ def _by_day(
 
 
 def _within(by_day: Mapping[date, T], since: date | None, until: date | None) -> Iterator[tuple[date, T]]:
-    """Yield the days from ``since`` to ``until``, both included: a single one without a look at the others."""
+    """Yield the days from ``since`` to ``until``, both included; a single day is looked up directly."""
     days = [since] if since is not None and since == until else by_day
     for day in days:
         if day in by_day and (since is None or day >= since) and (until is None or day <= until):

@@ -42,9 +42,9 @@ _SHARED = sa.select(sa.func.pg_advisory_xact_lock_shared(_COUNTING))
 
 
 class FileLock:
-    """A lock on a file beside what it guards, which errors name. It dies with its process, however that ends.
+    """A lock on a file. It is released when its process ends, however that happens.
 
-    ``taken`` is what one is told who waits in vain.
+    ``guards`` names in errors what the lock protects; ``taken`` is the error of an attempt that times out.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class FileLock:
     ) -> None:
         self._path = path
         self._guards = guards
-        self._told = f"{guards}: {taken}"
+        self._timeout = f"{guards}: {taken}"
 
     @contextmanager
     def held(self, wait: float) -> Iterator[None]:
-        """Hold the lock; raise StoreError if another process does not let go of it in ``wait`` seconds."""
+        """Hold the lock; raise StoreError if another process holds it for more than ``wait`` seconds."""
         if sys.platform == "win32":  # SQLite's own lock is correct there too, only slower under contention
             yield
             return
@@ -81,31 +81,31 @@ class FileLock:
             except BlockingIOError:
                 if wait <= 0:  # a thread left waiting would take the lock from the next who asks for it
                     os.close(descriptor)
-                    raise StoreError(self._told) from None
-                _Waiter(descriptor, self._told).wait(wait)
+                    raise StoreError(self._timeout) from None
+                _Waiter(descriptor, self._timeout).wait(wait)
             return descriptor
 
 
 if sys.platform != "win32":
 
     class _Waiter:
-        """Waits for the lock in a thread, for flock itself knows no timeout."""
+        """Waits for the lock in a thread, because flock has no timeout."""
 
-        def __init__(self, descriptor: int, told: str) -> None:
+        def __init__(self, descriptor: int, error: str) -> None:
             self._descriptor = descriptor
-            self._told = told
+            self._error = error
             self._decided = threading.Lock()
             self._taken = threading.Event()
             self._given_up = False
 
         def wait(self, seconds: float) -> None:
-            """Return when the lock is taken; raise StoreError when time is up, and then close the file."""
+            """Return when the lock is acquired; raise StoreError and close the file when the time is up."""
             threading.Thread(target=self._block, name="dither-lock", daemon=True).start()
             self._taken.wait(seconds)
             with self._decided:
                 if not self._taken.is_set():
                     self._given_up = True
-                    raise StoreError(self._told)
+                    raise StoreError(self._error)
 
         def _block(self) -> None:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)

@@ -17,18 +17,16 @@ from dither_shared.counted import counted
 from ..tally.retention import Retention
 from . import Store, StoreError
 
-__all__ = ["Housekeeper", "Removal", "removals"]
-
 _log = logging.getLogger(__name__)
 
 _LOOK = 3600.0
-"""Seconds between looks at the calendar."""
+"""Seconds between two checks of the date."""
 
 _CLOSED_AFTER = timedelta(days=7)
 """Days older than this are closed: a fold of a spool seldom adds to them, and readers see both kinds of rows alike."""
 
 _SILENCE = timedelta(days=7)
-"""If the last reports are older than this, the clock may have jumped; it has a day to be set right."""
+"""If the last reports are older than this, the clock may have jumped, and nothing is removed before tomorrow."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +49,26 @@ class Removal:
         Raises StoreError, and the days that are removed then stay removed.
         """
         for day in _spaced(self.days, ended or threading.Event()):
-            store.purge_day(self.version or "", day)
+            store.days.purge(self.version or "", day)
         if self.version is None:
-            store.purge_refusals(self.metric, self.before)
+            store.refusals.purge(self.metric, self.before)
 
 
 def removals(store: Store, metric: str, version: str | None, before: date | None) -> Iterator[Removal]:
     """Find what there is of a metric, or of one version, before a day or ever; the name "" is of no metric of ours."""
-    for one in store.versions(metric):
-        if version in {None, one} and (rows := store.rows_by_day(one, before)):
+    for one in store.definitions.versions(metric):
+        if version in {None, one} and (rows := store.days.rows(one, before)):
             reports = _reports(store, metric, one, before)
             yield Removal(metric, one, tuple(rows), sum(rows.values()), reports, before)
-    if version is None and (refused := store.refusal_rows(metric, before)):
+    if version is None and (refused := store.refusals.rows(metric, before)):
         yield Removal(metric, None, (), refused, 0, before)
 
 
 def _spaced(days: Iterable[date], ended: threading.Event) -> Iterator[date]:
     """Yield days until ``ended`` is set, each after a pause as long as the one before took.
 
-    A database has one writer at a time, and whoever lets go of it and takes it again at once keeps out all who wait:
-    commits waited for seconds, and some in vain.
+    A database has one writer at a time. A process that releases the lock and takes it again at once would starve the
+    others: commits waited for seconds, and some timed out.
     """
     for day in days:
         if ended.is_set():
@@ -90,7 +88,7 @@ def _reports(store: Store, name: str, version: str, before: date | None) -> int 
 def _readable(store: Store, name: str, version: str) -> Metric | None:
     """Return a registered metric version, or None if this program cannot read its definition."""
     try:
-        return store.metric(name, version)
+        return store.definitions.read(name, version)
     except ParameterError:
         return None
 
@@ -130,7 +128,7 @@ class Housekeeper:
             self._ended.wait(_LOOK)
 
     def look(self) -> None:
-        """Do what is due today, unless it is done; what fails is tried again at the next look."""
+        """Do what is due today, unless it is done; if it fails, try again at the next check."""
         today = self._today()
         if self._done == today:
             return
@@ -147,8 +145,8 @@ class Housekeeper:
         self._done = today
 
     def _trusts(self, store: Store, today: date) -> bool:
-        """Return whether the clock can be believed: yes on the second day that it says so."""
-        last = store.reported_before(today)
+        """Return whether the clock is trusted: on the second day that it shows such a date, it is."""
+        last = store.days.last_before(today)
         if last is None or today - last <= _SILENCE or self._doubted not in {None, today}:
             return True
         self._doubted = today
@@ -156,16 +154,16 @@ class Housekeeper:
         return False
 
     def _close(self, store: Store, today: date) -> None:
-        """Close old days, one in each transaction. It takes nothing away, so a wrong clock does no harm."""
-        for name, version in store.registered():
-            days = store.open_days(version, today - _CLOSED_AFTER)
+        """Close old days, one per transaction. This removes nothing, so a wrong clock does no harm."""
+        for name, version in store.definitions.registered():
+            days = store.days.open(version, today - _CLOSED_AFTER)
             if not days or (metric := _readable(store, name, version)) is None:
                 continue
             for day in _spaced(days, self._ended):
-                store.close_day(metric, day)
+                store.days.close(metric, day)
 
     def _apply(self, store: Store, today: date) -> None:
-        for name in {"": None} | dict.fromkeys(name for name, _ in store.registered()):
+        for name in {"": None} | dict.fromkeys(name for name, _ in store.definitions.registered()):
             before = self._retention.before(name, today)
             for removal in removals(store, name, None, before) if before is not None else ():
                 if self._ended.is_set():

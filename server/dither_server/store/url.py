@@ -7,8 +7,6 @@ from sqlalchemy.exc import ArgumentError
 
 from dither_shared import ParameterError
 
-__all__ = ["database_url", "without_password"]
-
 _DRIVERS = {
     "sqlite": "sqlite",
     "sqlite+pysqlite": "sqlite",

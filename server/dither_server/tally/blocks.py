@@ -23,20 +23,6 @@ from .arrays import Counts
 from .fold import Folded
 from .tally import Tally
 
-__all__ = [
-    "Blocks",
-    "add_blocks",
-    "add_chunk",
-    "blocks_of_reports",
-    "chunks_of",
-    "from_blocks",
-    "from_bytes",
-    "no_blocks",
-    "reports_in",
-    "to_blocks",
-    "to_bytes",
-]
-
 _WIDTH = 128
 _CHUNK = 512
 """Blocks of a chunk, at most. Those of the reports per cohort never share a chunk with those of the cells."""

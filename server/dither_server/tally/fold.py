@@ -19,8 +19,6 @@ from dither_shared.rows import RowFormat
 
 from .arrays import Counts
 
-__all__ = ["Counts", "Folded", "fold", "parsed"]
-
 _Words = NDArray[np.uint64]
 _Payloads = NDArray[np.uint8]
 

@@ -9,8 +9,6 @@ from typing import Self
 from dither_shared import ParameterError
 from dither_shared.counted import counted
 
-__all__ = ["ALL", "Retention"]
-
 ALL = "*"
 """Stands for every metric that is not named. No metric can have this name."""
 

@@ -10,12 +10,10 @@ from dither_shared import Mechanism
 from .arrays import Counts
 from .fold import fold, parsed
 
-__all__ = ["Tally"]
-
 
 @dataclass(frozen=True)
 class Tally:
-    """The sum of reports. Tallies of one metric version add up; nothing of a single report is left in them.
+    """The sum of reports. Tallies of one metric version can be added; a single report cannot be recovered.
 
     ``reports`` has shape (cohorts,), ``counts`` shape (cohorts, cells); both are int64.
     """

@@ -1,56 +1,66 @@
 """The mechanisms, one file per family, each with its randomizer and exact law; ``MECHANISMS`` is the one list of them.
 
-No estimator is here: the server decodes by the fields that every mechanism has. A family is imported when it is first
-used: an app pays for the mechanisms of its own questions.
+To add a family is to write its file and to name it in ``MECHANISMS``. No estimator is here: the server decodes by the
+fields that every mechanism has. A family is imported when it is first used, so that an app loads what it uses.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
 
-from ..mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Mechanism
-from .registry import Registry
+from ..mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Items, Mechanism
 
-if TYPE_CHECKING:
-    from .bit_flip import BitFlip
-    from .count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
-    from .discrete_gaussian import DiscreteGaussian
-    from .discrete_laplace import DiscreteLaplace
-    from .dithered_response import DitheredResponse
-    from .exponential import Exponential
-    from .hadamard_response import HadamardResponse
-    from .local_hashing import LocalHashing
-    from .optimized_unary import OptimizedUnary
-    from .prefix_sketch import PrefixSketch
-    from .privset import PrivSet
-    from .projective_geometry import ProjectiveGeometry
-    from .projective_sketch import ProjectiveSketch
-    from .randomized_response import RandomizedResponse
-    from .rappor import Rappor
-    from .set_response import SetResponse
-    from .subset_selection import SubsetSelection
-    from .symmetric_unary import SymmetricUnary
 
-__all__ = [
-    "MECHANISMS",
-    "BitFlip",
-    "CountMeanSketch",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "DitheredResponse",
-    "Exponential",
-    "HadamardCountMeanSketch",
-    "HadamardResponse",
-    "LocalHashing",
-    "OptimizedUnary",
-    "PrefixSketch",
-    "PrivSet",
-    "ProjectiveGeometry",
-    "ProjectiveSketch",
-    "RandomizedResponse",
-    "Rappor",
-    "SetResponse",
-    "SubsetSelection",
-    "SymmetricUnary",
-]
+class Registry(MutableMapping[str, type[Mechanism]]):
+    """Families of mechanisms by the names under which metrics ask for them, in order.
+
+    ``homes`` says where they are, by what their items stand for: each as "file.Class" in this folder.
+    """
+
+    def __init__(self, homes: Mapping[Items, Mapping[str, str]]) -> None:
+        self._homes = {name: home for each in homes.values() for name, home in each.items()}
+        self._items = {name: items for items, each in homes.items() for name in each}
+        self._known: dict[str, type[Mechanism]] = {}
+
+    def __getitem__(self, name: str) -> type[Mechanism]:
+        family = self._known.get(name)
+        if family is None:
+            family = self._known[name] = self.imported(self._homes[name])
+        return family
+
+    def __setitem__(self, name: str, family: type[Mechanism]) -> None:
+        self._known[name], self._items[name] = family, family.items
+
+    def __delitem__(self, name: str) -> None:
+        del self._items[name]
+        self._known.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def of(self, items: Items) -> list[type[Mechanism]]:
+        """Return the families whose items stand for that, and import no others."""
+        return [self[name] for name, each in self._items.items() if each == items]
+
+    def class_named(self, name: str) -> type[Mechanism]:
+        """Return a class by its own name; raise AttributeError if there is none."""
+        for home in self._homes.values():
+            if home.partition(".")[2] == name:
+                return self.imported(home)
+        raise AttributeError(f"module {__package__!r} has no attribute {name!r}")
+
+    @staticmethod
+    def imported(home: str) -> type[Mechanism]:
+        """Import a class from its home."""
+        module, _, name = home.partition(".")
+        family: type[Mechanism] = getattr(import_module(f"{__package__}.{module}"), name)
+        return family
+
 
 MECHANISMS = Registry({
     LISTED: {
@@ -84,10 +94,3 @@ MECHANISMS = Registry({
     },
 })  # fmt: skip
 """Every mechanism, by the name under which a metric asks for it; those of listed answers from simple to complex."""
-
-
-def __getattr__(name: str) -> type[Mechanism]:
-    if name.startswith("_"):
-        raise AttributeError(name)
-    family = globals()[name] = MECHANISMS.class_named(name)
-    return family

@@ -15,8 +15,6 @@ from ..mechanism import LISTED, Items, Mechanism
 from . import MECHANISMS
 from .checks import checked_count, checked_epsilons, checked_size
 
-__all__ = ["DEFAULT_BUDGET", "Candidate", "candidates", "choose"]
-
 DEFAULT_BUDGET = 64
 """Bytes of a report row."""
 

@@ -6,13 +6,12 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from ..rows import Shape
 from .chained import ChainOfBits
 from .checks import checked_count, checked_size, index_of
-
-__all__ = ["BitFlip"]
 
 _HALF = Fraction(1, 2)
 

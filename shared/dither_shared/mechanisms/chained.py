@@ -13,8 +13,6 @@ from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy
 from ..primitives.two_level import TwoLevel
 
-__all__ = ["ChainOfBits", "ChainOfSymbols", "Chained", "two_level_bits"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Chained(Mechanism):

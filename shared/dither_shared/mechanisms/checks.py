@@ -6,8 +6,6 @@ from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item
 from ..primitives.probability import checked_epsilon
 
-__all__ = ["bytes_of", "checked_count", "checked_epsilons", "checked_size", "index_of", "set_of"]
-
 
 def checked_count(value: object, place: str, least: int, most: int) -> int:
     """Return ``value`` if it is an integer in [least, most]; raise ParameterError naming ``place`` otherwise."""

@@ -6,17 +6,16 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import MAX_COUNTERS, STRINGS, Item, Items, Mechanism, Shape
+from ..mechanism import MAX_COUNTERS, STRINGS, Item, Items, Mechanism
 from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfBits, two_level_bits
 from .checks import bytes_of, checked_count
 from .owned_cells import checked_inside, inside_at, level_ratio
-
-__all__ = ["CountMeanSketch", "HadamardCountMeanSketch"]
 
 _HALF = Fraction(1, 2)
 
@@ -185,7 +184,7 @@ class HadamardCountMeanSketch(Sketch):
         return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4))
 
     @property
-    def even_runs(self) -> tuple[int, int]:
+    def uniform_cells(self) -> tuple[int, int]:
         """The rows, of which each report draws one: two symbols a row."""
         return 0, 2
 

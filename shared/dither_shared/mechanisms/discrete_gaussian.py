@@ -5,14 +5,13 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, checked_epsilon, exp_below, threshold_down
 from ..primitives.tabulated import TabulatedLaw, divergence
+from ..rows import Shape
 from .checks import index_of
 from .numeric import NumericMechanism, checked_points, points_of
-
-__all__ = ["DiscreteGaussian", "gaussian_noise"]
 
 MIN_DELTA, MAX_DELTA = 1e-12, 0.01
 """Below the least, what 2^-64 cuts off would count; above the most, the promise fails for one user in a hundred."""
@@ -21,7 +20,7 @@ MIN_DEVIATION, MAX_DEVIATION = Fraction(1, 16), 1 << 12
 """Steps of the narrowest noise, which is none at 2^-64, and of the widest: a tally then has some 70,000 cells."""
 
 _BITS = 15
-"""The deviation is calibrated to so many binary places: at most 0.01% more noise than needed."""
+"""Binary places of the calibrated deviation: at most 0.01% more noise than needed."""
 
 _DIGITS = 192
 """Binary places of the weights; tens of thousands of products lose 40 of them."""
@@ -44,7 +43,7 @@ class DiscreteGaussian(NumericMechanism):
     continuous noise (Balle and Wang 2018): 4.22 ranges at ε = 1 and δ = 10^-6, 17 times the variance of the dithered
     response, which promises more. It is here to be compared with.
 
-    ``deviation`` is σ in steps; ``loss`` is the ε at which δ is told.
+    ``deviation`` is σ in steps; ``loss`` is the ε for which δ is stated.
     """
 
     name: ClassVar[str] = "discrete-gaussian"
@@ -145,7 +144,7 @@ def gaussian_noise(deviation: Fraction) -> tuple[int, ...]:
 
 
 def _delta(noise: tuple[int, ...], apart: int, ratio: Fraction) -> Fraction:
-    """Return δ of two points so many steps ``apart``; by symmetry it is the same both ways."""
+    """Return δ of two points that are ``apart`` steps apart; by symmetry it is the same both ways."""
     gap = (0,) * apart
     return divergence(noise + gap, gap + noise, ratio)
 

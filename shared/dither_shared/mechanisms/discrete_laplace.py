@@ -7,8 +7,6 @@ from typing import ClassVar, Self
 from ..primitives.probability import ONE
 from .numeric import TabulatedMechanism, checked_decay, checked_points, decay_at, points_of, powers
 
-__all__ = ["DiscreteLaplace"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplace(TabulatedMechanism):

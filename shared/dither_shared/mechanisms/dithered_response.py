@@ -7,15 +7,14 @@ from math import floor
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.probability import as_probability, exp_below, threshold_text, toward
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, index_of
 from .numeric import NumericMechanism, check_no_size
 from .randomized_response import symbol_chain, truths
-
-__all__ = ["DitheredResponse"]
 
 MAX_STEPS, MAX_PHASES = 1023, 256
 """The most steps and phases: what is finer than 1/2^17 of the range is lost in the noise at any ε."""

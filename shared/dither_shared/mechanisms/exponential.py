@@ -6,8 +6,6 @@ from typing import ClassVar, Self
 
 from .numeric import TabulatedMechanism, checked_decay, checked_points, decay_at, points_of, powers
 
-__all__ = ["Exponential"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Exponential(TabulatedMechanism):

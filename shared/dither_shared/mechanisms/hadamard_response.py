@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Mechanism
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
-
-__all__ = ["HadamardResponse"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +59,14 @@ class HadamardResponse(Mechanism):
         return self.cells // 2
 
     @property
-    def room(self) -> int:
+    def max_size(self) -> int:
         """Every row of the matrix but the first can stand for a value."""
         return self.cells - 1
 
     @property
     def joint_support(self) -> tuple[Fraction, Fraction]:
         """Two values share a quarter of the symbols; a third owns all of it if it is their sum, and else a half."""
-        shared, others = Fraction(self.cells, 4), self.room - 2
+        shared, others = Fraction(self.cells, 4), self.max_size - 2
         all_three = shared * (1 + others) / (2 * others)
         return self.a * shared, self.a * all_three + self.b * (shared - all_three)
 

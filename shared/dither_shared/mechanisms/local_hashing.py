@@ -7,16 +7,15 @@ from math import exp
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import MAX_COUNTERS, Item, Shape
+from ..mechanism import MAX_COUNTERS, Item
 from ..primitives.galois import field as galois_field
 from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import as_probability, threshold_text, toward
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 from .randomized_response import symbol_chain, truths
-
-__all__ = ["LocalHashing"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +87,12 @@ class LocalHashing(ChainOfSymbols):
         return self._chain.ratio_after(reports)
 
     @property
-    def room(self) -> int:
+    def max_size(self) -> int:
         """Every vector can stand for a value."""
         return self.cohorts
 
     @property
-    def even_runs(self) -> tuple[int, int]:
+    def uniform_cells(self) -> tuple[int, int]:
         """The symbols but 0, on which value 0 and the seed 0 fall: over all seeds the others are alike."""
         return 1, 1
 

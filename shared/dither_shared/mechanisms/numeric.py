@@ -13,24 +13,12 @@ from math import lcm
 from typing import ClassVar
 
 from ..errors import ParameterError
-from ..mechanism import NUMBERS, Item, Items, Mechanism, Shape
-from ..primitives.elimination import solve
+from ..mechanism import NUMBERS, Item, Items, Mechanism
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_up
 from ..primitives.tabulated import TabulatedLaw, worst_ratio
+from ..rows import Shape
 from .checks import checked_count, index_of
-
-__all__ = [
-    "MAX_RESOLUTION",
-    "NumericMechanism",
-    "TabulatedMechanism",
-    "check_no_size",
-    "checked_decay",
-    "checked_points",
-    "decay_at",
-    "points_of",
-    "powers",
-]
 
 MAX_RESOLUTION = 128
 """Steps of the finest grid of a table: the exact scores of a finer one take minutes."""
@@ -168,3 +156,32 @@ def powers(decay: Fraction, most: int) -> list[int]:
     """Return ``decay``^0, …, ``decay``^``most``, times 2^(64 ``most``): whole numbers for a multiple of 2^-64."""
     base = int(decay * ONE)
     return [base**power << 64 * (most - power) for power in range(most + 1)]
+
+
+def solve(matrix: Sequence[Sequence[int]], targets: Sequence[int]) -> tuple[Fraction, ...]:
+    """Return the x with Σ_j ``matrix[i][j]`` x_j = ``targets[i]`` for every i.
+
+    Elimination without fractions (Bareiss 1968): every number on the way is a determinant of a part of the matrix, so
+    n equations in numbers of b bits take n³/3 products of at most n·b bits. Raises ParameterError if the matrix is
+    singular.
+    """
+    rows = [[*row, target] for row, target in zip(matrix, targets, strict=True)]
+    size, last = len(rows), 1
+    for step in range(size):
+        found = next((row for row in range(step, size) if rows[row][step]), None)
+        if found is None:
+            raise ParameterError("matrix", "is singular; its equations have no single solution")
+        rows[step], rows[found] = rows[found], rows[step]
+        pivot, tail = rows[step][step], rows[step][step + 1 :]
+        for row in range(step + 1, size):
+            factor, rest = rows[row][step], rows[row][step + 1 :]
+            rows[row][step + 1 :] = [
+                (pivot * mine - factor * theirs) // last for mine, theirs in zip(rest, tail, strict=True)
+            ]
+        last = pivot
+    # ``last`` is now the determinant up to its sign, and each x_j a whole number over it (Cramer).
+    found_so_far: list[int] = []
+    for step in reversed(range(size)):
+        known = sum(weight * x for weight, x in zip(rows[step][step + 1 : size], found_so_far, strict=True))
+        found_so_far.insert(0, (last * rows[step][size] - known) // rows[step][step])
+    return tuple(Fraction(x, last) for x in found_so_far)

@@ -6,14 +6,13 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, threshold_up
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfBits, two_level_bits
 from .checks import checked_epsilons, checked_size, index_of
-
-__all__ = ["OptimizedUnary"]
 
 _HALF = Fraction(1, 2)
 

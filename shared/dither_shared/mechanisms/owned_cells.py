@@ -11,8 +11,6 @@ from fractions import Fraction
 from ..errors import ParameterError
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, toward
 
-__all__ = ["checked_inside", "inside_at", "level_ratio"]
-
 
 def inside_at(epsilon: Fraction, owned: int, reports: int) -> Fraction:
     """Return the probability of an owned report at ``epsilon``, rounded down to a multiple of 2^-64."""

@@ -16,8 +16,6 @@ from functools import lru_cache
 
 from ..errors import ParameterError
 
-__all__ = ["CONFIRMING", "KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
-
 KEPT = 500
 """Prefixes that a level passes on."""
 
@@ -69,12 +67,12 @@ def level_weights(characters: int, lengths: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _extensions(characters: int, symbols: int) -> int:
-    """Return how many ways there are to go on by so many symbols; after the end of a string there is one."""
+    """Return the number of continuations of a prefix by ``symbols`` symbols; after the end of a string there is one."""
     return sum(characters**more for more in range(symbols + 1))
 
 
 def _most_symbols(characters: int, candidates: int) -> int:
-    """Return how many symbols make at most so many candidates; at least 1."""
+    """Return how many symbols add at most this number of candidates; at least 1."""
     symbols = 1
     while symbols < LONGEST and _extensions(characters, symbols + 1) <= candidates:
         symbols += 1

@@ -17,15 +17,13 @@ from .checks import bytes_of, checked_count, checked_epsilons
 from .prefix_levels import CONFIRMING, LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
 from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space
 
-__all__ = ["PrefixSketch"]
-
 _ROWS = 2
 _LEAST_CELLS = 1 << 15
 """Cells of a row that there may be even if many levels then make more than ``MOST_COUNTERS``."""
 
 
 _FINE, _FAR = 10_000, 3.0
-"""Into so many parts the range of what a string must stand out by is cut, and its end: more than it ever takes."""
+"""The number of grid points, and the end of the range, in which the least detectable share is searched."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,13 @@ from math import comb, exp, inf, perm
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import MAX_CELLS, SETS, Item, Items, Shape
-from ..primitives.entropy import Entropy
-from ..primitives.lanes import lanes_of
+from ..mechanism import MAX_CELLS, SETS, Item, Items
+from ..primitives.entropy import Entropy, lanes_of
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, toward
 from ..primitives.two_level import TwoLevel
-from ..rows import RowFormat
+from ..rows import RowFormat, Shape
 from .chained import Chained
 from .checks import checked_count, checked_epsilons, checked_size, set_of
-
-__all__ = ["PrivSet"]
 
 _MOST = 4096
 """The largest ``at_most``: the exact law is a product of as many factors."""

@@ -8,7 +8,7 @@ from math import exp
 from typing import ClassVar, NamedTuple
 
 from ..errors import ParameterError
-from ..mechanism import MAX_CELLS, Item, Shape
+from ..mechanism import MAX_CELLS, Item
 from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS, bucket_in
 from ..primitives.channel import OwnedChain, OwnedChannel
 from ..primitives.entropy import Entropy
@@ -16,11 +16,10 @@ from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import ONE, threshold_down, threshold_text
 from ..primitives.projective import Points, point_length
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import Chained
 from .checks import checked_count
 from .owned_cells import checked_inside, inside_at
-
-__all__ = ["MOST_COUNTERS", "ProjectiveBuckets", "Space", "best_space", "checked_buckets"]
 
 MOST_COUNTERS = 1 << 20
 """Counters of a tally, as far as they are chosen: 8 MiB."""
@@ -196,7 +195,7 @@ class Space(NamedTuple):
 
 
 def best_space(epsilon: Fraction, buckets: int | None, most_cells: int) -> Space:
-    """Return the space of least cost for ε, with at most so many cells; with ``buckets`` as asked for, if they are."""
+    """Return the space of least cost for ε with at most ``most_cells`` cells, and with ``buckets`` if given."""
     odds = exp(epsilon)
     found = [
         space

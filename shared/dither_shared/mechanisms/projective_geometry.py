@@ -7,16 +7,15 @@ from math import exp
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
+from ..mechanism import MAX_CELLS, Item, Mechanism
 from ..primitives.entropy import Entropy
 from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from ..primitives.projective import Points, point_count, point_length
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
-
-__all__ = ["ProjectiveGeometry"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +86,7 @@ class ProjectiveGeometry(Mechanism):
         return self._points.owned
 
     @property
-    def room(self) -> int:
+    def max_size(self) -> int:
         """Every point can stand for a value."""
         return self.cells
 

@@ -10,8 +10,6 @@ from ..primitives.buckets import bucket_digest
 from .checks import bytes_of, checked_count, checked_epsilons
 from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space, checked_buckets
 
-__all__ = ["ProjectiveSketch"]
-
 _ROWS = 2
 _USUAL_BUCKETS = 1 << 16
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.channel import SymbolChain, SymbolChannel
 from ..primitives.probability import (
     ONE,
@@ -18,10 +18,9 @@ from ..primitives.probability import (
     toward,
 )
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
-
-__all__ = ["RandomizedResponse", "symbol_chain", "truths"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import STRINGS, Item, Items, Mechanism, Shape
+from ..mechanism import STRINGS, Item, Items, Mechanism
 from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import (
@@ -20,10 +20,9 @@ from ..primitives.probability import (
     threshold_up,
     toward,
 )
+from ..rows import Shape
 from .chained import ChainOfBits
 from .checks import bytes_of, checked_count
-
-__all__ = ["Rappor"]
 
 MAX_BITS = 4096
 MAX_COHORTS = 1 << 16

@@ -7,14 +7,13 @@ from math import exp
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import MAX_COUNTERS, SETS, Item, Items, Shape
+from ..mechanism import MAX_COUNTERS, SETS, Item, Items
 from ..primitives.probability import as_probability, threshold_text, toward
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, checked_size, set_of
 from .randomized_response import symbol_chain, truths
-
-__all__ = ["SetResponse"]
 
 _WIDEST = 16
 """The most neighbours that are reported together: 65,536 patterns."""

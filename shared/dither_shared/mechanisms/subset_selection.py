@@ -6,14 +6,13 @@ from fractions import Fraction
 from math import exp
 from typing import ClassVar, Self
 
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Mechanism
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .checks import checked_count, checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
-
-__all__ = ["SubsetSelection"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,12 +7,13 @@ share F
     n·Var = m V₀ + F V_f + ( m(m-1)(J₀ - q²) + 2(m-1) F (J₁ - J₀ - q(p-q)) ) / (p-q)²,
 
 from noise alone (the histogram fixed); a random sample of people adds F(1-F). For subset selection at a uniform
-histogram that is R m(k-m)/(k(k-1)), R being the total risk.
+histogram that is R m(k-m)/(k(k-1)), R being the total risk. ``costs`` compares a crossing with sampling by it.
 """
 
-from ..mechanism import Mechanism
+from typing import NamedTuple
 
-__all__ = ["joint_constants", "sum_variance"]
+from ..mechanism import MAX_CELLS, Mechanism
+from .auto import choose
 
 
 def joint_constants(mechanism: Mechanism) -> tuple[float, float] | None:
@@ -30,7 +31,7 @@ def joint_constants(mechanism: Mechanism) -> tuple[float, float] | None:
 
 
 def sum_variance(mechanism: Mechanism, values: int, share: float) -> float | None:
-    """Return n · Var of the sum of the estimates of so many values, whose shares sum to ``share``, by noise alone.
+    """Return n · Var of the sum of the estimates of ``values`` values whose shares sum to ``share``, by noise alone.
 
     None where the mechanism does not know how the supports of two values hang together. Where a share c of the reports
     speaks of a value (bit-flip), the whole share is taken to be of one of the values, which is the worst.
@@ -40,3 +41,48 @@ def sum_variance(mechanism: Mechanism, values: int, share: float) -> float | Non
         return None
     lone, joined = mechanism.variance(0.0), values * pair[0] + 2 * share * pair[1]
     return mechanism.variance(share) + (values - 1) * (lone + joined / float(mechanism.coverage))
+
+
+class Costs(NamedTuple):
+    """n · Var of the share of one answer among all people, where all answers to its question are equally common.
+
+    ``crossed``: of a marginal of the crossing; ``sampled``: of the question asked of half of the people.
+    """
+
+    crossed: float
+    sampled: float
+
+
+def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
+    """Return the costs of a question with ``answers`` answers that is crossed with one with ``others`` answers.
+
+    A marginal of the product domain sums a row of cells, each with its noise. Sampling (``one_of``) asks each question
+    of half of the people, at the whole epsilon. The product is better for both questions only if there are few pairs:
+    K <= e^ε/2 is about enough. The costs are the variances of the mechanisms themselves at even shares. None where the
+    mechanism does not know how the noise of two cells hangs together.
+    """
+    share = 1 / answers
+    noise, people = sum_variance(mechanism, others, share), share * (1 - share)
+    return None if noise is None else Costs(noise + people, 2 * (_alone(mechanism, answers).variance(share) + people))
+
+
+def within(mechanism: Mechanism, answers: int, others: int) -> float | None:
+    """Return how many times as many people a share within one answer to the other question takes as if that was public.
+
+    n · Var of x/y is (v_x - 2 r v_xy + r² v_y)/y², and within a public stratum of share y it is V(r)/y; both with
+    r (1-r)/y of who is asked.
+    """
+    pair, whole = joint_constants(mechanism), sum_variance(mechanism, answers, 1 / others)
+    if pair is None or whole is None:
+        return None
+    ratio, given, cell = 1 / answers, 1 / others, 1 / (answers * others)
+    alone = mechanism.variance(cell)
+    both = alone + (answers - 1) * (pair[0] + 2 * cell * pair[1]) / float(mechanism.coverage)
+    people = ratio * (1 - ratio) / given
+    crossed = (alone - 2 * ratio * both + ratio**2 * whole) / given**2 + people
+    return crossed / (_alone(mechanism, answers).variance(ratio) / given + people)
+
+
+def _alone(mechanism: Mechanism, answers: int) -> Mechanism:
+    """Return the best mechanism of the same privacy for one question with ``answers`` answers."""
+    return choose(answers, mechanism.epsilon, mechanism.permanent_epsilon, budget=MAX_CELLS)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import (
     ONE,
@@ -18,10 +18,9 @@ from ..primitives.probability import (
     toward,
 )
 from ..primitives.two_level import TwoLevel
+from ..rows import Shape
 from .chained import ChainOfBits, two_level_bits
 from .checks import checked_size, index_of
-
-__all__ = ["SymmetricUnary"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,14 @@ from ..mechanism import Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.auto import DEFAULT_BUDGET, choose
 from ..mechanisms.checks import checked_count, checked_size
-from ..questions import QUESTIONS, Question
+from ..questions import QUESTIONS
 from ..questions.fields import NAME, Fields
+from ..questions.question import Question
 from ..sealed import SealKey
-from .metric import Metric, Period, Tier
+from .metric import Metric, Tier
+from .period import Period
 from .strata import Strata
 from .survey import Survey, with_surveys
-
-__all__ = ["load_metrics", "parse_metrics"]
-
 
 _COMMON = frozenset(
     {"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of"}

@@ -37,8 +37,6 @@ from .period import Period
 from .strata import Strata
 from .survey import Survey
 
-__all__ = ["Metric", "Period", "Tier"]
-
 Tier = Literal["technical", "interaction", "content", "sensitive"]
 """The subjects of a question: the software, how it is used, what it is used on, or the person."""
 

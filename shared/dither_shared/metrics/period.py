@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Literal
 
-__all__ = ["DAYS_IN", "Period", "first_day", "utc_today"]
-
 Period = Literal["day", "week", "once"]
 
 DAYS_IN: Mapping[str, int] = {"day": 1, "week": 7}

@@ -20,8 +20,6 @@ from ..questions.fields import Fields
 from ..questions.plain import text_of
 from ..wire import LONGEST_STRATUM
 
-__all__ = ["MOST_CELLS", "OTHER", "Attribute", "Strata"]
-
 OTHER = "other"
 """The value of an attribute that is not listed, or not given."""
 

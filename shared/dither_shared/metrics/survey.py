@@ -9,8 +9,6 @@ from ..errors import ParameterError
 if TYPE_CHECKING:
     from .metric import Metric
 
-__all__ = ["Survey", "with_surveys"]
-
 
 @dataclass(frozen=True)
 class Survey:

@@ -8,14 +8,12 @@ For a value of bytes v, cohort c and h hashes, the words of cohort c are
 with cohort and block in four bytes, big-endian, and words of 32 bits, big-endian. Words at or above the largest
 multiple of ``bits`` below 2^32 are skipped, so that a word modulo ``bits`` is exactly uniform; positions already taken
 are skipped, so that every value marks exactly h bits. One digest serves eight cohorts: a device needs one of them,
-whoever decodes a long list of strings needs all. tests/vectors/bloom.json fixes the result.
+and a decoder of a long list of strings needs all. tests/vectors/bloom.json fixes the result.
 """
 
 from struct import Struct
 
 from .digests import shake_256
-
-__all__ = ["GROUP", "HASHING", "bloom_digest", "bloom_positions"]
 
 HASHING = "dither-bloom-2"
 """The name of this scheme, which is part of the version of every metric that hashes by it."""

@@ -11,8 +11,6 @@ level has a hash function of its own. (SHA-256, for browsers have it.)
 
 from .digests import sha256
 
-__all__ = ["MAX_BUCKETS", "MAX_LEVELS", "MAX_ROWS", "bucket_digest", "bucket_in"]
-
 MAX_BUCKETS = 1 << 16
 MAX_ROWS = 8
 """Words of a digest."""

@@ -11,8 +11,6 @@ from functools import cached_property
 from .entropy import Entropy
 from .probability import ONE
 
-__all__ = ["BitChain", "BitChannel", "OwnedChain", "OwnedChannel", "SymbolChain", "SymbolChannel"]
-
 
 @dataclass(frozen=True)
 class BitChannel:
@@ -53,7 +51,7 @@ class BitChain:
 
     @property
     def permanent_ratio(self) -> Fraction | None:
-        """The most that any number of reports tell by two bits that differ; None if each report tells anew."""
+        """The likelihood ratio of any number of reports by two bits that differ; None if each report adds to it."""
         return None if self.permanent is None else self.permanent.odds_ratio
 
     def ratio_after(self, reports: int) -> Fraction:
@@ -127,7 +125,7 @@ class SymbolChain:
 
     @property
     def permanent_ratio(self) -> Fraction | None:
-        """The most that any number of reports of one value tell; None if each report tells anew."""
+        """The likelihood ratio of any number of reports of one value; None if each report adds to it."""
         return None if self.permanent is None else self.permanent.ratio
 
     def ratio_after(self, reports: int) -> Fraction:
@@ -144,7 +142,7 @@ class SymbolChain:
 
 @dataclass(frozen=True)
 class OwnedChannel:
-    """One of so many ``reports``, of which a value owns ``owned``: one of these with probability ``inside``.
+    """Report an owned symbol (one of ``owned``) with probability ``inside``, otherwise one of the rest, uniformly.
 
     It is uniform on its side.
     """

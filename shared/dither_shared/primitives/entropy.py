@@ -14,10 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from .digests import shake_256
-from .lanes import lanes_of
 from .probability import ONE, WORD_BITS
-
-__all__ = ["Entropy", "KeyedEntropy", "KeyedFamily", "SystemEntropy", "bits_below"]
 
 _WORDS = struct.Struct(">16I")
 
@@ -120,7 +117,7 @@ class SystemEntropy(Entropy):
         return os.urandom(count)
 
     def ahead(self, count: int) -> Entropy:
-        """Return one that has called the system once, for ``count`` bytes, and does again for what is beyond them."""
+        """Return an entropy that has drawn ``count`` bytes in one system call, and draws more when they are used up."""
         return _Ahead(os.urandom(count))
 
 
@@ -151,12 +148,12 @@ class KeyedEntropy(Entropy):
 
     with every length and i in four bytes, big-endian. The lengths make the encoding of (key, context) injective, and a
     sponge admits no extension, so a key in front makes a pseudorandom function, as in KMAC (NIST SP 800-185).
-    To whoever does not hold the key the stream is as good as random: with it the privacy of permanent draws
+    Without the key, the stream cannot be distinguished from randomness: with it the privacy of permanent draws
     becomes computational, which is the price of remembering nothing.
     """
 
     BLOCK: Final = 512
-    """Bytes that one digest makes."""
+    """The number of bytes of one digest."""
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
         self._start = start + _encoded(key, *context)
@@ -250,3 +247,8 @@ def _steps(high: int, low: int, precision: int) -> bytes:
     """Return the leading bits of two thresholds, 2 · high bit + low bit for each, up to the last that is not zero."""
     pairs = [2 * (high >> place & 1) + (low >> place & 1) for place in reversed(range(precision))]
     return bytes(pairs).rstrip(b"\0")
+
+
+def lanes_of(row: int) -> tuple[int, ...]:
+    """Return which lanes of ``row`` are 1, ascending."""
+    return tuple(lane for lane, bit in enumerate(f"{row:b}"[::-1]) if bit == "1")

@@ -13,8 +13,6 @@ from operator import mul, xor
 
 from ..errors import ParameterError
 
-__all__ = ["Field", "field", "field_integers", "prime_power", "prime_powers"]
-
 _LONGEST = 32
 """More entries than a vector has in any table that can be held."""
 

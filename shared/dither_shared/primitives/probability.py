@@ -14,24 +14,6 @@ from functools import lru_cache
 
 from ..errors import ParameterError
 
-__all__ = [
-    "MAX_EPSILON",
-    "MIN_EPSILON",
-    "ONE",
-    "WORD_BITS",
-    "as_probability",
-    "checked_epsilon",
-    "epsilon_of",
-    "exp_above",
-    "exp_below",
-    "float_above",
-    "log_above",
-    "threshold_down",
-    "threshold_text",
-    "threshold_up",
-    "toward",
-]
-
 WORD_BITS = 64
 ONE = 1 << WORD_BITS
 """The threshold of certainty: probabilities are integers over ``ONE``."""

@@ -12,8 +12,6 @@ from .entropy import Entropy
 from .galois import Field
 from .galois import field as galois_field
 
-__all__ = ["Points", "point_count", "point_length"]
-
 
 def point_count(order: int, length: int) -> int:
     """Return how many points PG(length - 1, order) has: (order^length - 1)/(order - 1)."""
@@ -59,7 +57,7 @@ class Points:
         """Return the points that a point owns, ascending; O(K)."""
         value = self.field.point(point, self.length)
         owned: list[int] = []
-        for free in range(self.length):  # the points with so many entries behind their leading 1
+        for free in range(self.length):  # the number of entries behind the leading 1
             products = [value[self.length - 1 - free]]
             for entry in value[self.length - free :]:
                 products = list(chain.from_iterable(map(_plus_multiples(self.order, entry).__getitem__, products)))

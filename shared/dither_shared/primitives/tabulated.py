@@ -16,8 +16,6 @@ from ..errors import ParameterError
 from .entropy import Entropy
 from .probability import ONE
 
-__all__ = ["TabulatedLaw", "divergence", "worst_ratio"]
-
 
 @dataclass(frozen=True)
 class TabulatedLaw:
@@ -62,7 +60,7 @@ class TabulatedLaw:
 def worst_ratio(laws: Sequence[TabulatedLaw]) -> Fraction:
     """Return the largest P[y | x]/P[y | x'] over outcomes and pairs of ``laws``: e^ε of the channel, exactly.
 
-    Raises ParameterError if an outcome is possible by some of the laws only: no ε bounds what it tells.
+    Raises ParameterError if an outcome is possible by some of the laws only: no ε bounds its privacy loss.
     """
     columns = list(zip(*(law.weights for law in laws), strict=True))
     if any(max(column) and not min(column) for column in columns):

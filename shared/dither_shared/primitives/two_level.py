@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["TwoLevel"]
-
 
 @dataclass(frozen=True)
 class TwoLevel:

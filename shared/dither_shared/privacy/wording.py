@@ -5,24 +5,12 @@ import math
 from ..mechanism import Mechanism
 from .composition import posterior_bounds
 
-__all__ = [
-    "MEMOISATION",
-    "fit_words",
-    "in_a_hundred",
-    "losses",
-    "numeric_odds_sentence",
-    "odds_sentence",
-    "set_odds_sentence",
-    "support_words",
-]
-
-
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
 """The sentence that must stand beside every ε that holds for ever."""
 
 
 def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -> str:
-    """Return a sentence on what one report tells of a person.
+    """Return a sentence on what one report reveals about a person.
 
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
     For a mechanism with permanent draws it says what any number of reports of one value may tell.
@@ -74,7 +62,7 @@ def support_words(mechanism: Mechanism) -> str:
 
 
 def fit_words(mechanism: Mechanism) -> str:
-    """Return how often a report fits the text of whoever sends it, and how often another text."""
+    """Return how often a report fits the text of its sender, and how often another text."""
     truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
     return f"a report fits your text {truly} times in 100, any other text {falsely} times"
 

@@ -12,18 +12,6 @@ from .question import Question
 from .selection import SelectionQuestion
 from .string import StringQuestion
 
-__all__ = [
-    "QUESTIONS",
-    "BooleanQuestion",
-    "ChoiceQuestion",
-    "CrossQuestion",
-    "DiscoveryQuestion",
-    "NumberQuestion",
-    "Question",
-    "SelectionQuestion",
-    "StringQuestion",
-]
-
 QUESTIONS: dict[str, type[Question]] = {
     kind.kind: kind
     for kind in (

@@ -11,8 +11,6 @@ from .listed import ListedQuestion
 from .plain import LONGEST_TEXT, plain
 from .question import Answers, Encoded
 
-__all__ = ["BooleanQuestion"]
-
 
 @dataclass(frozen=True)
 class BooleanQuestion(ListedQuestion):

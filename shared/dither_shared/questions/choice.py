@@ -11,8 +11,6 @@ from .listed import ListedQuestion
 from .plain import text_of
 from .question import Answers, Encoded
 
-__all__ = ["ChoiceQuestion"]
-
 
 @dataclass(frozen=True)
 class ChoiceQuestion(ListedQuestion):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Mechanism
-from ..mechanisms.crossing_costs import costs, within
+from ..mechanisms.sums import costs, within
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
 from .domains.domain import Domain
@@ -16,8 +16,6 @@ from .fields import NAME, Fields
 from .listed import ListedQuestion
 from .plain import text_of
 from .question import Answers, Encoded
-
-__all__ = ["BETWEEN", "Axis", "CrossQuestion"]
 
 BETWEEN = " / "
 """What stands between the two answers in the label of a cell."""
@@ -208,7 +206,7 @@ def _axis(fields: Fields, asked: object) -> Axis:
 
 
 def _advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
-    """Return a sentence where sampling one of the two questions, of so many answers each, would serve better."""
+    """Return a sentence if asking each person one of the two questions, with these numbers of answers, is better."""
     (first, a), (second, b) = sizes.items()
     found = costs(mechanism, a, b), costs(mechanism, b, a)
     fewer = [one.crossed / one.sampled for one in found if one is not None]

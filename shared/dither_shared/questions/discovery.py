@@ -20,12 +20,11 @@ from .question import Answers, Encoded, Question
 if TYPE_CHECKING:
     from ..mechanisms.prefix_sketch import PrefixSketch
 
-__all__ = ["END", "DiscoveryQuestion"]
 
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _USERS, _HOPELESS = 1_000_000, 0.03
-"""Texts that are rarer than this should be found of so many users, for advice."""
+"""For advice: a text of this share should be found among this number of users."""
 
 END = 0
 """The symbol behind the last one of a string, as often as it takes to fill it up."""

@@ -6,8 +6,6 @@ from datetime import date, datetime
 
 from ..errors import ParameterError, did_you_mean
 
-__all__ = ["NAME", "Fields"]
-
 NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 """The name of a metric, or of what stands beside metrics."""
 
@@ -85,7 +83,7 @@ class Fields:
         return tuple(values)
 
     def table(self, key: str, example: str) -> "Fields":
-        """Return a table, to be read likewise; ``example`` shows one to whoever has none."""
+        """Return a table as fields of its own; an error shows ``example``."""
         value = self._table.get(key)
         if not isinstance(value, dict):
             wrong = f"{value!r} is not" if key in self else "missing;"

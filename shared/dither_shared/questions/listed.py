@@ -10,8 +10,6 @@ from .domains.domain import Domain
 from .fields import Fields
 from .question import Question
 
-__all__ = ["ListedQuestion"]
-
 
 class ListedQuestion(Question):
     """A question whose ``domain`` holds all of its answers."""

@@ -17,8 +17,6 @@ from .fields import Fields
 from .plain import exact_number
 from .question import Answers, Encoded, Question
 
-__all__ = ["NumberQuestion"]
-
 _FEW = 15
 """The width of a range whose whole numbers are better listed: subset selection is more exact up to 16 answers."""
 

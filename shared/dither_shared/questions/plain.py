@@ -19,8 +19,6 @@ from enum import Enum
 from fractions import Fraction
 from itertools import islice
 
-__all__ = ["LONGEST_TEXT", "MOST_MEMBERS", "exact_number", "members", "plain", "text_of", "type_name"]
-
 LONGEST_TEXT = 1024
 """Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
 

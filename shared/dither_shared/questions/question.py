@@ -16,8 +16,6 @@ from ..privacy.wording import odds_sentence
 from ..wire import Report
 from .fields import Fields
 
-__all__ = ["Answers", "Encoded", "Question"]
-
 
 class Encoded(NamedTuple):
     """An answer as the mechanism takes it."""
@@ -30,7 +28,7 @@ class Encoded(NamedTuple):
 
 
 class Answers(ABC):
-    """Reads the answers to one question; ``wanted`` tells a developer what to give."""
+    """Encodes the answers to one question; ``wanted`` says in an error what to record instead."""
 
     wanted: ClassVar[str] = "give a string, a number or a boolean"
 
@@ -113,7 +111,7 @@ class Question(ABC):
         return ()
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
-        """Return a sentence on what one report tells of a person; ``names`` are an answer and its opposite."""
+        """Return a sentence on what one report reveals about a person; ``names`` are an answer and its opposite."""
         return odds_sentence(mechanism, names)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
@@ -124,7 +122,7 @@ class Question(ABC):
         return ""
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
-        """Return what would serve whoever asks better: sentences that begin with a key of the definition."""
+        """Return suggestions for a better definition: sentences that begin with one of its keys."""
         return ()
 
     @property

@@ -16,8 +16,6 @@ from .fields import Fields
 from .plain import members, plain, text_of
 from .question import Answers, Encoded, Question
 
-__all__ = ["SelectionQuestion"]
-
 _FEW = 3
 """How many of many values people choose, for advice."""
 

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..mechanism import STRINGS, Items, Mechanism, Shape
+from ..mechanism import STRINGS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING
 from ..privacy.wording import fit_words
+from ..rows import Shape
 from ..wire import Report
 from .discovery import DiscoveryQuestion
 from .fields import Fields
 from .plain import LONGEST_TEXT, text_of
 from .question import Answers, Encoded, Question
-
-__all__ = ["StringQuestion"]
 
 _BEST = ("projective-count-mean-sketch", "rappor")
 """The mechanisms that "auto" means, the best first."""

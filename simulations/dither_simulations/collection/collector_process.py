@@ -16,17 +16,6 @@ from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 from dither_shared import DitherError
 
-__all__ = [
-    "DATABASE",
-    "Access",
-    "CollectorError",
-    "UnknownThereError",
-    "ended_by_sigterm",
-    "fetch",
-    "fetch_estimate",
-    "running_collector",
-]
-
 DATABASE = "demo.db"
 """A name that a collector of real reports is unlikely to have given its own database."""
 

@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import dither
 from dither_shared import Metric
 
-__all__ = ["Person", "send_all"]
-
 Person = Mapping[str, object]
 
 _PATIENCE = 30.0
@@ -24,7 +22,7 @@ def send_all(
     """Give each person a device of their own, let it report every answer, and return whether all of them could.
 
     ``step`` is called after each device. Answers travel over HTTP to ``url``, from ``workers`` devices at a time: a
-    device mostly waits for a commit, and the collector commits together whatever has come in meanwhile.
+    device mostly waits for a commit, and the collector commits together all that has arrived until then.
     """
 
     def one(person: Person) -> bool:
@@ -40,7 +38,7 @@ def send_all(
 
 
 def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
-    # Without the environment: a device is not the one of whoever runs the demo, who may have DO_NOT_TRACK set.
+    # Without the environment: a simulated device is not the user's own, who may have DO_NOT_TRACK set.
     # It uploads when it is asked to, at the end, and not in the background while it still records.
     client = dither.Client(
         metrics, endpoint=url, app="dither-demo", state=dither.MemoryState(), background=False, environ={}

@@ -30,8 +30,6 @@ from .collector_process import (
 )
 from .fleet import send_all
 
-__all__ = ["Collected", "Survey", "collected", "collector_of_its_own", "definitions", "metrics_of", "require_known"]
-
 Survey = tuple[Mechanism, Population, float]
 """A mechanism over a population, and the ε that it was asked for."""
 
@@ -97,7 +95,7 @@ def require_known(address: str, metrics: Sequence[Metric]) -> None:
 
 
 _NAMED = 5
-"""Of metrics that are not there, so many are named."""
+"""The most missing metrics that an error names."""
 
 
 def _is_known(collector: Access, metric: Metric) -> bool:

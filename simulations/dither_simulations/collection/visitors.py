@@ -23,8 +23,6 @@ from dither_shared import DitherError, ParameterError
 from ..output.files import write_bytes
 from .fleet import Person
 
-__all__ = ["CHECKOUT", "Page", "Tools", "VisitError", "served"]
-
 CHECKOUT = Path(__file__).parents[3] / "client" / "js"
 """Where the client for JavaScript is, in a checkout."""
 

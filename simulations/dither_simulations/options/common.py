@@ -3,35 +3,25 @@
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from dither_server.cli.lazy import LazyGroup
 from dither_server.estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
 from dither_shared import DitherError, ParameterError
 
-from ..limits import FORMATS, MAX_SIZE, MAX_USERS
+from ..choices import FORMATS, MAX_SIZE, MAX_USERS, SURVEY_TYPES, SurveyType
 
-__all__ = [
-    "Commands",
-    "confidence_of",
-    "epsilons_of",
-    "input_options",
-    "new_file",
-    "numbers_of",
-    "plot_option",
-    "positive",
-    "reports_of",
-    "share",
-    "shares_of",
-    "sizes_of",
-    "users_list",
-    "users_of",
-    "with_options",
-]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from dither_shared import DiscoveryQuestion
+
 
 _GRID = "0.25:4:10"
 
@@ -94,7 +84,7 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Read one or more numbers of users, with commas between them, or LOW:HIGH:COUNT: an option's callback.
 
-    The latter is as of ε: so many, equally far apart on a log scale, rounded to whole users.
+    LOW:HIGH:COUNT gives COUNT numbers, equally far apart on a log scale, rounded to whole users.
     """
     ends, colon, count = (text or "").rpartition(":")
     parts = ends.split(":") if colon else (text.split(",") if text is not None else ())
@@ -189,7 +179,7 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
 
 
 def _spaced(first: float, last: float, many: int) -> Iterator[float]:
-    """Yield so many numbers, equally far apart on a log scale."""
+    """Yield ``many`` numbers, equally far apart on a log scale."""
     for place in range(many):
         yield first * (last / first) ** (place / (many - 1))
 
@@ -224,3 +214,78 @@ def input_options(command: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--input", "source", type=path, help="Read users from this CSV file, plain or gzipped; one row each."
     )(column(command))
+
+
+def mechanism_option(names: Sequence[str], about: str) -> Callable[..., Any]:
+    """Return ``--mechanism``, which may be repeated; the command gets ``names``."""
+    return click.option("--mechanism", "names", type=click.Choice(names), multiple=True, callback=once, help=about)
+
+
+def once(_: click.Context, _parameter: click.Parameter, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return each value of a repeatable option once, in the order given: an option's callback."""
+    return tuple(dict.fromkeys(values))
+
+
+epsilon_option = click.option(
+    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
+)
+
+permanent_option = click.option(
+    "--permanent-epsilon",
+    callback=positive,
+    metavar="ε",
+    help="Privacy loss of all reports of one value together (memoisation).",
+)
+
+
+def type_option(about: str) -> Callable[..., Any]:
+    """Return ``--type``; the command gets a ``survey_type``."""
+    kinds = click.Choice(SURVEY_TYPES)
+    return click.option("--type", "survey_type", type=kinds, default="share", show_default=True, help=about)
+
+
+def _discover(_: click.Context, parameter: click.Parameter, text: str | None) -> "DiscoveryQuestion | None":
+    """Read an alphabet and a length, with a slash between them, as a question."""
+    if text is None:
+        return None
+    from dither_shared import DiscoveryQuestion
+
+    alphabet, _slash, length = text.rpartition("/")
+    if not (alphabet and length.isdecimal()):
+        raise click.BadParameter(f"{text!r} is not an alphabet and a length, such as a-z0-9._-/12", param=parameter)
+    return DiscoveryQuestion(alphabet, int(length))
+
+
+discover_option = click.option(
+    "--discover",
+    callback=_discover,
+    metavar="ALPHABET/LENGTH",
+    help="List no strings: find those of up to LENGTH characters of ALPHABET, such as a-z0-9._-/12.",
+)
+
+
+def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[str]]) -> None:
+    """Raise ParameterError if an option was given that only other types have; ``own`` names parameters of some."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        types = [other for other, names in own.items() if option.name in names]
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and types and survey_type not in types:
+            raise ParameterError(option.opts[-1], f"goes with --type {' or '.join(types)}")
+
+
+def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
+    """Return the names of the fields of each type's class: the options that mean something to it."""
+    return {survey_type: {field.name for field in fields(kind)} for survey_type, kind in kinds.items()}
+
+
+def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are named as fields of a class; one that was not given is left to the field's default."""
+    return {field.name: given[field.name] for field in fields(kind) if given.get(field.name) not in {None, ()}}
+
+
+def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Raise ParameterError for a mechanism that does not answer what the type asks."""
+    for name in names:
+        if name not in known:
+            raise ParameterError("--mechanism", f"{name} is not for this --type; take {', '.join(known)}")

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from dither_spool.workers import Map
 
-    from ..sweeps.sweep import CellT, Experiment, OutcomeT, RowT
-
-__all__ = ["Run", "run_options"]
+    from ..sweeps import Experiment, Row
 
 
 @dataclass(frozen=True)
@@ -46,15 +44,14 @@ class Run:
         with workers(self.jobs, self.scheduler) as run:
             yield run
 
-    def sweep(self, experiment: "Experiment[CellT, OutcomeT, RowT]") -> "list[RowT]":
+    def sweep(self, experiment: "Experiment") -> "list[Row]":
         """Carry out an experiment, with a bar on standard error if that is a terminal.
 
         With ``out`` it goes on where an earlier run of the same was killed, from ``<out>.part``.
         """
         from tqdm import tqdm
 
-        from ..sweeps.checkpoint import Journal
-        from ..sweeps.sweep import sweep
+        from ..sweeps import Journal, sweep
 
         journal = None if self.part is None else Journal(self.part, experiment.identity())
         trials = len(experiment.cells()) * experiment.repeats
@@ -66,10 +63,11 @@ class Run:
                 journal.close()
         return rows
 
-    def tell(self, rows: Sequence["DataclassInstance"], text: Callable[[], str]) -> None:
-        """Print rows, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
+    def show(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
+        """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
         from ..output.files import json_rows, write_rows
 
+        rows = [one if isinstance(one, dict) else asdict(one) for one in results]
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
         if self.out is not None and self.part is not None:
             write_rows(self.out, rows)

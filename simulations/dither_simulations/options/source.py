@@ -10,15 +10,12 @@ import click
 from dither_shared import ParameterError
 
 from ..choices import KINDS, SEPARATOR, SPREADS, SurveyType
-from .common import input_options, numbers_of, share, with_options
-from .survey import refuse_others, type_option
+from .common import input_options, numbers_of, refuse_others, share, type_option, with_options
 
 if TYPE_CHECKING:
     from ..users.numbers import NumberColumn, NumberSource
     from ..users.set_sources import SetSource
     from ..users.sources import Column, Source
-
-__all__ = ["source_options"]
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -37,21 +34,10 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OWN: Mapping[SurveyType, set[str]] = {
-    "share": {
-        "zipf_s",
-        "ratio",
-        "drift",
-        "sizes",
-        "steps",
-        "days",
-        "permanent_epsilon",
-        "top",
-        "collector",
-        "write_to",
-    },
-    "number": {"shape", "low", "high", "log", "quantiles", "permanent_epsilon"},
-    "selection": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "top", "greatest", "at_most", "separator"},
-    "string": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "discover", "candidates"},
+    "share": {"zipf_s", "ratio", "drift"},
+    "number": {"shape", "low", "high", "log"},
+    "selection": {"zipf_s", "ratio", "greatest", "separator"},
+    "string": {"zipf_s", "ratio"},
 }
 """The parameters that do not mean something to every type."""
 

@@ -5,17 +5,11 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dither_shared import ParameterError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-__all__ = ["json_rows", "json_text", "write_bytes", "write_rows"]
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -35,15 +29,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise ParameterError(str(path), f"cannot be written: {error.strerror}") from None
 
 
-def write_rows(path: Path, rows: Sequence["DataclassInstance"]) -> None:
-    """Write dataclass rows as CSV, or as JSON if the name ends in .json: one row a line, columns in field order."""
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as CSV, or as JSON if the name ends in .json: one row per line, columns in the order of the first."""
     encode = json_rows if path.suffix == ".json" else _csv
     write_bytes(path, encode(rows).encode("utf-8"))
 
 
-def json_rows(rows: Sequence["DataclassInstance"]) -> str:
-    """Return dataclass rows as a JSON array, one row a line."""
-    return "[\n" + ",\n".join(json.dumps(asdict(row), allow_nan=False) for row in rows) + "\n]\n"
+def json_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a JSON array, one row per line."""
+    return "[\n" + ",\n".join(json.dumps(row, allow_nan=False) for row in rows) + "\n]\n"
 
 
 def json_text(value: object) -> str:
@@ -51,16 +45,16 @@ def json_text(value: object) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def _csv(rows: Sequence["DataclassInstance"]) -> str:
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO(newline="")
-    writer: csv.DictWriter[Any] = csv.DictWriter(text, [field.name for field in fields(rows[0])], lineterminator="\n")
+    writer: csv.DictWriter[Any] = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
+    writer.writerows(rows)
     return text.getvalue()
 
 
 def _umask() -> int:
-    """Return the process's mask for new files, which can only be read by setting it anew."""
+    """Return the process's mask for new files, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
-from ..limits import FORMATS
+from ..choices import FORMATS
 from ..users.populations import Floats
 from .files import write_bytes
-
-__all__ = ["COLOURS", "FONT", "GREY", "INK", "Estimates", "estimates_plot", "figure_of", "save"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"
@@ -93,7 +91,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure, 5.8 inches wide and so many high, and its axes, one below the other."""
+    """Return an empty figure, 5.8 inches wide and ``height`` high, and its axes, one below the other."""
     figure = Figure(figsize=(5.8, height))
     FigureCanvasAgg(figure)
     rows = [figure.add_subplot(panels, 1, number + 1) for number in range(panels)]

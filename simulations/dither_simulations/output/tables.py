@@ -1,8 +1,61 @@
 """Write tables for a terminal: columns that line up, numbers with their uncertainty."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["number", "render"]
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table of results: its head, the text of a row's cell, and whether it is shown for given rows."""
+
+    head: str
+    cell: Callable[[Mapping[str, Any]], str]
+    shown: Callable[[Sequence[Mapping[str, Any]]], bool] = lambda _: True
+
+
+def results_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], words: int = 1) -> str:
+    """Return a table of results; see ``render``. Hidden columns do not count as words."""
+    some = [column for column in columns if column.shown(rows)]
+    flush_left = sum(column in some for column in columns[:words])
+    return render([column.head for column in some], [[each.cell(row) for each in some] for row in rows], flush_left)
+
+
+def varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Return whether rows differ in a column."""
+    return len({row[name] for row in rows}) > 1
+
+
+def value(name: str, head: str, form: str = "") -> Column:
+    """Return a column of results as it is, formatted; a dash for None."""
+    return Column(head, lambda row: "-" if row[name] is None else format(row[name], form))
+
+
+def parameter(name: str, head: str) -> Column:
+    """Return a column that is shown if the rows differ in it."""
+    return Column(head, lambda row: f"{row[name]:,}", lambda rows: varies(rows, name))
+
+
+def measured(name: str, head: str, form: str) -> Column:
+    """Return a column of means, each with its standard error."""
+    return Column(head, lambda row: "-" if row[name] is None else number(row[name], row[f"{name}_se"], form))
+
+
+def over_theory(name: str) -> Column:
+    """Return a column of means over what theory expects of them."""
+
+    def ratio(row: Mapping[str, Any]) -> str:
+        mean, theory = row[name], row[f"{name}_theory"]
+        return "-" if mean is None or theory is None else f"{mean / theory:.3f}"
+
+    return Column("ratio", ratio)
+
+
+MECHANISM = Column(
+    "mechanism",
+    lambda row: row["mechanism"] if row["asked"] == row["mechanism"] else f"{row['asked']}: {row['mechanism']}",
+)
+EPSILON = value("epsilon", "ε", ".4g")
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -13,11 +66,11 @@ def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1)
     return "\n".join([lines[0], "  ".join("─" * width for width in widths), *lines[1:]])
 
 
-def number(value: float, error: float | None, form: str = ".3e") -> str:
+def number(mean: float, error: float | None, form: str = ".3e") -> str:
     """Return a number with the standard error of its mean, if it has one; the error to the same decimals or ``.0e``."""
     if error is None:
-        return format(value, form)
-    return f"{value:{form}} ± {error:{'.0e' if form.endswith('e') else form}}"
+        return format(mean, form)
+    return f"{mean:{form}} ± {error:{'.0e' if form.endswith('e') else form}}"
 
 
 def _printable(cell: str) -> str:

@@ -10,7 +10,7 @@ be simulated device by device (``devices.py``). Where the joint law costs too mu
 each value by itself.
 """
 
-from . import hashed, linear, numeric, projective, sets, subset, unary
+from . import hashed, linear, numeric, projective, sets, unary
 from .hashed import expected_tally
 from .marginal import Marginal, has_marginal, sample_support
 from .registry import collision_bias, has_sampler, joint_draws, sample_tally
@@ -29,6 +29,5 @@ __all__ = [
     "sample_support",
     "sample_tally",
     "sets",
-    "subset",
     "unary",
 ]

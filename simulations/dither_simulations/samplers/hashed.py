@@ -13,8 +13,6 @@ from ..users.populations import Counts, Floats, Population, items_of
 from .registry import collision_bias, joint_draws, sample_tally
 from .unary import bits
 
-__all__ = ["MAX_TABLE", "cohort_shares", "expected_tally", "over_cohorts", "positions"]
-
 MAX_TABLE = 1 << 26
 """The largest table of values by cohorts: 512 MiB of counters."""
 

@@ -23,8 +23,6 @@ from .hashed import over_cohorts, positions
 from .registry import joint_draws, sample_tally, signal_probability
 from .unary import responses
 
-__all__ = ["solutions", "with_uniform"]
-
 
 @sample_tally.register
 def _(mechanism: HadamardResponse, population: Population, rng: np.random.Generator) -> Tally:

@@ -9,14 +9,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dither_server.estimation.decoders.support import DECODERS, Decoder, Support
+from dither_server.estimation.decoders.decoder import Decoder, Support
+from dither_server.estimation.decoders.support import DECODERS
 from dither_server.tally.tally import Tally
 from dither_shared import Entropy, Mechanism, Shape
 from dither_shared.mechanism import LISTED, Item
 
 from ..users.populations import Population
-
-__all__ = ["Marginal", "has_marginal", "sample_support"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,6 @@ from .hashed import over_cohorts
 from .linear import solutions, with_uniform
 from .registry import collision_bias, joint_draws, sample_tally, signal_probability
 
-__all__ = ["buckets_of", "owned_points", "points_by_user"]
-
 _BLOCK = 1 << 19
 """Users who draw at once, one by one."""
 
@@ -71,8 +69,8 @@ def _(mechanism: ProjectiveBuckets, population: Population) -> float:
 def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Counts:
     """Return how many users draw each point; shape (lanes, points).
 
-    ``users`` has shape (lanes, values): so many draw uniformly from the hyperplane of each value, which is the point of
-    that number. Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the
+    ``users`` has shape (lanes, values): that many draw uniformly from the hyperplane of each value, the point of that
+    number. Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the
     equation is ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
     """
     order, length = points.order, points.length

@@ -9,8 +9,6 @@ from dither_shared import Mechanism, ParameterError
 
 from ..users.populations import Floats, Population
 
-__all__ = ["collision_bias", "has_sampler", "joint_draws", "sample_tally", "signal_probability"]
-
 
 @singledispatch
 def sample_tally(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:

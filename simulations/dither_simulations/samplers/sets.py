@@ -16,8 +16,6 @@ from .hashed import MAX_TABLE, over_cohorts
 from .registry import joint_draws, sample_tally
 from .unary import responses
 
-__all__ = ["sample_sets"]
-
 
 @singledispatch
 def sample_sets(mechanism: Mechanism, people: SetLaw, users: int, rng: np.random.Generator) -> Tally:
@@ -137,7 +135,7 @@ def _marking(mechanism: PrivSet, chain: SetChain, cell: int) -> tuple[Floats, Co
 
 
 def _chances(left: int, places: Counts) -> tuple[Floats, Floats]:
-    """Return the chance that a uniform list of so many ``places`` out of ``left`` cells takes the next, or not."""
+    """Return the chance that a uniform list of ``places`` out of ``left`` cells takes the next one, or not."""
     taken = np.minimum(places / left, 1.0)
     return taken, 1 - taken
 

@@ -11,8 +11,6 @@ from dither_shared.mechanism import Item
 
 from ..users.populations import Population, items_of
 
-__all__ = ["device_entropy", "device_tally"]
-
 _BLOCK = 1 << 14
 """The number of reports held at a time, so that memory does not grow with the users."""
 

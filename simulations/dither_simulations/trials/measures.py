@@ -1,58 +1,64 @@
-"""Measure how far estimates are from the truth: squared, absolute and largest error, divergence, recall, intervals."""
+"""Consistency steps, and how far estimates are from the truth: errors, divergence, recall, and intervals."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
+from dither_server.estimation.consistency import onto_simplex
+
+from ..choices import Step
 from ..users.populations import Floats
 
-__all__ = ["Interval", "Scores", "divergence", "intervals", "recall", "scores"]
+Measures = Mapping[str, Any]
+"""What a trial measured, by name: numbers, or None where a measure is not defined."""
 
 
-@dataclass(frozen=True)
-class Scores:
-    """One trial's distances between the frequencies of k values and their true shares.
+def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
+    """Return frequencies after a step; shape (k,). ``consistent`` computes the step of that name.
+
+    - ``raw``: unbiased, as they come;
+    - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
+    - ``shift``: the same added to all, so that they sum to 1 ("Norm"); still unbiased where the truth sums to 1;
+    - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
+    - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
+    """
+    if step == "raw":
+        return frequency
+    if step == "consistent":
+        return consistent(frequency)
+    if step == "shift":
+        return np.asarray(frequency + (1 - frequency.sum()) / len(frequency))
+    positive = np.maximum(frequency, 0.0)
+    return positive if step == "clip" or not positive.any() else np.asarray(positive / positive.sum())
+
+
+def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | None]:
+    """Return the distances between the estimated frequencies of k values and their true shares; both of shape (k,).
 
     - ``mse``: the squared error averaged over values;
     - ``l1``: Σ|error|, twice the total variation distance;
     - ``max_error``: the largest |error|, L∞;
     - ``kl``: ``divergence``, or None where that is not defined;
-    - ``recall``: that of the most frequent values.
+    - ``recall``: that of the ``top`` most frequent values.
     """
-
-    mse: float
-    l1: float
-    max_error: float
-    kl: float | None
-    recall: float
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The share of one trial's intervals that hold the truth, and their width; from noise alone, cut to [0, 1].
-
-    The truth is that of the users there are, not of a population of which they are a sample.
-    """
-
-    coverage: float
-    width: float
-
-
-def scores(frequency: Floats, shares: Floats, top: int) -> Scores:
-    """Return how far frequencies are from shares; both of shape (k,)."""
     error = np.abs(frequency - shares)
-    return Scores(
-        mse=float(np.mean(error**2)),
-        l1=float(error.sum()),
-        max_error=float(error.max()),
-        kl=divergence(frequency, shares),
-        recall=recall(frequency, shares, top),
-    )
+    return {
+        "mse": float(np.mean(error**2)),
+        "l1": float(error.sum()),
+        "max_error": float(error.max()),
+        "kl": divergence(frequency, shares),
+        "recall": recall(frequency, shares, top),
+    }
 
 
-def intervals(low: Floats, high: Floats, shares: Floats) -> Interval:
-    """Return how often and how widely intervals hold the shares; all of shape (k,)."""
-    return Interval(float(((low <= shares) & (shares <= high)).mean()), float((high - low).mean()))
+def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | None]:
+    """Return the ``coverage`` of intervals, the share that holds the truth, and their mean ``width``.
+
+    All are of shape (k,). The truth is that of the users there are, not of a population of which they are a sample.
+    """
+    held = float(((low <= shares) & (shares <= high)).mean())
+    return {"coverage": held, "width": float((high - low).mean())}
 
 
 def divergence(frequency: Floats, shares: Floats) -> float | None:

@@ -1,29 +1,12 @@
 """Return the mechanism of a survey by its name; ``auto`` is the best one."""
 
+from functools import lru_cache
 from typing import cast
 
 from dither_shared import MECHANISMS, DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
-
-__all__ = [
-    "ALONE",
-    "AUTO",
-    "CLOSED",
-    "DISCOVERING",
-    "LISTED_SPEAKING",
-    "LOOKED_UP",
-    "NAMES",
-    "NUMERIC",
-    "REMEMBERING",
-    "SELECTIONS",
-    "SETTLED",
-    "named",
-    "named_discovery",
-    "named_numeric",
-    "named_selection",
-]
 
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
@@ -69,6 +52,7 @@ REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_ep
 """The mechanisms with a permanent part, which may be left out but in RAPPOR."""
 
 
+@lru_cache(maxsize=256)
 def named(
     name: str, size: int, epsilon: float, permanent_epsilon: float | None = None, at_most: int | None = None
 ) -> Mechanism:
@@ -76,7 +60,7 @@ def named(
 
     A mechanism of numbers makes a grid of its own: ``size`` is nothing to it. ``permanent_epsilon`` and ``at_most``, of
     the values in a set, are left out where the family has no such parameter. Raises ParameterError for a size or an ε
-    that the family cannot have.
+    that the family cannot have. Mechanisms are remembered, because one of numbers may take a second.
     """
     if name == AUTO:
         return choose(size, epsilon, permanent_epsilon)

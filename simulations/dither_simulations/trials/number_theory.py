@@ -9,23 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
-from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.registry import law_of
 from dither_shared import DitheredResponse, ParameterError
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ..users.populations import Floats
 from .number_trial import below, mean_in
-
-__all__ = [
-    "ExpectedNumbers",
-    "cut_mse",
-    "expected_numbers",
-    "least_mean_mse",
-    "least_variance",
-    "spread_in",
-    "worst_least_variance",
-]
 
 _INPUTS, _OUTPUTS = 17, 65
 """Answers and scores of the linear programme: within 1% of the limit of many, in about a second."""

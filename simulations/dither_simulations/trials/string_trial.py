@@ -16,11 +16,10 @@ from ..choices import Law
 from ..samplers import sample_tally
 from ..users.populations import Floats, Population
 from .devices import device_entropy, device_tally
-
-__all__ = ["TOPS", "Found", "StringScores", "StringSetting", "found_in", "run_string_trial", "string_scores"]
+from .measures import Measures
 
 TOPS = (8, 16, 32)
-"""So many of the most frequent strings are to be found."""
+"""Recall is measured of this many of the most frequent strings."""
 
 _NAMED = 16
 
@@ -43,25 +42,6 @@ class StringSetting:
     law: Law = "joint"
 
 
-@dataclass(frozen=True)
-class StringScores:
-    """What one trial found.
-
-    - ``recall_8``, ``recall_16``, ``recall_32``: the share of so many of the most frequent strings that are found;
-    - ``f1``: of the 16 found that are estimated highest, against the 16 most frequent: 2 hits/(found of them + 16);
-    - ``found``: how many; ``false``: the share of these that nobody in the population holds, 0 if none is found;
-    - ``missed``: the share of the intervals of those found that do not hold the population's share, 0 without any.
-    """
-
-    recall_8: float
-    recall_16: float
-    recall_32: float
-    f1: float
-    found: int
-    false: float
-    missed: float
-
-
 class Found(NamedTuple):
     """The strings that are found, the highest estimate first, and their intervals."""
 
@@ -70,7 +50,7 @@ class Found(NamedTuple):
     high: Floats
 
 
-def run_string_trial(setting: StringSetting, seed: np.random.SeedSequence) -> StringScores:
+def run_string_trial(setting: StringSetting, seed: np.random.SeedSequence) -> Measures:
     """Return the scores of one trial; they depend on ``setting`` and ``seed`` alone."""
     rng = np.random.default_rng(seed)
     people = Population.drawn(setting.labels, setting.shares, setting.users, rng)
@@ -93,22 +73,25 @@ def found_in(setting: StringSetting, tally: Tally) -> Found:
     return Found(tuple(whole.labels[place] for place in places), whole.low[places], whole.high[places])
 
 
-def string_scores(setting: StringSetting, found: Found) -> StringScores:
-    """Return how much of what people hold is found, and how much that nobody does."""
+def string_scores(setting: StringSetting, found: Found) -> Measures:
+    """Return how much of what people hold is found, and how much that nobody does.
+
+    - ``recall_8``, ``recall_16``, ``recall_32``: the share of the 8, 16, 32 most frequent strings that are found;
+    - ``f1``: of the 16 found that are estimated highest, against the 16 most frequent: 2 hits/(found of them + 16);
+    - ``found``: how many; ``false``: the share of these that nobody in the population holds, 0 if none is found;
+    - ``missed``: the share of the intervals of those found that do not hold the population's share, 0 without any.
+    """
     held = dict(zip(setting.labels, setting.shares.tolist(), strict=True))
     ranked = sorted(held, key=lambda label: -held[label])
     truth = np.array([held.get(label, 0.0) for label in found.labels])
     hits = len(set(found.labels[:_NAMED]) & set(ranked[:_NAMED]))
-    recall_8, recall_16, recall_32 = (_recall(found.labels, ranked[:top]) for top in TOPS)
-    return StringScores(
-        recall_8=recall_8,
-        recall_16=recall_16,
-        recall_32=recall_32,
-        f1=2 * hits / (min(len(found.labels), _NAMED) + min(len(ranked), _NAMED)),
-        found=len(found.labels),
-        false=float((truth == 0).mean()) if len(truth) else 0.0,
-        missed=float(((truth < found.low) | (truth > found.high)).mean()) if len(truth) else 0.0,
-    )
+    return {
+        **{f"recall_{top}": _recall(found.labels, ranked[:top]) for top in TOPS},
+        "f1": 2 * hits / (min(len(found.labels), _NAMED) + min(len(ranked), _NAMED)),
+        "found": float(len(found.labels)),
+        "false": float((truth == 0).mean()) if len(truth) else 0.0,
+        "missed": float(((truth < found.low) | (truth > found.high)).mean()) if len(truth) else 0.0,
+    }
 
 
 def _recall(found: Sequence[str], frequent: Sequence[str]) -> float:

@@ -17,8 +17,6 @@ from dither_shared import ParameterError
 
 from .populations import Floats, Population
 
-__all__ = ["EMPTY", "read_column", "read_histogram"]
-
 EMPTY = "(empty)"
 """The label of an empty cell: that, too, is an answer."""
 

@@ -13,8 +13,6 @@ from dither_shared.questions.domains.grid import Grid
 from ..choices import Spread
 from .populations import Counts, Floats
 
-__all__ = ["NumberColumn", "NumberSource", "Numbers"]
-
 
 class NumberSource(Protocol):
     """Says which share of people has its nearest point where, for a grid of any number of points."""
@@ -37,7 +35,7 @@ class _Shape(NamedTuple):
 
 
 def _spikes(x: Floats, count: float) -> Floats:
-    """Return the shares below places of so many values, evenly spaced, each half as common as the one before."""
+    """Return the shares below places of ``count`` values, evenly spaced, each half as common as the one before."""
     places, weights = np.arange(int(count)) / (int(count) - 1), 0.5 ** np.arange(int(count))
     return np.asarray((places < x[:, np.newaxis]) @ (weights / weights.sum()))
 
@@ -119,8 +117,13 @@ class NumberColumn:
 
     @property
     def users(self) -> int:
-        """How many the file has."""
+        """The number of users."""
         return int(self.counts.sum())
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.low, self.high, self.log, self.values.tolist(), self.counts.tolist()
 
     def shares(self, points: int) -> Floats:
         """Return the shares of the numbers whose nearest point is each."""

@@ -10,23 +10,7 @@ from numpy.typing import NDArray
 from dither_shared import Mechanism, ParameterError
 from dither_shared.mechanism import SPELLED, Item
 
-from ..choices import SEPARATOR
-from ..limits import MAX_USERS
-
-__all__ = [
-    "Counts",
-    "Floats",
-    "Population",
-    "apportion",
-    "geometric",
-    "items_of",
-    "numbered",
-    "set_item",
-    "set_label",
-    "step",
-    "uniform",
-    "zipf",
-]
+from ..choices import MAX_USERS, SEPARATOR
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -14,8 +14,6 @@ from .populations import Counts, Floats
 from .sets import IndependentSets, ListedSets, SetLaw
 from .sources import Distribution
 
-__all__ = ["ItemChances", "SetColumn", "SetSource"]
-
 
 class SetSource(Protocol):
     """Makes the law of a person's set."""
@@ -25,7 +23,7 @@ class SetSource(Protocol):
         """The name in results."""
 
     def people(self, size: int, at_most: int | None) -> SetLaw:
-        """Return the law of sets of ``size`` items, with ``at_most`` so many in a set."""
+        """Return the law of sets of ``size`` items, with no more than ``at_most`` in a set."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +80,19 @@ class SetColumn:
         return cls(items, tuple(tuple(place[item] for item in row) for row in rows), counts)
 
     @property
+    def size(self) -> int:
+        """The number of items."""
+        return len(self.items)
+
+    @property
     def users(self) -> int:
-        """How many the file has."""
+        """The number of users."""
         return int(self.counts.sum())
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.items, self.sets, self.counts.tolist()
 
     def people(self, size: int, at_most: int | None) -> SetLaw:
         """Return the law of the ``size`` most frequent items; a longer set is cut to its first, as devices cut it.

@@ -15,8 +15,6 @@ from dither_shared import ParameterError
 
 from .populations import Counts, Floats, Population, set_label
 
-__all__ = ["IndependentSets", "ListedSets", "Members", "SetChain", "SetLaw", "drawn_sets", "members", "patterns_in"]
-
 Members = NDArray[np.bool_]
 """Whether each item is in each set; shape (sets, items)."""
 
@@ -152,7 +150,7 @@ def members(sets: Sequence[int], size: int) -> Members:
 
 
 def drawn_sets(people: SetLaw, users: int, rng: np.random.Generator) -> Population:
-    """Return the sets of so many people, drawn one by one: for devices, and for small numbers."""
+    """Return the sets of ``users`` people, drawn one by one: for devices, and for small numbers."""
     chain = people.chain()
     state = rng.choice(len(chain.start), size=users, p=chain.start)
     found = np.zeros((users, len(chain.present)), dtype=np.bool_)

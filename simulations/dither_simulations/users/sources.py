@@ -8,8 +8,6 @@ from dither_shared import ParameterError
 from ..choices import Kind
 from .populations import Floats, Population, geometric, numbered, step, uniform, zipf
 
-__all__ = ["Column", "Distribution", "Source"]
-
 
 class Source(Protocol):
     """Makes the population for any cell of a sweep."""
@@ -64,6 +62,21 @@ class Column:
 
     whole: Population
     name: str = "csv"
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.whole.labels)
+
+    @property
+    def users(self) -> int:
+        """The number of users."""
+        return self.whole.users
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.whole.labels, self.whole.counts.tolist()
 
     def population(self, size: int, users: int, day: int = 1) -> Population:
         """Return the ``size`` - 1 most frequent values and the rest under one label, or all if there are ``size``.

@@ -8,8 +8,6 @@ from dither_shared import DiscoveryQuestion, Mechanism
 
 from .populations import Counts, Floats, Population
 
-__all__ = ["WORDS", "listed", "made_up", "spelled"]
-
 WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 """The characters of made-up strings, where no alphabet is given."""
 
@@ -18,7 +16,7 @@ _SEED = 20261122
 
 
 def made_up(count: int, characters: str = WORDS, length: int = 12) -> tuple[str, ...]:
-    """Return so many different random strings of one length, or all there are if these are fewer."""
+    """Return ``count`` different random strings of one length, or all there are if these are fewer."""
     rng = np.random.default_rng(_SEED)
     alphabet, found = np.array(list(characters)), dict[str, None]()
     count = min(count, len(characters) ** length)
@@ -35,7 +33,7 @@ def listed(held: Sequence[str], count: int) -> tuple[str, ...]:
 
 
 def spelled(question: DiscoveryQuestion, mechanism: Mechanism, labels: Sequence[str], shares: Floats) -> Population:
-    """Return the symbols of strings as labels, with so many parts in 2^53 of the people.
+    """Return the symbols of strings as labels, with their shares of the people in parts of 2^53.
 
     Strings that are spelled alike, such as those that the alphabet does not spell, count together.
     """

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dither_simulations.experiments.peers.environments import Unavailable
-from dither_simulations.experiments.peers.environments import default_folder as _peers
+from ..peers.environments import Unavailable
+from ..peers.environments import default_folder as _peers
 
 __all__ = ["LIBRARIES", "Unavailable", "default_folder", "prepare", "version_of"]
 

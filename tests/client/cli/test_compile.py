@@ -124,7 +124,7 @@ def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.Capt
     ]
 
 
-def test_what_people_are_told_comes_along(definitions: Path) -> None:
+def test_a_compiled_metric_contains_the_words_of_consent(definitions: Path) -> None:
     metric = parse_metrics(KINDS)["theme"]
     told: dict[str, Any] = json.loads(compiled(metric))
     assert [*told] == [
@@ -180,7 +180,7 @@ def test_the_file_is_the_same_each_time_and_as_it_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-def test_all_that_is_refused_is_named_in_one_go_and_nothing_is_written(
+def test_all_refusals_are_named_together_and_nothing_is_written(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definitions.write_text(KINDS + REFUSED, encoding="utf-8")
@@ -207,7 +207,7 @@ def test_all_that_is_refused_is_named_in_one_go_and_nothing_is_written(
     assert "a file of its own" in advice
 
 
-def test_what_is_left_out_as_it_is_told_compiles() -> None:
+def test_a_metric_compiles_once_the_advice_is_followed() -> None:
     """Each refusal says what would be right, and it is."""
     with pytest.raises(ParameterError, match=r"metrics\.lasting\.period: "):
         compiled(parse_metrics(REFUSED)["lasting"])
@@ -230,7 +230,7 @@ def test_what_is_left_out_as_it_is_told_compiles() -> None:
         ('[metrics.m]\ntype = "date"\nepsilon = 1.0\n', "metrics.m.type"),
     ],
 )
-def test_a_mistake_in_the_definitions_is_told_as_everywhere(
+def test_compile_reports_a_mistake_in_the_definitions(
     text: str, says: str, definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     definitions.write_text(text, encoding="utf-8")
@@ -241,7 +241,7 @@ def test_a_mistake_in_the_definitions_is_told_as_everywhere(
     assert not (tmp_path / "metrics.json").exists()
 
 
-def test_files_that_cannot_be_read_or_written_are_told(
+def test_compile_reports_files_that_cannot_be_read_or_written(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for arguments, says in (
@@ -256,7 +256,7 @@ def test_files_that_cannot_be_read_or_written_are_told(
     assert [*tmp_path.iterdir()] == [definitions]
 
 
-def test_a_large_file_is_written_and_told_with_the_metric_that_makes_it_so(
+def test_a_large_file_is_written_with_advice_on_its_largest_metric(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fine = '[metrics.fine]\ntype = "number"\nlow = 0\nhigh = 1\nepsilon = 1.0\nresolution = 256\nsteps = 16\n'
@@ -272,13 +272,13 @@ def test_a_large_file_is_written_and_told_with_the_metric_that_makes_it_so(
     assert capsys.readouterr().err == ""
 
 
-def test_what_makes_a_list_smaller_is_no_resolution() -> None:
+def test_advice_on_a_long_list_is_fewer_or_shorter_values() -> None:
     values = [f"value number {number}" for number in range(4000)]
     metrics = [*parse_metrics(f'[metrics.m]\ntype = "choice"\nvalues = {values}\nepsilon = 1.0\n').values()]
     assert size_advice(metrics, compiled_file(metrics)).endswith("fewer or shorter values make it smaller")
 
 
-def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_compile_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main("--help")
     assert ended.value.code == 0
@@ -292,7 +292,7 @@ def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert "compile  " in (program.__doc__ or "")
 
 
-def test_sealed_reports_are_not_for_browsers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sealed_metrics_are_not_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "metrics.toml"
     path.write_text(f'[seal]\nkey = "x25519:{"B" * 42}A"\n{KINDS}', encoding="utf-8")
     assert program.main(["compile", str(path)], environ={}) == 2

@@ -1,14 +1,20 @@
-"""Advice that lint gives on what several metrics say together."""
+"""What lint advises the developer of an app to mend."""
 
+import dataclasses
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from client.devices import BROWSER, THEME
 from client.seals import KEY
 from dither import __main__ as program
 from dither.cli.lint import hints, lint
-from dither_shared import parse_metrics
+from dither_shared import Metric, RandomizedResponse, Strata, parse_metrics
+
+TOLD = dataclasses.replace(
+    THEME, description="Which?", why="So", owner="me", expires=date(2027, 6, 30), tier="technical", cap=20.0
+)
 
 
 def definitions(*surveys: str) -> str:
@@ -21,9 +27,9 @@ def definitions(*surveys: str) -> str:
 @pytest.mark.parametrize(
     ("surveys", "alone"), [(["looks"], ["m0"]), (["looks", "looks"], []), (["looks", "looks", "loks"], ["m2"])]
 )
-def test_a_survey_of_one_is_named(surveys: list[str], alone: list[str]) -> None:
+def test_lint_names_a_survey_of_one_metric(surveys: list[str], alone: list[str]) -> None:
     found = lint(parse_metrics(definitions(*surveys)).values(), date(2026, 11, 22))
-    told = [one for one in found if ".one_of: no other metric is of the survey " in one]
+    told = [one for one in found if ".one_of: no other metric belongs to the survey " in one]
     assert [one.split(".")[1] for one in told] == alone
 
 
@@ -43,7 +49,7 @@ expires = 2027-06-30
 '''
 
 
-def test_permanent_draws_behind_a_relay_are_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (hint,) = hints(parse_metrics(LASTING).values())
     assert hint.startswith("metrics.theme: a hint: ")
     assert "shuffling lowers no epsilon" in hint
@@ -53,3 +59,76 @@ def test_permanent_draws_behind_a_relay_are_a_hint(tmp_path: Path, capsys: pytes
     path.write_text(LASTING)
     assert program.main(["lint", "--metrics", str(path)], environ={}) == 0, "it is nothing to mend"
     assert hint in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ({"description": ""}, "metrics.theme.description: missing"),
+        ({"why": ""}, "metrics.theme.why: missing"),
+        ({"owner": ""}, "metrics.theme.owner: missing"),
+        ({"tier": None}, "metrics.theme.tier: missing"),
+        ({"expires": None}, "metrics.theme.expires: missing"),
+        ({"expires": date(2026, 11, 17)}, "metrics.theme.expires: 2026-11-17 has passed"),
+        ({"expires": date(2029, 1, 1)}, "metrics.theme.expires: 2029-01-01 is more than two years away"),
+        ({"cap": None}, "metrics.theme.cap: missing; each report costs as much again, 100 after 100"),
+        ({"mechanism": RandomizedResponse.calibrate(4, 5.0)}, "metrics.theme.epsilon: 5 is more than 4"),
+        (
+            {"mechanism": RandomizedResponse.calibrate(4, 1.5), "tier": "sensitive"},
+            "metrics.theme.epsilon: 1.5 is more than 1, too much for a question of the tier sensitive",
+        ),
+    ],
+)
+def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str) -> None:
+    metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
+    found = lint([metric], date(2026, 11, 18))
+    assert len(found) == 1
+    assert found[0].startswith(finding)
+
+
+def test_lint_finds_nothing_in_a_good_definition() -> None:
+    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
+    once = dataclasses.replace(TOLD, period="once", cap=None)
+    assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []
+
+
+def metric(name: str, **attributes: list[str]) -> Metric:
+    return dataclasses.replace(TOLD, name=name, strata=Strata.of(attributes.items()))
+
+
+def findings(*metrics: Metric) -> list[str]:
+    return lint(metrics, date(2026, 11, 18))
+
+
+def test_good_strata_need_no_advice() -> None:
+    one = metric("one", platform=["linux", "windows", "macos"])
+    assert findings(one, metric("two", channel=["beta"], platform=["windows", "linux", "macos"]), TOLD) == []
+
+
+@pytest.mark.parametrize("name", ["user", "email", "gender", "age", "country", "user_country", "device_id"])
+def test_an_attribute_that_sounds_secret_is_named(name: str) -> None:
+    (finding,) = findings(metric("theme", **{name: ["a", "b"]}))
+    assert finding.startswith(f"metrics.theme.strata.{name}: sent in the clear, not changed at random; ")
+
+
+@pytest.mark.parametrize("name", ["platform", "storage", "package", "language_pack"[:7], "emailer", "build"])
+def test_an_attribute_that_only_contains_such_letters_is_not_named(name: str) -> None:
+    assert findings(metric("theme", **{name: ["a", "b"]})) == []
+
+
+def test_many_cells_split_the_anonymity_set() -> None:
+    assert findings(metric("theme", platform=[*"abcdefg"])) == []
+    (finding,) = findings(metric("theme", platform=[*"abcdefgh"]))
+    assert finding.startswith("metrics.theme.strata: 9 cells, and each needs as many reports as the metric would")
+
+
+def test_one_name_and_one_list_for_all_metrics() -> None:
+    right, typo = metric("right", platform=["linux", "mac"]), metric("typo", plattform=["linux", "mac"])
+    assert findings(right, right, typo)[-1].startswith(
+        "metrics.typo.strata.plattform: another metric has a similar name; did you mean 'platform'?"
+    )
+    other = metric("other", platform=["Linux", "mac"])
+    assert findings(right, other) == [
+        'metrics.right.strata.platform: metrics.other lists other values; what either does not list goes to "other"',
+        'metrics.other.strata.platform: metrics.right lists other values; what either does not list goes to "other"',
+    ]

@@ -26,7 +26,7 @@ def problem(slug: str, detail: str = "") -> str:
     return json.dumps({"type": f"urn:dither:problem:{slug}", "title": "", "status": 0, "detail": detail})
 
 
-def test_all_is_well() -> None:
+def test_each_step_of_a_good_collector_is_ok() -> None:
     answers = [(200, OPEN), *((200, KNOWN % (one.name, one.version, "accepted")) for one in (THEME, MOBILE))]
     asked: list[bytes] = []
     with listening(answering(*answers, asked=asked)) as port:
@@ -57,13 +57,13 @@ def test_all_is_well() -> None:
         (500, problem("internal"), "HTTP 500"),
     ],
 )
-def test_what_is_no_collector_is_said_to_be_none(status: int, body: str, said: str) -> None:
+def test_an_answer_that_is_not_a_collectors_is_named(status: int, body: str, said: str) -> None:
     finding = last(answering((status, body)))
     assert (finding.step, finding.result) == ("collector", "failed")
     assert said in finding.says
 
 
-def test_a_wrong_path_is_thought_of() -> None:
+def test_a_missing_path_is_asked_about() -> None:
     assert "is the path /wrong right?" in last(answering((404, "")), "/wrong/").says
 
 
@@ -78,7 +78,7 @@ def test_a_wrong_path_is_thought_of() -> None:
         (403, problem("forbidden"), "t", "failed", "its role is another"),
     ],
 )
-def test_what_becomes_of_the_token(status: int, body: str, token: str | None, result: str, said: str) -> None:
+def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | None, result: str, said: str) -> None:
     finding = last(answering((status, body)), token=token)
     assert (finding.step, finding.result) == ("token", result)
     assert said in finding.says
@@ -95,21 +95,21 @@ def test_what_becomes_of_the_token(status: int, body: str, token: str | None, re
         (503, problem("unavailable"), "HTTP 503"),
     ],
 )
-def test_what_becomes_of_a_version(status: int, body: str, said: str) -> None:
+def test_a_version_that_is_not_counted_is_named(status: int, body: str, said: str) -> None:
     with listening(answering((200, OPEN), (status, body))) as port:
         finding = found(f"http://127.0.0.1:{port}", THEME)[-1]
     assert (finding.step, finding.result, finding.metric) == ("metric", "failed", "theme")
     assert said in finding.says
 
 
-def test_one_that_wants_to_be_asked_less_often_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limited_rate_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "_PAUSE", 0.0)
     accepted = KNOWN % ("theme", THEME.version, "accepted")
     with listening(answering((429, ""), (200, OPEN), (429, ""), (429, ""), (200, accepted))) as port:
         assert found(f"http://127.0.0.1:{port}", THEME)[-1].result == "ok"
 
 
-def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> NoReturn:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -119,7 +119,7 @@ def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is it spelt right?" in finding.says
 
 
-def test_a_port_at_which_nobody_listens() -> None:
+def test_a_port_without_listener_is_told() -> None:
     with kept_port() as port:
         assert found(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
 
@@ -132,7 +132,7 @@ def context(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-def test_a_certificate_that_is_trusted(
+def test_a_trusted_certificate_is_ok_for_its_name_only(
     tmp_path: Path, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
@@ -145,14 +145,14 @@ def test_a_certificate_that_is_trusted(
     assert "another server's" in finding.says
 
 
-def test_a_certificate_that_nobody_vouches_for(context: ssl.SSLContext) -> None:
+def test_an_untrusted_certificate_is_told(context: ssl.SSLContext) -> None:
     with listening(answering((200, OPEN)), context) as port:
         finding = found(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
     assert "nobody whom this machine trusts vouches for it" in finding.says
 
 
-def test_https_where_http_is_spoken() -> None:
+def test_https_to_an_http_port_is_told() -> None:
     with listening(answering((400, ""))) as port:
         finding = found(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
@@ -176,7 +176,9 @@ def metrics(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_exit_status_and_the_json(metrics: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_status_and_json_say_whether_reports_would_arrive(
+    metrics: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     answers = [(200, OPEN), (404, problem("unknown-version"))]
     with listening(answering(*answers)) as port:
         given = ["test", "--endpoint", f"http://127.0.0.1:{port}", "--token", "s3cret", "--json"]
@@ -194,7 +196,7 @@ def test_the_exit_status_and_the_json(metrics: str, capsys: pytest.CaptureFixtur
     ]
 
 
-def test_what_is_printed_fits_a_terminal(metrics: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_fit_80_columns(metrics: str, capsys: pytest.CaptureFixture[str]) -> None:
     with listening(answering((200, OPEN), (404, problem("unknown-version")))) as port:
         program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", "--metrics", metrics])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
@@ -214,7 +216,7 @@ def test_what_is_printed_fits_a_terminal(metrics: str, capsys: pytest.CaptureFix
         ["--endpoint", "https://[::1"],
     ],
 )
-def test_bad_usage_is_told_in_a_line(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_is_one_line(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(["test", *given]) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -269,7 +271,7 @@ def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: s
         (502, "<html>", "something answers (HTTP 502), but no dither relay"),
     ],
 )
-def test_what_is_no_relay_is_said_to_be_none(status: int, body: str, said: str) -> None:
+def test_an_answer_that_is_not_a_relays_is_named(status: int, body: str, said: str) -> None:
     with listening(answering((status, body))) as port:
         finding = found(f"http://127.0.0.1:{port}", *SEALED)[-1]
     assert (finding.step, finding.result) == ("relay", "failed")

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from client.cli.probed import OPEN, Speak, answering, found, last, listening
+from client.cli.probed import OPEN, Speak, answering, found, listening
 from client.devices import THEME
 from dither import __main__ as program
 from dither.cli import probe
@@ -58,18 +58,6 @@ def dripping(connection: socket.socket) -> None:
             if not connection.recv(1):  # the other has gone
                 return
         connection.sendall(b"a")
-
-
-def mute(connection: socket.socket) -> None:
-    while connection.recv(65536):
-        pass
-
-
-@pytest.mark.parametrize("speak", [dripping, mute])
-def test_one_that_is_slow_or_mute_gets_so_much_time_and_no_more(speak: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "_SECONDS", 0.4)
-    finding = last(speak)
-    assert (finding.step, finding.says) == ("collector", "no HTTP answer came: it took too long")
 
 
 def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_the_progress_on_a_terminal_is_one_line_that_is_gone_at_the_end() -> Non
     assert "\n" not in terminal.getvalue()
 
 
-def test_elsewhere_it_is_a_line_every_five_seconds() -> None:
+def test_progress_in_a_log_is_a_line_every_five_seconds() -> None:
     log, now = io.StringIO(), [0.0]
     with Progress("audit", 100, log, lambda: now[0]) as progress:
         for _ in range(100):

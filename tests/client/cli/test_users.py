@@ -121,7 +121,9 @@ def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pyt
     assert browser["epsilon_after"].keys() == {"10", "100"}
 
 
-def test_the_ledger(arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ledger_is_printed_as_table_and_json(
+    arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     make(folder, metrics=arguments[1]).record("theme", "dark")
     assert main(["ledger", *arguments]) == 0
     header, theme, browser = capsys.readouterr().out.splitlines()
@@ -157,7 +159,7 @@ def test_forget_says_what_it_cannot_do(
     assert "forget failed" in capsys.readouterr().err
 
 
-def test_lint_and_catalogue(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_and_catalogue_print_to_standard_output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", *arguments[:2]]) == 1
     assert f"{arguments[1]}: metrics.theme.why: missing" in capsys.readouterr().out
     Path(arguments[1]).write_text(
@@ -170,7 +172,7 @@ def test_lint_and_catalogue(arguments: list[str], capsys: pytest.CaptureFixture[
     assert "## theme" in capsys.readouterr().out
 
 
-def test_the_audit_of_definitions(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_of_definitions_has_a_row_per_metric(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", *arguments[:2], "--draws", "1000"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in table] == ["metric", "theme", "browser"]
@@ -210,7 +212,9 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
         ([], 2),
     ],
 )
-def test_the_audit_of_one_mechanism(given: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_of_one_mechanism_checks_its_options(
+    given: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["audit", *given, "--draws", "1000"]) == status
     assert bool(capsys.readouterr().err) is (status == 2)
 

@@ -97,7 +97,7 @@ def test_the_lifetime_cap_holds_over_all_metrics(make: Make, state: State, calen
 
 
 @pytest.mark.parametrize("values", [["x"], ["x", "y", "z", "w"]])
-def test_how_often_one_metric_changed_does_not_show_in_whether_another_reports(
+def test_changes_of_one_metric_do_not_affect_the_reports_of_another(
     make: Make, calendar: Calendar, values: list[str]
 ) -> None:
     state = dither.MemoryState()

@@ -33,41 +33,41 @@ def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
     return [one.batch for one in outbox.waiting()]
 
 
-def test_the_oldest_give_way_when_there_are_too_many() -> None:
+def test_outbox_drops_the_oldest_beyond_its_count() -> None:
     outbox = Outbox(max_reports=3)
     assert fill(outbox, [entry(number) for number in range(5)]) == [entry(number).batch for number in (2, 3, 4)]
     assert outbox.dropped == 2
 
 
-def test_the_oldest_give_way_when_they_are_too_large() -> None:
+def test_outbox_drops_the_oldest_beyond_its_bytes() -> None:
     outbox = Outbox(max_bytes=1000)
     fill(outbox, [entry(number, size=300) for number in range(5)])
     assert (len(outbox), outbox.bytes, outbox.dropped) == (3, 900, 2)
 
 
-def test_what_is_too_old_gives_way() -> None:
+def test_expired_reports_are_dropped() -> None:
     outbox = Outbox(max_days=30)
     fill(outbox, [entry(0, day=10), entry(1, day=11), entry(2, day=40)], today=40)
     assert [done.batch for done in outbox.expired(41)] == [entry(0).batch]
     assert [done.batch for done in outbox.expired(42)] == [entry(0).batch, entry(1).batch]
 
 
-def test_what_an_app_cannot_send_is_found_whatever_came_and_went() -> None:
+def test_outbox_finds_all_reports_of_the_wrong_kind() -> None:
     outbox = Outbox()
     shut = entry(9)._replace(body=b'{"pool":"x"}')
     fill(outbox, [entry(0), entry(1, local=1), shut, shut, entry(2)])
     assert outbox.sealed == 1
-    assert [done.batch for done in outbox.misplaced(SEALED)] == [entry(0).batch, entry(2).batch]
-    assert [done.batch for done in outbox.misplaced(CLEAR)] == [shut.batch]
+    assert [done.batch for done in outbox.wrong_kind(SEALED)] == [entry(0).batch, entry(2).batch]
+    assert [done.batch for done in outbox.wrong_kind(CLEAR)] == [shut.batch]
     for gone in (shut, shut, entry(0), entry(1, local=1), entry(2)):
         outbox.apply(Done(gone.batch, "sent"))
-    assert (outbox.sealed, outbox.misplaced(SEALED), outbox.misplaced(CLEAR)) == (0, [], [])
+    assert (outbox.sealed, outbox.wrong_kind(SEALED), outbox.wrong_kind(CLEAR)) == (0, [], [])
     fill(outbox, [shut])
     outbox.clear()
     assert outbox.sealed == 0
 
 
-def test_what_is_only_shown_is_bounded_but_never_next() -> None:
+def test_local_reports_are_bounded_and_never_sent() -> None:
     outbox = Outbox(max_reports=2)
     fill(outbox, [entry(number, local=1) for number in range(5)])
     assert outbox.next() is None
@@ -112,7 +112,7 @@ def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folde
     assert make(folder).status() == again.status() == before
 
 
-def test_a_running_client_tidies_its_journal_as_it_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_client_compacts_its_journal_as_it_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither.reporting.journal._SLACK", 50)
     state = dither.MemoryState()
     journal = Journal(state, SystemEntropy(), lambda: 1)
@@ -169,7 +169,7 @@ def test_what_a_first_record_needs_is_made_before_it(
     assert recording.status().queued == 1
 
 
-def test_what_is_written_while_a_journal_is_tidied_is_kept(
+def test_records_appended_during_the_sync_of_a_compaction_are_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, other = make(folder), make(folder)
@@ -201,7 +201,7 @@ def test_what_is_written_while_a_journal_is_tidied_is_kept(
 
 
 @pytest.mark.parametrize("event", ["forget", "damage", "full"])
-def test_tidying_gives_way_to_what_happens_meanwhile(
+def test_compaction_yields_to_forget_damage_and_a_full_disk(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, event: str
 ) -> None:
     client, other = make(folder), make(folder)
@@ -263,7 +263,7 @@ def test_a_torn_tail_is_no_damage() -> None:
     assert from_lines(b"nonsense\n" + lines) == ([entry(1), entry(2)], 1, False)
 
 
-def test_what_is_written_while_a_draft_is_being_made_is_kept(
+def test_records_appended_while_a_draft_is_written_are_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(folder)  # to whom the user says yes
@@ -292,7 +292,7 @@ def test_what_is_written_while_a_draft_is_being_made_is_kept(
     assert one.status().queued == 19
 
 
-def test_tidying_beside_a_program_rests_for_ten_times_as_long_as_it_took(
+def test_background_compaction_rests_ten_times_its_duration(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(folder).record("mobile", True)

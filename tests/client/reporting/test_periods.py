@@ -48,7 +48,7 @@ def test_a_week_begins_on_monday(make: Make, state: State, calendar: Calendar) -
     assert client.status().queued == 2
 
 
-def test_once_is_once(make: Make, state: State, calendar: Calendar) -> None:
+def test_metric_asked_once_reports_once(make: Make, state: State, calendar: Calendar) -> None:
     client = make(state)
     client.record("survey", True)
     calendar.pass_days(4000)

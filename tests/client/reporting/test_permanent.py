@@ -196,7 +196,7 @@ def test_when_the_last_draw_is_lost_a_new_value_beyond_the_budget_is_silent(
     assert client.status().queued == 1
 
 
-def test_a_draw_is_kept_unless_it_is_the_last_one_again() -> None:
+def test_permanent_draw_is_recorded_unless_it_repeats_the_last_one() -> None:
     metric, keys, ledger = question("local-hashing")["asked"], Keys(bytes(32)), Ledger()
     (first, first_kept), (second, second_kept) = (recall(metric, item, keys, ledger) for item in (0, 1))
     assert first_kept is not None

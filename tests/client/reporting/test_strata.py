@@ -173,7 +173,7 @@ def test_names_of_attributes_run_no_code_of_the_app(make: Make) -> None:
     assert client.status().trouble == {}
 
 
-def test_every_object_goes_somewhere(make: Make) -> None:
+def test_any_object_as_attribute_gives_a_stratum(make: Make) -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
         for client in (made(make, strata={"platform": value}), made(make)):
             client.record("theme", "dark", platform=value)
@@ -206,7 +206,7 @@ def test_the_row_is_drawn_as_if_there_were_no_stratum(name: str) -> None:
     assert [batch.stratum for batch in batches] == [None, *metric.strata.labels]
 
 
-def test_timers_and_outcomes_pass_them_on(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timers_and_outcomes_pass_on_strata(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     client = made(make)
 
     @client.outcome("theme", ok="light", failed="dark", platform="macos")

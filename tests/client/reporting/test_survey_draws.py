@@ -90,7 +90,7 @@ def test_which_question_is_asked_depends_on_no_answer_and_no_order(make: Make, o
 
 
 @pytest.mark.parametrize(("period", "days"), [("week", 7), ("once", 400)])
-def test_it_is_drawn_once_a_period(make: Make, calendar: Calendar, period: str, days: int) -> None:
+def test_survey_asks_once_per_period(make: Make, calendar: Calendar, period: str, days: int) -> None:
     calendar.pass_days(-2)  # to a Monday
     client = make(metrics=of(LOOKS, period=period))
     for _ in range(days):
@@ -142,7 +142,7 @@ def test_metrics_of_no_survey_and_of_others_are_asked_beside_it(make: Make) -> N
     assert len(reported(client)) == 3
 
 
-def test_people_are_told_and_asked_again_if_that_changes(make: Make) -> None:
+def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     client = make(metrics={**of(LOOKS), "browser": METRICS["browser"]})
     text = client.consent_text()
     said = (

@@ -15,7 +15,7 @@ fcntl = pytest.importorskip("fcntl", reason="the systems are imitated elsewhere"
 
 
 @pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
-def test_a_file_that_is_read_for_a_moment_is_waited_for(
+def test_replace_waits_for_a_short_reader_on_windows(
     act: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "consent"
@@ -30,7 +30,7 @@ def test_a_file_that_is_read_for_a_moment_is_waited_for(
 
 
 @pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
-def test_one_that_stays_open_is_told(
+def test_file_that_stays_open_raises_after_a_bounded_wait(
     act: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "consent").write_bytes(b"old")
@@ -46,7 +46,7 @@ def test_one_that_stays_open_is_told(
 
 
 @pytest.mark.parametrize("lacking", [False, True])
-def test_on_macos_the_drive_is_asked_to_write(lacking: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_flushes_the_drive_on_macos(lacking: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def control(_: int, command: object) -> None:
@@ -62,7 +62,7 @@ def test_on_macos_the_drive_is_asked_to_write(lacking: bool, tmp_path: Path, mon
     assert asked == ["F_FULLFSYNC", "fsync"][: 1 + lacking]
 
 
-def test_elsewhere_the_system_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_calls_fsync_on_other_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr("os.fsync", asked.append)
     with (tmp_path / "journal").open("wb") as file:
@@ -71,7 +71,7 @@ def test_elsewhere_the_system_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert sys.platform != "darwin"
 
 
-def test_two_who_replace_a_file_at_once_leave_one_of_the_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_replacements_leave_one_complete_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As threads do, interpreters of one process, and containers, whose processes have the same number."""
     path, fsync = str(tmp_path / "consent"), os.fsync
 

@@ -158,7 +158,7 @@ def test_a_journal_of_damaged_lines_holds_every_metric(kind: str, make: Make, us
 
 
 @pytest.mark.parametrize("piece", [1, 40, 1000])
-def test_a_journal_tells_the_same_in_pieces_of_any_size(
+def test_journal_reads_the_same_in_pieces_of_any_size(
     piece: int, make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make(folder)

@@ -29,7 +29,7 @@ def test_nobody_waits_for_the_end_of_a_pipe(name: str, make: Make, folder: Path)
     client.close()
 
 
-def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
     sums: list[int] = []
 
     def counted(epsilons: Iterable[float]) -> float:
@@ -45,7 +45,7 @@ def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.M
     assert sums == [2], "the account, and the report to come"
 
 
-def test_a_list_of_reports_is_taken_at_once() -> None:
+def test_outbox_may_grow_while_it_is_listed() -> None:
     """Another thread adds reports while a user looks at those that wait."""
     outbox, looking = Outbox(), False
 
@@ -64,7 +64,7 @@ def test_a_list_of_reports_is_taken_at_once() -> None:
     assert len(outbox) == 4
 
 
-def test_a_look_at_an_app_after_its_clock_was_ahead(
+def test_status_command_changes_nothing_after_the_clock_was_ahead(
     make: Make, folder: Path, calendar: Calendar, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calendar.pass_days(40_000)

@@ -98,7 +98,7 @@ def test_a_flush_says_no_if_an_answer_could_not_be_kept(
     assert client.flush(60), "which was said once"
 
 
-def test_who_keeps_all_others_from_sending_is_told(
+def test_status_names_the_process_that_blocks_uploads(
     make: Make,
     folder: Path,
     stop: Callable[[str], subprocess.Popen[str]],
@@ -145,7 +145,7 @@ def test_who_keeps_all_others_from_sending_is_told(
     ],
     ids=["empty", "words", "ours", "long ago"],
 )
-def test_a_signature_that_says_little_or_nonsense(
+def test_unreadable_lock_signature_is_tolerated(
     make: Make, folder: Path, stop: Callable[[str], subprocess.Popen[str]], signature: str, who: str
 ) -> None:
     client = make(folder)
@@ -171,5 +171,5 @@ def test_an_upload_that_ended_long_ago_holds_nobody_up(make: Make, folder: Path)
     assert status.trouble == {}
 
 
-def test_a_state_in_memory_is_held_by_nobody() -> None:
+def test_memory_state_has_no_sender() -> None:
     assert dither.MemoryState().sender(0) is None

@@ -17,7 +17,7 @@ from dither.state.folder import FolderState
 from dither.state.journal_records import Debit, Queued, from_lines
 from dither.state.locks import FileLock
 
-_WATCHED = {"journal.py", "turns.py", "transactions.py", "locks.py", "files.py", "folder.py", "recorder.py"}
+_WATCHED = {"journal.py", "transactions.py", "locks.py", "files.py", "folder.py", "recorder.py"}
 
 
 class Interrupt:
@@ -116,7 +116,7 @@ def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder:
         lock.release()
 
 
-def test_a_turn_that_is_dropped_is_nobodys() -> None:
+def test_dropped_turn_is_free() -> None:
     turns, dropped, next_one = Turns(), Turn(), Turn()
     turns.enter(dropped)
     assert turns.has(dropped)
@@ -127,7 +127,7 @@ def test_a_turn_that_is_dropped_is_nobodys() -> None:
     assert turns.has(next_one)
 
 
-def test_a_journal_is_let_go_however_often(tmp_path: Path) -> None:
+def test_journal_may_be_released_repeatedly(tmp_path: Path) -> None:
     journal = FolderState(tmp_path)
     journal.release()
     journal.acquire()

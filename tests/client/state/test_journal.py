@@ -65,7 +65,7 @@ def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, mo
     assert client.status().queued == 2
 
 
-def test_a_number_that_is_another_file_by_now_is_let_be(make: Make, folder: Path, tmp_path: Path) -> None:
+def test_descriptor_reused_by_the_host_is_left_alone(make: Make, folder: Path, tmp_path: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     number = number_of(folder)
@@ -84,7 +84,7 @@ def test_a_number_that_is_another_file_by_now_is_let_be(make: Make, folder: Path
     os.close(number)
 
 
-def test_a_number_that_was_closed_is_opened_again(make: Make, folder: Path) -> None:
+def test_descriptor_closed_by_the_host_is_reopened(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
     os.close(number_of(folder))
@@ -144,7 +144,7 @@ def test_a_closed_client_leaves_nothing_open(make: Make, folder: Path) -> None:
     assert open_files() == before
 
 
-def test_a_journal_that_is_not_kept_open(
+def test_journal_works_where_open_files_cannot_be_replaced(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_on_windows(monkeypatch)
@@ -176,7 +176,7 @@ def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder:
     assert client.status().trouble == {}
 
 
-def test_a_journal_that_was_emptied_is_not(make: Make, folder: Path) -> None:
+def test_emptied_journal_is_not_begun_again(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     (folder / "journal").write_bytes(b"")
     client = make(folder, mode=None)

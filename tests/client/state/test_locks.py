@@ -55,7 +55,7 @@ def windows(monkeypatch: pytest.MonkeyPatch, locking: Locking) -> ModuleType:
     return module
 
 
-def test_one_holds_it_and_the_other_is_told(windows: ModuleType, tmp_path: Path) -> None:
+def test_second_lock_is_refused_while_the_first_is_held(windows: ModuleType, tmp_path: Path) -> None:
     first, second = (windows.FileLock(str(tmp_path / "sending"), 2) for _ in range(2))
     assert first.acquire()
     assert not second.acquire(), "which is an answer, and no error"
@@ -66,7 +66,7 @@ def test_one_holds_it_and_the_other_is_told(windows: ModuleType, tmp_path: Path)
     second.release()
 
 
-def test_the_locked_byte_is_none_that_anybody_reads(windows: ModuleType, locking: Locking, tmp_path: Path) -> None:
+def test_locked_byte_lies_beyond_all_content(windows: ModuleType, locking: Locking, tmp_path: Path) -> None:
     """Windows refuses to read or write a locked byte, even to the holder's other descriptors."""
     lock = windows.FileLock(str(tmp_path / "sending"), 1)
     assert lock.acquire()

@@ -30,7 +30,7 @@ def test_a_yes_without_its_secret_does_not_count(make: Make, folder: Path, mode:
 
 
 @pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
-def test_the_next_yes_starts_anew_for_what_was_shown(make: Make, folder: Path, lost: tuple[str, ...]) -> None:
+def test_yes_after_a_lost_secret_covers_only_the_metrics_shown(make: Make, folder: Path, lost: tuple[str, ...]) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, *lost)
     client = make(folder, mode=None)
@@ -57,7 +57,7 @@ def test_what_was_spent_outlives_the_secret(make: Make, folder: Path, calendar: 
     assert client.status().trouble == {}
 
 
-def test_a_running_client_goes_on_where_another_was_asked_again(make: Make, folder: Path) -> None:
+def test_running_client_uses_a_secret_that_another_client_has_replaced(make: Make, folder: Path) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, "secret", "journal")
     running = make(folder, mode=None)
@@ -69,7 +69,7 @@ def test_a_running_client_goes_on_where_another_was_asked_again(make: Make, fold
 
 
 @pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "local"}])
-def test_the_environment_decides_but_draws_no_secret_anew(make: Make, folder: Path, environ: dict[str, str]) -> None:
+def test_environment_does_not_replace_a_lost_secret(make: Make, folder: Path, environ: dict[str, str]) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, "secret", "journal")
     client = make(folder, mode=None, environ=environ)
@@ -82,7 +82,7 @@ def test_the_environment_decides_but_draws_no_secret_anew(make: Make, folder: Pa
     assert client.status().queued + client.status().shown == 1
 
 
-def test_an_administrators_policy_draws_none_anew(make: Make, folder: Path, tmp_path: Path) -> None:
+def test_policy_does_not_replace_a_lost_secret(make: Make, folder: Path, tmp_path: Path) -> None:
     make(folder).record("browser", "firefox")
     lose(folder, "secret", "journal")
     policy = tmp_path / "policy.toml"
@@ -95,7 +95,7 @@ def test_an_administrators_policy_draws_none_anew(make: Make, folder: Path, tmp_
 
 
 @pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "off"}, {"DO_NOT_TRACK": "1"}, {}])
-def test_a_first_yes_is_no_loss_whatever_is_in_force(make: Make, folder: Path, environ: dict[str, str]) -> None:
+def test_first_yes_works_whatever_the_environment_says(make: Make, folder: Path, environ: dict[str, str]) -> None:
     make(folder, environ=environ)
     client = make(folder, mode=None)
     assert client.status().mode == "on"

@@ -161,7 +161,7 @@ def test_uploads_that_fail_are_told_without_the_questions(
     before = contents(home)
     assert run("status", "--app", "notes") == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("last upload: ")]
-    assert "401: the collector asks for another token" in line
+    assert "401: the collector requires a token" in line
     assert line.endswith("(1 attempt failed since the last success)")
     assert run("status", "--app", "notes", "--json") == 0
     told = json.loads(capsys.readouterr().out)

@@ -65,7 +65,9 @@ def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
 
 
 @pytest.mark.parametrize("change", [{"charges": -1}, {"epsilon": float("nan")}, {"day": 10**30}, {"charges": 10**18}])
-def test_whole_records_of_nonsense(used: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_valid_records_of_nonsense_hide_no_other_app(
+    used: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     debit = Debit("theme", "0" * 16, 740_000, 1, 1, 1.0, 0.0)._replace(**change)
     (used / "odd").mkdir()
     (used / "odd" / "journal").write_bytes(to_line(Header(FORMAT, "0" * 16)) + to_line(debit))
@@ -73,7 +75,7 @@ def test_whole_records_of_nonsense(used: Path, change: dict[str, Any], capsys: p
     assert "org.example.notes" in capsys.readouterr().out
 
 
-def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_user_without_home_gets_advice(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def homeless(_: Path) -> NoReturn:
         raise RuntimeError("Could not determine home directory.")
 
@@ -132,7 +134,7 @@ def test_permission_denied_names_the_path(used: Path, mode: int, capsys: pytest.
 
 
 @ROOT
-def test_a_home_that_cannot_be_read(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_home_that_cannot_be_read_is_named(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     used.chmod(0)
     try:
         assert run("status") == 1
@@ -141,7 +143,7 @@ def test_a_home_that_cannot_be_read(used: Path, capsys: pytest.CaptureFixture[st
     assert f"dither: '{used}': Permission denied" in capsys.readouterr().err
 
 
-def test_names_that_a_terminal_would_obey(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_names_are_escaped(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a\x1b]0;owned\x07", "b\n\u202ec", os.fsdecode(b"d\xff")):
         (home / name).mkdir(parents=True)
         (home / name / "consent").write_text("")

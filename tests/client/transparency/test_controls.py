@@ -1,4 +1,4 @@
-"""What a user is shown: before consenting, and of what was sent; and what a developer is told to mend."""
+"""What a user is shown: before consenting, and of what was sent."""
 
 import dataclasses
 import errno
@@ -10,9 +10,8 @@ import pytest
 
 import dither
 from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script, compact, parts_on
-from dither.cli.lint import lint
 from dither.transparency.explain import HIDES, catalogue, cost
-from dither_shared import Batch, Metric, RandomizedResponse
+from dither_shared import Batch
 
 TOLD = dataclasses.replace(
     THEME,
@@ -25,7 +24,7 @@ TOLD = dataclasses.replace(
 )
 
 
-def test_the_text_before_consenting_says_all(make: Make) -> None:
+def test_the_consent_text_says_who_asks_why_and_at_what_cost(make: Make) -> None:
     text = make(metrics={"theme": TOLD}, mode=None).consent_text()
     for said in (
         "tests would like",
@@ -41,7 +40,7 @@ def test_the_text_before_consenting_says_all(make: Make) -> None:
     assert "never more than 20 in all" in text
 
 
-def test_the_example_is_a_real_upload_of_nobody(make: Make, folder: Path) -> None:
+def test_the_example_in_the_consent_text_is_a_valid_upload(make: Make, folder: Path) -> None:
     client = make(folder, mode=None)
     examples = [line for line in client.consent_text().splitlines() if "An upload, for example" in line]
     batches = [Batch.decode(line.partition(": ")[2].encode()) for line in examples]
@@ -62,7 +61,7 @@ def test_a_price_is_told_for_one_report_for_many_and_for_ever() -> None:
     assert cost(SURVEY) == "epsilon 1, once"
 
 
-def test_the_status_has_the_same_numbers(make: Make) -> None:
+def test_the_status_has_the_privacy_loss_after_many_reports(make: Make) -> None:
     (browser,) = (metric for metric in make().status().metrics if metric.name == "browser")
     assert browser.epsilon_after == {10: BROWSER.mechanism.epsilon_after(10), 100: BROWSER.mechanism.epsilon_after(100)}
     assert browser.epsilon < browser.epsilon_after[10] < browser.epsilon_after[100]
@@ -158,37 +157,6 @@ def test_the_catalogue_is_markdown() -> None:
     assert "| Why | a \\| b \\\\ c |" in text
     assert f"| Version | {TOLD.version} |" in text
     assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
-
-
-@pytest.mark.parametrize(
-    ("change", "finding"),
-    [
-        ({"description": ""}, "metrics.theme.description: missing"),
-        ({"why": ""}, "metrics.theme.why: missing"),
-        ({"owner": ""}, "metrics.theme.owner: missing"),
-        ({"tier": None}, "metrics.theme.tier: missing"),
-        ({"expires": None}, "metrics.theme.expires: missing"),
-        ({"expires": date(2026, 11, 17)}, "metrics.theme.expires: 2026-11-17 is over"),
-        ({"expires": date(2029, 1, 1)}, "metrics.theme.expires: 2029-01-01 is more than two years away"),
-        ({"cap": None}, "metrics.theme.cap: missing; each report costs as much again, 100 after 100"),
-        ({"mechanism": RandomizedResponse.calibrate(4, 5.0)}, "metrics.theme.epsilon: 5 is more than 4"),
-        (
-            {"mechanism": RandomizedResponse.calibrate(4, 1.5), "tier": "sensitive"},
-            "metrics.theme.epsilon: 1.5 is more than 1, too much for a question of the tier sensitive",
-        ),
-    ],
-)
-def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str) -> None:
-    metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
-    found = lint([metric], date(2026, 11, 18))
-    assert len(found) == 1
-    assert found[0].startswith(finding)
-
-
-def test_lint_finds_nothing_in_a_good_definition() -> None:
-    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
-    once = dataclasses.replace(TOLD, period="once", cap=None)
-    assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []
 
 
 def test_consenting_says_whether_the_choice_is_kept(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,12 +69,12 @@ def test_nothing_is_said_where_nothing_is_sent_in_the_clear(make: Make) -> None:
     assert {metric.in_the_clear for metric in client.status().metrics} == {""}
 
 
-def test_the_catalogue_says_it() -> None:
+def test_the_catalogue_names_strata_as_sent_in_the_clear() -> None:
     told = CLEAR.replace(": ", " | ")
     assert f"| {told} |" in catalogue(STRATIFIED.values())
 
 
-def test_the_status_says_it(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_status_names_strata_as_sent_in_the_clear(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", *arguments]) == 0
     assert f"    {CLEAR[0].lower()}{CLEAR[1:]}\n" in capsys.readouterr().out
     assert main(["status", *arguments, "--json"]) == 0

@@ -65,7 +65,7 @@ def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
         (
             "dither",
             "WARNING",
-            f"an upload to {ENDPOINT} failed: 401: the collector asks for another token, or for one at all",
+            f"an upload to {ENDPOINT} failed: 401: the collector requires a token, or another one",
         ),
         ("dither", "WARNING", f"an upload to {ENDPOINT} failed: 503: the collector is busy"),
     ]
@@ -73,7 +73,7 @@ def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
     assert body.decode() not in caplog.text
 
 
-def test_a_day_later_it_is_logged_again_and_odd_answers_are_of_one_kind(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_are_logged_again_a_day_later_and_at_most_30_kinds_a_day(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.79e9]
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "https://example.org", lambda: now[0])
     for day in range(1, 4):
@@ -83,7 +83,7 @@ def test_a_day_later_it_is_logged_again_and_odd_answers_are_of_one_kind(caplog: 
         now[0] += 86400 * (3 if day == 1 else -5)  # the clock may be set back
 
 
-def test_where_nobody_set_up_logging_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_logged_if_logging_is_not_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.Logger, "hasHandlers", lambda _: False)
     assert not Diagnostics().warn("on the terminal of a user")
 
@@ -97,7 +97,7 @@ def remembered(make: Make, folder: Path) -> bytes:
     return (folder / "delivery").read_bytes()
 
 
-def test_what_is_put_off_stays_put_off_in_the_next_run(make: Make, folder: Path, remembered: bytes) -> None:
+def test_a_report_that_is_put_off_stays_so_in_the_next_run(make: Make, folder: Path, remembered: bytes) -> None:
     sent = Script()
     client = make(folder, transport=sent, mode=None, background=True)
     assert not client.flush(1)
@@ -110,7 +110,7 @@ def test_what_is_put_off_stays_put_off_in_the_next_run(make: Make, folder: Path,
         assert (folder / "delivery").stat().st_mode & 0o777 == 0o600
 
 
-def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) -> None:
+def test_another_process_respects_retry_after(make: Make, folder: Path) -> None:
     sent = Script()
     one, other = make(folder, transport=Script([dither.Answer(429, 60)])), make(folder, transport=sent)
     one.record("mobile", True)
@@ -119,7 +119,7 @@ def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) 
     assert sent.bodies == []
 
 
-def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, remembered: bytes) -> None:
+def test_a_damaged_delivery_file_counts_as_none(make: Make, folder: Path, remembered: bytes) -> None:
     damaged = [remembered[:length] for length in range(0, len(remembered), 6)]
     damaged += [b"null", b"[]", b'{"at": NaN}', b'{"at": 1e999}', b'{"at": "1"}', b'{"no such": 1}', b"\xff\0" * 1000]
     damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"logged": {"a": "b"}}', b"[" * 100_000]
@@ -134,7 +134,9 @@ def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, rem
 
 
 @pytest.mark.parametrize("moment", [1e300, -1e300, float("inf"), float("nan")])
-def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, remembered: bytes, moment: float) -> None:
+def test_an_impossible_moment_in_the_delivery_file_puts_nothing_off(
+    make: Make, folder: Path, remembered: bytes, moment: float
+) -> None:
     told = json.loads(remembered)
     told["held"] = {batch: [moment, moment, 10**9] for batch in told["held"]}
     (folder / "delivery").write_text(json.dumps(told))
@@ -144,9 +146,7 @@ def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, reme
     assert client.flush(60)
 
 
-def test_a_password_that_an_earlier_version_remembered_is_not_shown(
-    make: Make, folder: Path, remembered: bytes
-) -> None:
+def test_a_password_in_the_delivery_file_is_not_shown(make: Make, folder: Path, remembered: bytes) -> None:
     told = json.loads(remembered) | {"endpoint": "https://user:Very-Secret@example.org/a"}
     (folder / "delivery").write_text(json.dumps(told))
     last = make(folder, mode=None).status().last_attempt
@@ -154,7 +154,9 @@ def test_a_password_that_an_earlier_version_remembered_is_not_shown(
     assert last.endpoint == "https://example.org/a"
 
 
-def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Path, remembered: bytes) -> None:
+def test_a_symbolic_link_in_place_of_the_delivery_file_is_not_followed(
+    make: Make, folder: Path, tmp_path: Path, remembered: bytes
+) -> None:
     (tmp_path / "target").write_bytes(remembered)
     (folder / "delivery").unlink()
     (folder / "delivery").symlink_to(tmp_path / "target")
@@ -164,23 +166,8 @@ def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Pat
     assert (tmp_path / "target").read_bytes() == remembered
 
 
-def test_without_a_disk_it_is_remembered_by_this_process(
-    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = make(folder, transport=Script([401]))
-    client.record("mobile", True)
-
-    def full(*_: object) -> NoReturn:
-        raise OSError("no space left")
-
-    monkeypatch.setattr("dither.state.folder.swap", full)
-    assert not client.flush(60)
-    assert told_by(client)[1] == 1
-    assert not (folder / "delivery").exists()
-
-
 @pytest.mark.parametrize("how", ["a folder in its place", "no room"])
-def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
+def test_if_attempts_cannot_be_stored_it_is_logged_and_retries_are_no_more_frequent(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     script = Script([503] * 5)
@@ -212,22 +199,13 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 
-def test_an_exit_that_cannot_be_remembered_does_not_wait() -> None:
-    class Forgetful(dither.MemoryState):
-        def remember(self, notes: str, data: bytes) -> NoReturn:
-            raise PermissionError
-
-    for state, waits in ((dither.MemoryState(), True), (Forgetful(), False)):
-        assert Attempts(state, Diagnostics(), ENDPOINT).may_wait(600.0) is waits
-
-
-def test_a_forgotten_device_remembers_no_attempt(make: Make, folder: Path, remembered: bytes) -> None:
+def test_forget_deletes_the_attempts(make: Make, folder: Path, remembered: bytes) -> None:
     make(folder).forget()
     assert not (folder / "delivery").exists()
     assert make(folder, mode=None).status().last_attempt is None
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_delivery_file_is_bounded() -> None:
     state = dither.MemoryState()
     attempts = Attempts(state, Diagnostics(), "https://example.org/" + "x" * 100_000)
     held = {f"{number:032x}": Hold(1e9 + number, 1e9, 1) for number in range(10_000)}
@@ -237,7 +215,7 @@ def test_what_is_remembered_is_bounded() -> None:
     assert attempts.host == "example.org"
 
 
-def test_an_upload_that_outlived_its_program_is_known_to_the_next(
+def test_an_upload_whose_program_ended_counts_as_failed_once(
     make: Make, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     definitions = folder.parent / "metrics.toml"
@@ -261,7 +239,7 @@ def test_an_upload_that_outlived_its_program_is_known_to_the_next(
     assert [one.getMessage() for one in caplog.records] == [told]
 
 
-def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Make, folder: Path) -> None:
+def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folder: Path) -> None:
     stuck = Stuck()
     client = make(folder, transport=stuck, background=True)
     client.record("mobile", True)
@@ -273,7 +251,7 @@ def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Mak
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 
-def test_an_exit_that_waited_in_vain_is_the_last_for_an_hour() -> None:
+def test_after_an_exit_waited_in_vain_none_waits_for_an_hour() -> None:
     now, state = [1.79e9], dither.MemoryState()
     for waits, again in ((True, False), (False, True)):
         first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
@@ -288,7 +266,7 @@ def test_an_exit_that_waited_in_vain_is_the_last_for_an_hour() -> None:
     assert second.failures() == 2
 
 
-def test_a_transport_that_breaks_leaves_an_attempt_without_answer(make: Make, folder: Path) -> None:
+def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, folder: Path) -> None:
     class Broken(Script):
         def send(self, body: bytes) -> NoReturn:
             raise RuntimeError

@@ -46,7 +46,7 @@ EXITS = {"exit_wait": 0.01, "exit_every": 0.0, "background": True}
 @pytest.mark.parametrize(
     ("other", "waits"), [({}, True), ({"exit_wait": 0}, False), ({"background": False}, False)], ids=str
 )
-def test_a_run_that_finds_a_report_due_waits(
+def test_the_exit_of_a_run_that_found_a_due_report_waits(
     make: Make, folder: Path, at_exit: Callable[[], None], other: dict[str, object], waits: bool
 ) -> None:
     make(folder).record("mobile", True)
@@ -61,7 +61,9 @@ def test_a_run_that_finds_a_report_due_waits(
 
 
 @pytest.mark.parametrize("how", ["it found none", "it is closed", "it rests"])
-def test_any_other_run_does_not_wait(make: Make, folder: Path, at_exit: Callable[[], None], how: str) -> None:
+def test_the_exit_of_any_other_run_does_not_wait(
+    make: Make, folder: Path, at_exit: Callable[[], None], how: str
+) -> None:
     if how != "it found none":
         make(folder).record("mobile", True)
     stuck = Stuck()
@@ -114,7 +116,7 @@ class Waits:
         return self._rested
 
 
-def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon(at_exit: Callable[[], None]) -> None:
+def test_exits_wait_at_most_exit_wait_and_once_in_exit_every(at_exit: Callable[[], None]) -> None:
     now = [1e9]
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "", lambda: now[0])
     waits = Waits()
@@ -136,7 +138,7 @@ def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon(at_exit: Cal
     one.cancel()
 
 
-def test_several_clients_wait_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_clients_wait_at_exit_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("dither.upload.uploader.time", SimpleNamespace(monotonic=lambda: now[0]))
 
@@ -161,7 +163,7 @@ def test_no_exit_waits_within_an_hour_of_a_failure() -> None:
         assert attempts.may_wait(0.0) == may
 
 
-def test_an_exit_with_nothing_under_way_or_late_in_life_does_not_even_ask(
+def test_an_exit_without_upload_or_after_ten_seconds_does_not_wait(
     at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
@@ -177,7 +179,7 @@ def test_an_exit_with_nothing_under_way_or_late_in_life_does_not_even_ask(
         assert waits.waits == []
 
 
-def test_an_impatient_user_does_not_wait_and_sees_no_traceback(at_exit: Callable[[], None]) -> None:
+def test_control_c_ends_the_wait_at_exit_without_traceback(at_exit: Callable[[], None]) -> None:
     def interrupted(timeout: float) -> bool:
         if timeout:
             raise KeyboardInterrupt
@@ -190,7 +192,9 @@ def test_an_impatient_user_does_not_wait_and_sees_no_traceback(at_exit: Callable
 
 
 @pytest.mark.parametrize("forked", [False, True])
-def test_a_child_that_sends_does_not_wait_for_what_its_parent_found(at_exit: Callable[[], None], forked: bool) -> None:
+def test_the_exit_of_a_forked_child_does_not_wait_for_the_parents_report(
+    at_exit: Callable[[], None], forked: bool
+) -> None:
     state, stuck = dither.MemoryState("on"), Stuck()
     parts_on(state).record("mobile", True)
     parts = parts_on(state, transport=stuck, **EXITS)
@@ -211,6 +215,6 @@ def test_a_child_that_sends_does_not_wait_for_what_its_parent_found(at_exit: Cal
 
 @pytest.mark.parametrize("name", ["exit_wait", "exit_every"])
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_a_time_that_cannot_be_is_named(make: Make, name: str, value: float) -> None:
+def test_an_invalid_exit_wait_or_exit_every_is_refused(make: Make, name: str, value: float) -> None:
     with pytest.raises(dither.ParameterError, match=rf"^{name}: "):
         make(**{name: value})

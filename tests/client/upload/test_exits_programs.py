@@ -39,7 +39,7 @@ def days(collector: Collector) -> int:
 
 
 @pytest.mark.parametrize("programs", [3, pytest.param(40, marks=pytest.mark.slow)])  # 0.1 s of processor time each
-def test_programs_that_end_at_once_bring_their_reports(
+def test_programs_that_end_at_once_deliver_the_report_of_the_run_before(
     definitions: str, folder: Path, collector: Collector, programs: int
 ) -> None:
     for number in range(programs):
@@ -62,7 +62,9 @@ def test_programs_that_end_at_once_bring_their_reports(
         ),
     ],
 )
-def test_however_it_ends(definitions: str, folder: Path, collector: Collector, ending: str, code: int | None) -> None:
+def test_the_report_of_the_run_before_arrives_however_the_program_ends(
+    definitions: str, folder: Path, collector: Collector, ending: str, code: int | None
+) -> None:
     for number in range(2):
         done = run(_ENDS_AT_ONCE + ending, definitions, str(folder), collector.endpoint, str(FIRST + number))
         assert code is None or done.returncode == code
@@ -71,7 +73,7 @@ def test_however_it_ends(definitions: str, folder: Path, collector: Collector, e
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_version_brings_what_an_earlier_run_left(
+def test_each_version_of_python_delivers_the_report_of_the_run_before(
     definitions: str, folder: Path, collector: Collector, version: str
 ) -> None:
     """They differ in what threads may still do at exit."""
@@ -86,7 +88,7 @@ def test_each_version_brings_what_an_earlier_run_left(
 
 
 @pytest.mark.parametrize("ending", ["client.close()", "os._exit(0)"])
-def test_whoever_closes_does_not_wait(definitions: str, folder: Path, ending: str) -> None:
+def test_a_closed_client_does_not_wait_at_exit(definitions: str, folder: Path, ending: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as hung:
         endpoint = f"http://127.0.0.1:{hung.getsockname()[1]}"
         for number in range(2):
@@ -95,7 +97,7 @@ def test_whoever_closes_does_not_wait(definitions: str, folder: Path, ending: st
             assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str, folder: Path) -> None:
+def test_an_exit_does_not_wait_long_for_a_collector_that_never_answers(definitions: str, folder: Path) -> None:
     program = _ENDS_AT_ONCE.replace("exit_wait=60", "exit_wait=0.25")
     with socket.create_server(("127.0.0.1", 0)) as hung:
         endpoint = f"http://127.0.0.1:{hung.getsockname()[1]}"
@@ -105,7 +107,9 @@ def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str,
 
 
 @needs_fork
-def test_a_child_does_not_wait_for_what_its_parent_sends(definitions: str, folder: Path, collector: Collector) -> None:
+def test_a_forked_child_exits_at_once_while_its_parent_sends(
+    definitions: str, folder: Path, collector: Collector
+) -> None:
     program = _ENDS_AT_ONCE + (
         "import warnings\n"
         "warnings.filterwarnings('ignore', '.*multi-threaded.*fork', DeprecationWarning)\n"  # of Python 3.12 and later
@@ -121,7 +125,9 @@ def test_a_child_does_not_wait_for_what_its_parent_sends(definitions: str, folde
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
-def test_under_gevent(definitions: str, folder: Path, collector: Collector, when: str) -> None:
+def test_the_report_of_the_run_before_arrives_under_gevent(
+    definitions: str, folder: Path, collector: Collector, when: str
+) -> None:
     pytest.importorskip("gevent", reason="gevent is not installed")
     patch = "import sys\nfrom gevent import monkey; monkey.patch_all()\n"
     program = patch + _ENDS_AT_ONCE if when == "early" else "import sys\n" + _ENDS_AT_ONCE + patch

@@ -95,7 +95,7 @@ def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes, clock: 
 
 @pytest.mark.usefixtures("nearly_over")
 @pytest.mark.parametrize("length", [2, BUFFERS])
-def test_a_peer_that_accepts_and_says_nothing_and_takes_little(length: int) -> None:
+def test_a_silent_peer_does_not_outlast_the_deadline(length: int) -> None:
     gone = threading.Event()
     with speaking(lambda *_: gone.wait(PATIENCE)) as peer:
         with pytest.raises(TimeoutError):
@@ -159,7 +159,7 @@ def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.Monke
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", dither.Answer(101)),
     ],
 )
-def test_answers_that_are_odd_but_answers(words: bytes, answer: dither.Answer) -> None:
+def test_odd_but_valid_answers_are_read(words: bytes, answer: dither.Answer) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         for number in range(len(words)):  # in pieces of all sizes
@@ -185,7 +185,7 @@ def test_answers_that_are_odd_but_answers(words: bytes, answer: dither.Answer) -
         b"202\r\n\r\n",
     ],
 )
-def test_what_is_no_answer_is_told_in_words(words: bytes) -> None:
+def test_an_answer_that_is_not_http_is_an_error(words: bytes) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(words)
@@ -194,7 +194,7 @@ def test_what_is_no_answer_is_told_in_words(words: bytes) -> None:
         send(peer)
 
 
-def test_an_answer_before_the_request_is_taken_at_its_word() -> None:
+def test_an_answer_before_the_request_is_read() -> None:
     with speaking(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
         assert send(peer) == dither.Answer(202)
 
@@ -243,7 +243,7 @@ def test_redirects_are_not_followed(status: int, hangs_up: bool) -> None:
         assert peer.connections == 1
 
 
-def test_nothing_listens_is_told_apart_from_an_answer() -> None:
+def test_a_refused_connection_is_unreachable() -> None:
     with kept_port() as port, pytest.raises(UnreachableError) as caught:
         dither.HttpTransport(f"http://127.0.0.1:{port}").send(b"{}")
     assert isinstance(caught.value.__cause__, ConnectionRefusedError)
@@ -251,7 +251,7 @@ def test_nothing_listens_is_told_apart_from_an_answer() -> None:
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
 @pytest.mark.parametrize("host", ["[::1]", "[::1%1]"])
-def test_an_ipv6_literal(host: str) -> None:
+def test_an_upload_reaches_an_ipv6_address(host: str) -> None:
     asked: list[bytes] = []
     try:
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6)

@@ -30,7 +30,7 @@ def trust(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("trust")
-def test_tls_with_a_peer_that_is_trusted(trusted: ssl.SSLContext) -> None:
+def test_an_upload_over_tls_to_a_trusted_peer_is_answered(trusted: ssl.SSLContext) -> None:
     asked: list[bytes] = []
 
     def say(peer: Peer, connection: socket.socket) -> None:
@@ -44,7 +44,7 @@ def test_tls_with_a_peer_that_is_trusted(trusted: ssl.SSLContext) -> None:
 
 @pytest.mark.usefixtures("trust")
 @pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n" * 2000, b"X" * 65536])
-def test_a_flood_within_tls_is_bounded_alike(trusted: ssl.SSLContext, piece: bytes) -> None:
+def test_a_flood_within_tls_is_bounded(trusted: ssl.SSLContext, piece: bytes) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         peer.pour(connection, piece, 1 << 30)
@@ -70,7 +70,7 @@ def test_a_trickle_within_tls_does_not_outlast_the_deadline(trusted: ssl.SSLCont
 
 @pytest.mark.usefixtures("trust")
 @pytest.mark.parametrize("half", [b"", b"HTTP/1.1 202 Acc", OK])
-def test_a_peer_that_ends_tls_too_early(trusted: ssl.SSLContext, half: bytes) -> None:
+def test_tls_that_ends_before_the_answer_is_an_error(trusted: ssl.SSLContext, half: bytes) -> None:
     def say(peer: Peer, connection: socket.socket) -> None:
         request_of(connection)
         connection.sendall(half)
@@ -101,7 +101,7 @@ def silence(peer: Peer, connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("say", [garbage, plain, records, lambda _, one: reset(one), silence])
-def test_whatever_is_no_tls_reaches_nobody(say: object) -> None:
+def test_a_peer_without_tls_is_unreachable(say: object) -> None:
     with speaking(say) as peer:  # type: ignore[arg-type] # mypy takes the list for one of objects
         transport = dither.HttpTransport(peer.endpoint.replace("http:", "https:"), 0.5)
         with pytest.raises(UnreachableError) as caught:

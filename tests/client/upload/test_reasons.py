@@ -18,10 +18,10 @@ from ports import kept_port
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "401: the collector asks for another token, or for one at all"),
+        (401, "401: the collector requires a token, or another one"),
         (404, "404: the collector does not know this metric, or there is none at this address"),
         (409, "409: the collector does not know this version of the metric"),
-        (302, "302: it points elsewhere, and is not followed"),
+        (302, "302: a redirect, which is not followed"),
         (503, "503: the collector is busy"),
         (507, "507: the collector failed"),
         (204, "204: not what a collector answers; is there one at this address?"),

@@ -48,7 +48,7 @@ def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
     assert [entry for entry, _ in left] != ENTRIES, "nor does their order tell in which they were made"
 
 
-def test_what_is_due_together_does_not_leave_together() -> None:
+def test_reports_due_at_the_same_time_do_not_leave_together() -> None:
     clock = Clock()
     drawn = iter([0.1, 0.2, 0.3, 0.5, 0.25])
     departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
@@ -109,7 +109,7 @@ def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
     assert waits == [900, 1800, 3600, 7200, 14400, 21600, 21600]
 
 
-def test_of_what_an_earlier_run_left_one_goes_at_once() -> None:
+def test_one_report_of_an_earlier_run_leaves_at_once() -> None:
     clock = Clock()
     departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
     departures.send_now(ENTRIES[1])
@@ -123,7 +123,7 @@ def test_without_a_spread_all_are_due() -> None:
 
 
 @pytest.mark.parametrize("spread", [-1.0, float("nan"), float("inf")])
-def test_a_spread_that_cannot_be_is_named(spread: float) -> None:
+def test_an_invalid_spread_is_refused(spread: float) -> None:
     with pytest.raises(dither.ParameterError, match=r"^spread: "):
         UploadSchedule(spread)
 
@@ -204,7 +204,7 @@ def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(m
     assert len(sent.bodies) == 3
 
 
-def test_of_what_an_earlier_run_left_the_others_wait_for_days(make: Make, folder: Path) -> None:
+def test_other_reports_of_an_earlier_run_wait_for_their_moment(make: Make, folder: Path) -> None:
     earlier = make(folder)
     for name in ("mobile", "theme", "survey"):
         earlier.record(name, True)
@@ -215,7 +215,7 @@ def test_of_what_an_earlier_run_left_the_others_wait_for_days(make: Make, folder
     assert len(sent.bodies) == 1
 
 
-def test_what_is_recorded_waits_too(make: Make) -> None:
+def test_a_new_report_waits_for_its_moment(make: Make) -> None:
     sent = Script()
     client = make(transport=sent, background=True, spread=1e6)
     client.record("mobile", True)

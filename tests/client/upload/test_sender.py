@@ -33,7 +33,7 @@ def test_an_accepted_report_is_gone(make: Make, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
-def test_what_would_be_refused_for_ever_is_dropped_and_the_rest_goes_on(make: Make, status: int) -> None:
+def test_a_report_that_would_always_be_refused_is_dropped_and_the_others_leave(make: Make, status: int) -> None:
     sent = Script([status])
     client = make(transport=sent)
     client.record("mobile", True)
@@ -58,7 +58,7 @@ def test_a_metric_that_the_collector_does_not_know_holds_up_no_other(make: Make,
 
 
 @pytest.mark.parametrize("status", [101, 204, 301, 307, 401, 403, 405, 407, 451, 500, 501, 505, 511])
-def test_what_may_be_mended_keeps_the_reports_and_ends_the_flush(make: Make, status: int) -> None:
+def test_other_refusals_keep_the_reports_and_end_the_flush(make: Make, status: int) -> None:
     sent = Script([status])
     client = make(transport=sent, spread=1e6)
     client.record("mobile", True)
@@ -136,7 +136,7 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     assert one.flush(0)
 
 
-def test_a_report_that_cannot_be_crossed_off_is_not_sent_over_and_over(
+def test_a_report_whose_fate_cannot_be_written_is_sent_once(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:
@@ -167,7 +167,7 @@ def test_a_report_is_sent_in_the_background_and_the_thread_ends(make: Make) -> N
     assert client.status().sent == 1
 
 
-def test_what_an_earlier_run_left_is_sent_by_the_next(make: Make, folder: Path) -> None:
+def test_a_report_of_an_earlier_run_is_sent_by_the_next(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     sent = Script()
     client = make(folder, mode=None, transport=sent, background=True)
@@ -190,7 +190,7 @@ def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
     assert make(folder).status().queued == 1
 
 
-def test_a_transport_with_a_mistake_does_not_reach_the_host(make: Make) -> None:
+def test_an_exception_of_the_transport_does_not_reach_the_host(make: Make) -> None:
     class Broken:
         def send(self, body: bytes) -> dither.Answer:
             raise ZeroDivisionError
@@ -237,7 +237,7 @@ def test_a_flush_ends_if_the_disk_fails(make: Make, monkeypatch: pytest.MonkeyPa
     assert sent.bodies == []
 
 
-def test_a_no_that_comes_while_the_disk_is_slow_holds_the_upload_back(
+def test_consent_withdrawn_during_the_sync_stops_the_upload(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = Script()

@@ -74,7 +74,9 @@ def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1)
     [unreachable, lambda seeded: told(seeded, None), lambda seeded: told(seeded, 120.0)],
     ids=["unreachable", "busy", "told when"],
 )
-def test_the_peak_is_at_most_three_times_the_mean(outage: float, kind: Callable[[random.Random], Failed]) -> None:
+def test_after_an_outage_the_peak_is_at_most_three_times_the_mean(
+    outage: float, kind: Callable[[random.Random], Failed]
+) -> None:
     """The mean until half are through (the last may take their time) or at which they come when there is no outage."""
     bins = storm(outage, kind)
     assert sum(bins) == CLIENTS

@@ -39,7 +39,7 @@ def test_all_requests_look_alike(make: Make, collector: Collector) -> None:
     assert set(one) <= {"Host", "User-Agent", "Content-Type", "Content-Length", "Connection", "Accept-Encoding"}
 
 
-def test_the_apps_token_goes_along_and_is_the_only_difference(make: Make, collector: Collector) -> None:
+def test_the_apps_token_is_sent_and_is_the_only_difference(make: Make, collector: Collector) -> None:
     for token in ("an-app's.token", None):
         client = make(transport=None, endpoint=collector.endpoint, token=token)
         client.record("browser", "firefox")
@@ -61,7 +61,7 @@ def test_a_relay_gets_no_token(make: Make, collector: Collector) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nCookie: id=1", "ü", "a\x7f"])
-def test_a_token_that_cannot_be_is_refused_and_not_quoted(token: str) -> None:
+def test_an_invalid_token_is_refused_and_not_quoted(token: str) -> None:
     with pytest.raises(dither.ParameterError, match=r"^token: ") as caught:
         dither.HttpTransport("https://example.org", token=token)
     assert len(token) < 2 or token not in str(caught.value)
@@ -94,7 +94,7 @@ def test_retry_after_in_both_forms(collector: Collector) -> None:
     "endpoint",
     ["", "example.org", "ftp://example.org", "http://", "http://host:port", "https://user@host", "https://host/?a=b"],
 )
-def test_an_endpoint_that_cannot_be_is_named(endpoint: str) -> None:
+def test_an_invalid_endpoint_is_refused(endpoint: str) -> None:
     with pytest.raises(dither.ParameterError, match="endpoint"):
         dither.HttpTransport(endpoint)
 
@@ -141,11 +141,11 @@ def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
         ("", ""),
     ],
 )
-def test_what_is_shown_of_an_endpoint(endpoint: str, shown: str) -> None:
+def test_endpoints_are_shown_without_secrets(endpoint: str, shown: str) -> None:
     assert without_secrets(endpoint) == shown
 
 
-def test_an_endpoint_in_the_place_of_the_name_is_not_quoted_either(make: Make) -> None:
+def test_an_endpoint_given_as_the_app_name_is_not_quoted(make: Make) -> None:
     with pytest.raises(dither.ParameterError, match=r"^app: what was given is not a name"):
         make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
     with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
@@ -162,7 +162,7 @@ def test_an_endpoint_in_the_place_of_the_name_is_not_quoted_either(make: Make) -
         ("http://10.0.0.1:8000", b"10.0.0.1:8000"),
     ],
 )
-def test_a_host_stands_in_a_request_as_it_is_written_there(
+def test_the_host_header_is_ascii_with_any_unusual_port(
     endpoint: str, host: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[bytes] = []
@@ -186,6 +186,6 @@ def test_a_host_stands_in_a_request_as_it_is_written_there(
     "endpoint",
     ["http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://example.org/a b", "http://ü" * 90],
 )
-def test_an_endpoint_with_characters_that_cannot_stand_in_a_request_is_named(endpoint: str) -> None:
+def test_an_endpoint_with_characters_outside_a_url_is_refused(endpoint: str) -> None:
     with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
         dither.HttpTransport(endpoint)

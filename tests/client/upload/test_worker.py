@@ -3,7 +3,7 @@
 from dither.upload.worker import Worker
 
 
-def test_a_worker_misses_no_call_that_comes_while_it_ends() -> None:
+def test_a_wake_while_the_worker_ends_starts_it_again() -> None:
     taken: list[int] = []
     waiting = [0]
 
@@ -24,7 +24,7 @@ def test_a_worker_misses_no_call_that_comes_while_it_ends() -> None:
     assert waiting[0] == 0
 
 
-def test_a_call_that_comes_during_the_last_step_gets_another_step() -> None:
+def test_a_wake_during_the_last_step_gets_another_step() -> None:
     steps: list[int] = []
 
     def step() -> None:

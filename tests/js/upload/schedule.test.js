@@ -57,7 +57,7 @@ test("what became due together does not leave together", () => {
   assert.deepEqual(first(REPORTS.slice(1, 3)), [REPORTS[2], 25e3]);
 });
 
-test("a rest draws all anew that would have left", () => {
+test("a pause draws again what would have left", () => {
   const { schedule, data, first } = scheduled({ draws: [0.1, 0.8, 0.5, 0.3, 0.5] });
   first(REPORTS.slice(0, 2));
   schedule.pause(data, 0);
@@ -110,7 +110,7 @@ test("each failure of a report doubles its window up to a cap", () => {
   assert.deepEqual(waits, [900, 1800, 3600, 7200, 14400, 21600, 21600]);
 });
 
-test("in haste fresh reports go first, then those that failed, but none that was put off", () => {
+test("a flush sends fresh reports first, then those that failed, but none that is held", () => {
   const { clock, first, fail } = scheduled();
   const waiting = REPORTS.slice(0, 3);
   first(waiting);

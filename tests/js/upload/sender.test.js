@@ -77,7 +77,7 @@ for (const status of [404, 409])
   });
 
 for (const status of [0, 204, 301, 307, 401, 403, 405, 407, 451, 500, 501, 505, 511])
-  test(`what may be mended keeps the reports and ends the haste: ${status}`, async (context) => {
+  test(`other refusals keep the reports and end the flush: ${status}`, async (context) => {
     const clock = new Clock().fake(context);
     const device = deviceOf({ clock, reports: 2, answers: [status], spread: 1e6 });
     assert.equal(await device.sender.flush(5e3), false);
@@ -307,7 +307,7 @@ test("a flush of any length sets no timer that overflows", async (context) => {
   assert.ok(await flushed);
 });
 
-test("haste waits for another tab's turn, and a wake does not", async (context) => {
+test("a flush waits for another tab's turn, and a wake does not", async (context) => {
   const asked = [];
   const locks = { request: async (_, { ifAvailable }, work) => (asked.push(ifAvailable), work({})) };
   const device = deviceOf({ clock: new Clock().fake(context), reports: 0, locks });

@@ -6,7 +6,7 @@ import { Clock, deviceOf, idle, report, START, unreachable } from "./device.js";
 
 const MINUTE = 60e3;
 
-test("while nobody is reached the device rests, and then each leaves at its own moment", async (context) => {
+test("while nobody is reached the device pauses, and then each leaves at its own moment", async (context) => {
   const clock = new Clock().fake(context);
   // 1 leaves at 10; the claim, and the rest of 60 s draw; 10 + 60 + 20
   const draws = [0.1, 0.95, 0.01, 0.5, 0.2];
@@ -23,7 +23,7 @@ test("while nobody is reached the device rests, and then each leaves at its own 
   assert.deepEqual(device.diagnostics.counts, { "upload: not reached": 1 });
 });
 
-test("the rests of a device that reaches nobody grow up to ten minutes", async (context) => {
+test("the pauses of a device that reaches nobody grow up to ten minutes", async (context) => {
   const clock = new Clock().fake(context);
   const device = deviceOf({ clock, answers: Array.from({ length: 6 }, unreachable), spread: 0, uniform: () => 1 - 2 ** -32 });
   const moments = [];

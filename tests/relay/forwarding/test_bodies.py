@@ -1,6 +1,8 @@
+"""How a batch is cut into bodies."""
+
 from itertools import product
 
-from dither_relay.forwarding.bodies import body_of, share_of
+from dither_relay.forwarding.rounds import body_of, share_of
 from dither_relay.store import Frozen, SealedPool
 from dither_shared.sealed import SUITES, Pool, SealedBatch
 from relay.relaying import SEALED, rows
@@ -26,7 +28,7 @@ def test_a_body_is_as_large_as_it_may_be() -> None:
     assert len(body_of(batch, rows(share))) > 100_000 - 4 * 51
 
 
-def test_where_not_one_report_fits() -> None:
+def test_no_share_if_not_one_report_fits() -> None:
     assert share_of(WIDE, 10, 100, 6_000) is None
 
 

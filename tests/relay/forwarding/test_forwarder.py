@@ -62,7 +62,7 @@ def forwarder_of(store: RelayStore, collector: FakeCollector, clock: Clock) -> F
     )
 
 
-def test_at_the_hour_and_not_before_nor_twice(tmp_path: Path) -> None:
+def test_forwarder_posts_at_the_hour_once(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
         assert 0 < forwarder.beat() <= 60
@@ -117,7 +117,7 @@ def test_what_a_process_left_on_its_way_is_posted_at_the_next_start(tmp_path: Pa
         assert collector.bodies[0] == collector.bodies[1]
 
 
-def test_it_tries_again_and_waits_longer_each_time(tmp_path: Path) -> None:
+def test_forwarder_retries_with_doubling_pauses(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
         collector.answers.extend([503, (503, {"Retry-After": "100"}), 503, 503])

@@ -49,12 +49,12 @@ def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
 def test_only_one_at_a_time(pg: RelayStore, postgresql_url: str) -> None:
     with closing(RelayStore(postgresql_url)) as other:
         with (
-            pg.alone("relay", "taken"),
+            pg.exclusive_lock("relay", "taken"),
             pytest.raises(StoreError, match="database: taken"),
-            other.alone("relay", "taken"),
+            other.exclusive_lock("relay", "taken"),
         ):
             pass
-        with other.alone("relay", "taken"):
+        with other.exclusive_lock("relay", "taken"):
             pass
 
 

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy
 from alembic.migration import MigrationContext
 
-from dither_relay.forwarding.bodies import body_of, share_of
+from dither_relay.forwarding.rounds import body_of, share_of
 from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import Store, StoreError
@@ -99,6 +99,19 @@ def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> N
         assert waiting(store) == [(1, 0, 12, 0)]
 
 
+def test_old_digests_are_forgotten_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither_relay.store.batches._AT_ONCE", 5)
+    with stored(tmp_path) as store:
+        for day, some in ((TODAY, rows(12, 1)), (TODAY + timedelta(days=1), rows(9, 2))):
+            hold(store, some)
+            store.freeze(day, CUT, None)
+            for batch in store.frozen():
+                while body := store.body(batch):
+                    store.leave(batch, body, day, 0)
+        store.forget_digests(TODAY + timedelta(days=1))
+        assert execute(url_of(tmp_path), "SELECT count(*) FROM relay_forwarded") == [(9,)]
+
+
 def test_what_comes_during_a_round_waits_for_the_next(tmp_path: Path) -> None:
     first, second = rows(6, 1), rows(9, 2)
     with stored(tmp_path) as store:
@@ -146,7 +159,7 @@ def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> N
         for batch in store.frozen():
             while body := store.body(batch):
                 store.leave(batch, body, TODAY, 0)
-        store.fold_in()
+        store.checkpoint()
         left = bytes_of(tmp_path)
         assert sum(row[k : k + 16] in left for row in some for k in (0, 17, 35)) == 0
         assert all(row in left for row in others)
@@ -256,12 +269,12 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
     with stored(tmp_path) as one, stored(tmp_path) as other:
         with (
-            one.alone("relay", "taken"),
+            one.exclusive_lock("relay", "taken"),
             pytest.raises(StoreError, match="database: taken"),
-            other.alone("relay", "taken"),
+            other.exclusive_lock("relay", "taken"),
         ):
             pass
-        with other.alone("relay", "taken"), one.alone("round", "taken"):
+        with other.exclusive_lock("relay", "taken"), one.exclusive_lock("round", "taken"):
             pass
 
 
@@ -288,7 +301,7 @@ def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         before = (tmp_path / "relay.db").stat().st_size
         hold(store, rows(2000, length=1139), pool=3)
-        store.fold_in()
+        store.checkpoint()
         assert ((tmp_path / "relay.db").stat().st_size - before) / 2000 < 2200
 
 

@@ -40,7 +40,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
     keep(tmp_path / "seal-keys.json", KEY)
     app = create_app(config(tmp_path, open=frozenset()))
     for role, token in TOKENS.items():
-        collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
+        collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
     yield app
     collector_of(app).close()
 
@@ -112,13 +112,13 @@ class Tokens:
         self.reads = 0
         self.away = False
 
-    def tokens(self) -> list[StoredToken]:
+    def all(self) -> list[StoredToken]:
         if self.away:
             raise StoreError("database: gone")
         self.reads += 1
         return list(self.stored)
 
-    def use_tokens(self, digests: Collection[bytes], day: date) -> None:
+    def note_uses(self, digests: Collection[bytes], day: date) -> None:
         if self.away:
             raise StoreError("database: gone")
         self.used.append((list(digests), day))

@@ -33,7 +33,7 @@ def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
     assert "for \\x1b[1manalysts" in listed
     assert drawn not in listed
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
-        assert {token.digest for token in store.tokens()} == {digest_of(drawn), digest_of(other)}
+        assert {token.digest for token in store.tokens.all()} == {digest_of(drawn), digest_of(other)}
     assert drawn.encode() not in b"".join(path.read_bytes() for path in folder.glob("dither.db*"))
     identifier = next(line.split()[0] for line in listed.splitlines() if " read " in line)
     assert invoke(folder, "token", "revoke", identifier).exit_code == 0
@@ -60,9 +60,9 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         old, other = StoredToken(b"o" * 32, "read", "old", today, today), StoredToken(b"x" * 32, "report", "x", today)
         for one in (old, other):
-            store.add_token(one)
+            store.tokens.add(one)
         for day in (today, today - timedelta(days=3)):  # the later one stays
-            store.use_tokens([other.digest], day)
+            store.tokens.note_uses([other.digest], day)
     lines = invoke(folder, "token", "list").stdout.splitlines()
     shown = {line.split()[-1]: line for line in lines}
     assert f"expires {tokens['days']['expires']}" in shown["days"]
@@ -94,10 +94,10 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
     made, end = today - timedelta(days=80), today + timedelta(days=10)
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
         for number, expires in enumerate((None, end, today + timedelta(days=3))):
-            store.add_token(StoredToken(bytes([number]) * 32, "report", "for gateways", made, expires))
-        forever, ending, nearly = (one.identifier for one in store.tokens())
+            store.tokens.add(StoredToken(bytes([number]) * 32, "report", "for gateways", made, expires))
+        forever, ending, nearly = (one.identifier for one in store.tokens.all())
         drawn = [invoke(folder, "token", "rotate", old).stdout.strip() for old in (forever, ending, nearly)]
-        tokens = {one.identifier: one for one in store.tokens()}
+        tokens = {one.identifier: one for one in store.tokens.all()}
         assert [tokens[old].expires for old in (forever, ending, nearly)] == [
             today + timedelta(days=7),
             today + timedelta(days=7),
@@ -107,7 +107,7 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
         assert [one.expires for one in fresh] == [None, today + (end - made), today + timedelta(days=83)]
         assert {(one.role, one.note, one.day, one.used) for one in fresh} == {("report", "for gateways", today, None)}
         invoke(folder, "token", "rotate", fresh[0].identifier, "--grace", "0d", "--expires", "30d")
-        last = {one.digest: one for one in store.tokens()}
+        last = {one.digest: one for one in store.tokens.all()}
         assert last[fresh[0].digest].expires == today
         (newest,) = set(last) - {one.digest for one in tokens.values()}
         assert last[newest].expires == today + timedelta(days=30)
@@ -120,11 +120,11 @@ def test_running_collector_takes_tokens_and_writes_their_last_use(folder: Path) 
     today = utc_today()
     good, ended = draw_token(Role.READ), draw_token(Role.ADMIN)
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
-        store.add_token(StoredToken(digest_of(good), "read", "good", today, today + timedelta(days=1)))
-        store.add_token(StoredToken(digest_of(ended), "admin", "ended", today, today))
+        store.tokens.add(StoredToken(digest_of(good), "read", "good", today, today + timedelta(days=1)))
+        store.tokens.add(StoredToken(digest_of(ended), "admin", "ended", today, today))
         with running(folder, *CLOSED) as (url, process):
             assert statuses(url, {"Authorization": f"Bearer {good}"}) == (200, 200, 202)  # it is local that reports
             assert statuses(url, {"Authorization": f"Bearer {ended}"}) == (401, 401, 202)
             process.terminate()
             assert process.wait(PATIENCE) == 0
-        assert {one.note: one.used for one in store.tokens()} == {"good": today, "ended": None}
+        assert {one.note: one.used for one in store.tokens.all()} == {"good": today, "ended": None}

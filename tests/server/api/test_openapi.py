@@ -47,7 +47,7 @@ def written(document: Any) -> str:
 def admin_of(app: Flask) -> dict[str, str]:
     """The headers of a new admin."""
     token = draw_token(Role.ADMIN)
-    collector_of(app).store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
+    collector_of(app).store.tokens.add(StoredToken(digest_of(token), "admin", "", TODAY))
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -25,7 +25,7 @@ def version_path(name: str = "theme", version: str = THEME.version) -> str:
 def tokens(app: Flask) -> dict[str, str]:
     drawn = {role.value: draw_token(role) for role in Role}
     for role, token in drawn.items():
-        collector_of(app).store.add_token(StoredToken(digest_of(token), role, "", TODAY))
+        collector_of(app).store.tokens.add(StoredToken(digest_of(token), role, "", TODAY))
     return drawn | {"nonsense": "dither-report-x"}
 
 

@@ -78,7 +78,7 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 
 def bearing(app: Flask, role: Role) -> dict[str, str]:
     token = draw_token(role)
-    collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
+    collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -44,7 +44,7 @@ def patient(tmp_path: Path) -> Path:
         store.register(METRICS.values())
         store.commit([upload()], utc_today(), SHARD)
         for role in Role:
-            store.add_token(StoredToken(digest_of(draw_token(role)), role.value, "", TODAY))
+            store.tokens.add(StoredToken(digest_of(draw_token(role)), role.value, "", TODAY))
     return tmp_path
 
 

@@ -97,7 +97,7 @@ def test_read_only_store_cannot_write(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False, read_only=True)) as store:
         assert store.tally(THEME).total == 3
         with pytest.raises(StoreError, match="readonly"):
-            store.add_token(StoredToken(b"d" * 32, "read", "", TODAY))
+            store.tokens.add(StoredToken(b"d" * 32, "read", "", TODAY))
 
 
 def test_collector_that_has_not_run_yet_is_a_warning(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_wrong_metrics_are_a_problem_and_the_rest_is_examined(folder: Path) -> N
 
 def test_token_that_ends_soon_is_a_warning(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
-        store.add_token(StoredToken(b"d" * 32, "read", "", TODAY, utc_today() + timedelta(days=3)))
+        store.tokens.add(StoredToken(b"d" * 32, "read", "", TODAY, utc_today() + timedelta(days=3)))
     assert any("token 646464646464 (read) expires on" in line for line in found(doctor(folder), "warning"))
 
 

@@ -10,8 +10,6 @@ from dither_server.tally.arrays import Booleans, Counts, Floats
 from dither_server.tally.tally import Tally
 from dither_shared import KeyedEntropy, Mechanism, PrivSet, Report, SetResponse
 
-__all__ = ["People", "by_devices", "privset_tally", "response_tally"]
-
 
 @dataclass(frozen=True)
 class People:

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from dither_server.estimation.collisions import collision_bias, concentration
+from dither_server.estimation.estimate import collision_bias, concentration
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, HadamardCountMeanSketch
 

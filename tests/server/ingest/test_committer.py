@@ -127,7 +127,7 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     gate.failure = StoreError("the disk is full")
     for _ in range(3):
         fail()
-    about = "not committed, told at most once a minute: the disk is full"
+    about = "not committed, logged at most once a minute: the disk is full"
     assert caplog.messages == [f"1 batch was {about}"]
     monkeypatch.setattr("dither_serving.once_a_minute._QUIET", 0.0)
     fail()

@@ -104,7 +104,7 @@ def test_undeclared_stratum_is_refused_and_the_refusal_counted(layered: Flask) -
         assert json.loads(refused.data)["detail"] == f"stratum: {wrong}; there are {labels}, other/other"
     collector.close()
     assert collector.store.tally(LAYOUT).total == 0
-    assert collector.store.refused() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}
+    assert collector.store.refusals.read() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}
 
 
 def test_unknown_metric_and_unknown_version_are_told_apart(door: FlaskClient) -> None:

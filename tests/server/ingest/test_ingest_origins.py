@@ -91,7 +91,7 @@ def test_refusals_of_pages_are_counted_as_origin(door: FlaskClient, app: Flask, 
         door.get("/metrics").data
     )
     collector_of(app).committer.close()
-    assert collector_of(app).store.refused() == {Refusal("", TODAY, "origin", ""): 2}
+    assert collector_of(app).store.refusals.read() == {Refusal("", TODAY, "origin", ""): 2}
     page = door.get("/", headers={"Accept": "text/html"}).text
     assert "The page&#39;s origin is not listed" in page
 
@@ -135,7 +135,7 @@ def test_a_page_without_a_token_is_told_so_where_one_is_needed(tmp_path: Path) -
     door, token = app.test_client(), draw_token(Role.REPORT)
     response = send(door, APP)
     assert (problem(response), shares(response, APP)) == ((401, "unauthorized"), True)
-    collector_of(app).store.add_token(StoredToken(digest_of(token), "report", "", TODAY))
+    collector_of(app).store.tokens.add(StoredToken(digest_of(token), "report", "", TODAY))
     headers = {"Origin": APP, "Authorization": f"Bearer {token}"}  # of the same origin pages may send one
     assert post(door, batch().encode(), headers=headers).status_code == 202
     assert problem(post(door, batch().encode(), headers=headers | {"Origin": FOREIGN})) == (403, "origin")

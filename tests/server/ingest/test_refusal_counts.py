@@ -76,19 +76,19 @@ def test_counts_add_up_over_writes_shards_and_days(store: Store) -> None:
     for day, shard in ((TODAY, b"a" * 16), (TODAY, b"b" * 16), (TOMORROW, b"a" * 16), (TODAY, b"a" * 16)):
         store.add_refusals({Refusal("theme", day, "malformed"): 3, Refusal("", day, "too-large"): 1}, shard)
     store.add_refusals({Refusal("theme", TODAY, "batch-conflict", VERSION): 5}, b"a" * 16)
-    assert store.refused("theme", TODAY, TODAY) == {
+    assert store.refusals.read("theme", TODAY, TODAY) == {
         Refusal("theme", TODAY, "batch-conflict", VERSION): 5,
         Refusal("theme", TODAY, "malformed"): 9,
     }
-    assert store.refused(since=TOMORROW) == {
+    assert store.refusals.read(since=TOMORROW) == {
         Refusal("", TOMORROW, "too-large"): 1,
         Refusal("theme", TOMORROW, "malformed"): 3,
     }
-    assert store.refusals("theme") == {"batch-conflict": 5, "malformed": 12}
-    assert store.refusals("theme", TOMORROW) == {"malformed": 3}
-    assert store.refusals("theme", until=TODAY) == {"batch-conflict": 5, "malformed": 9}
-    assert store.refusals("") == {"too-large": 4}
-    assert store.refusals("mobile", date(2026, 1, 1), TOMORROW) == {}
+    assert store.refusals.by_kind("theme") == {"batch-conflict": 5, "malformed": 12}
+    assert store.refusals.by_kind("theme", TOMORROW) == {"malformed": 3}
+    assert store.refusals.by_kind("theme", until=TODAY) == {"batch-conflict": 5, "malformed": 9}
+    assert store.refusals.by_kind("") == {"too-large": 4}
+    assert store.refusals.by_kind("mobile", date(2026, 1, 1), TOMORROW) == {}
 
 
 def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> None:
@@ -100,12 +100,12 @@ def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> 
         client.post("/v1/reports", data=body, content_type="application/json")
     client.post("/v1/reports", data=bodies[0], content_type="text/plain")
     store = collector_of(app).store
-    assert store.refusals("theme") == {}
+    assert store.refusals.by_kind("theme") == {}
     collector_of(app).close()
-    assert store.refusals("theme") == {"malformed": 1, "too-large": 1, "version-conflict": 1}
-    assert store.refusals("") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
-    assert store.refusals("stranger") == {}
-    named = {(refusal.metric, refusal.version) for refusal in store.refused()}
+    assert store.refusals.by_kind("theme") == {"malformed": 1, "too-large": 1, "version-conflict": 1}
+    assert store.refusals.by_kind("") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
+    assert store.refusals.by_kind("stranger") == {}
+    named = {(refusal.metric, refusal.version) for refusal in store.refusals.read()}
     assert named == {("theme", VERSION), ("theme", "0" * 16), ("", "")}
 
 

@@ -98,7 +98,7 @@ def test_refusals_reports_of_other_processes_and_purges_change_cached_answers(
     assert computed == [4] * 2
     store.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, b"s" * 16)
     assert reader.table(THEME, Query()).about["refused"] == {"malformed": 3}
-    store.purge_day(THEME.version, TODAY)
+    store.days.purge(THEME.version, TODAY)
     rows = rows_of(THEME, 57, value="dark")
     store.commit([upload(THEME, rows)], TODAY, b"s" * 16)  # as many as were purged
     right = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows)).frequency
@@ -113,7 +113,7 @@ def test_closing_a_day_keeps_its_cached_answers(store: Store, computed: list[int
     reader = EstimateReader(store, AnswerCache(PLENTY))
     add(store, THEME, 50)
     first = reader.table(THEME, Query())
-    store.close_day(THEME, TODAY)
+    store.days.close(THEME, TODAY)
     assert reader.table(THEME, Query()) == first
     assert computed == [4]
 

@@ -89,11 +89,11 @@ def test_failed_write_leaves_the_former_estimates(store: Store, view: sqlite3.Co
     add(store, TODAY, 50)
     list(refresh(store, THEME))
     before = view.execute(SELECT).fetchall()
-    basis = store.estimated(THEME.version)[TODAY]
+    basis = store.estimates.bases(THEME.version)[TODAY]
     with pytest.raises(KeyError):
-        store.write_estimates(THEME.version, TODAY, basis._replace(reports=51), "shares", [{"value": "no numbers"}])
+        store.estimates.write(THEME.version, TODAY, basis._replace(reports=51), "shares", [{"value": "no numbers"}])
     assert view.execute(SELECT).fetchall() == before
-    assert store.estimated(THEME.version) == {TODAY: basis}
+    assert store.estimates.bases(THEME.version) == {TODAY: basis}
 
 
 def test_reports_by_day_are_the_totals_of_tallies(store: Store) -> None:

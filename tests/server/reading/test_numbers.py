@@ -219,7 +219,7 @@ def test_view_of_daily_numbers_says_what_the_api_says(app: Flask, tmp_path: Path
 def test_purged_days_leave_the_view(app: Flask, tmp_path: Path) -> None:
     store = collector_of(app).store
     assert len(list(refresh(store, STARTUP))) == DAYS
-    store.purge_day(STARTUP.version, TODAY)
+    store.days.purge(STARTUP.version, TODAY)
     with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
         days = view.execute("SELECT day FROM daily_numbers ORDER BY day").fetchall()
         kept = view.execute("SELECT count(*) FROM numbers").fetchone()

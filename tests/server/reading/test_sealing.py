@@ -6,8 +6,7 @@ from pathlib import Path
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server.analysis.shuffling import amplified
-from dither_server.analysis.shuffling.amplified import CONDITIONS
+from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_server.app import collector_of
 from dither_server.reading.sealing import about_sealed, words_of_sealed
 from dither_server.store import Refusal, Sealed

@@ -64,19 +64,19 @@ def test_closing_changes_no_number(any_store: Store) -> None:
             store.commit([upload(metric, rows(metric, count, number))], day, shard)
         before, history = [store.tally(metric, day, day) for day in days], store.history(metric)
         for day in (ago(9), ago(8), ago(9)):  # one of them twice
-            store.close_day(metric, day)
+            store.days.close(metric, day)
         for day, one in zip(days, before, strict=True):
             assert same(store.tally(metric, day, day), one), (metric.name, count, day)
         assert same(store.tally(metric), before[0] + before[1] + before[2]), (metric.name, count)
         assert store.history(metric).slice(None, None) == history.slice(None, None), (metric.name, count)
-        assert store.open_days(metric.version, TODAY) == []
-        assert store.open_days(metric.version, TODAY + timedelta(days=1)) == [TODAY]
+        assert store.days.open(metric.version, TODAY) == []
+        assert store.days.open(metric.version, TODAY + timedelta(days=1)) == [TODAY]
 
 
 def test_closed_days_keep_strata_apart(any_store: Store) -> None:
     for stratum, count in ((0, 5), (2, 7)):
         any_store.commit([upload(LAYOUT, rows_of(LAYOUT, count), stratum=stratum)], ago(9), SHARD)
-    any_store.close_day(LAYOUT, ago(9))
+    any_store.days.close(LAYOUT, ago(9))
     assert any_store.reports_by_stratum(LAYOUT) == {0: 5, 2: 7}
     assert [any_store.tally(LAYOUT, places=(place,)).total for place in (0, 1, 2)] == [5, 0, 7]
 
@@ -84,13 +84,13 @@ def test_closed_days_keep_strata_apart(any_store: Store) -> None:
 def test_late_reports_of_a_closed_day_are_counted_and_closed_again(any_store: Store) -> None:
     sent = [rows_of(VERSION, count, b"%d" % count) for count in (30, 7, 300)]
     any_store.commit([upload(VERSION, sent[0])], ago(9), SHARD)
-    any_store.close_day(VERSION, ago(9))
+    any_store.days.close(VERSION, ago(9))
     for more in sent[1:]:  # as a fold adds
         with any_store._transaction(write=True) as connection:  # noqa: SLF001
             key = {"version": VERSION.version, "day": ago(9), "stratum": 0, "shard": FOLDS}
             add_counts(connection, key, to_blocks(VERSION.mechanism, fold(VERSION.mechanism, more)))
-        assert any_store.open_days(VERSION.version, TODAY) == [ago(9)]
-        any_store.close_day(VERSION, ago(9))
+        assert any_store.days.open(VERSION.version, TODAY) == [ago(9)]
+        any_store.days.close(VERSION, ago(9))
     assert same(any_store.tally(VERSION), Tally.fold(VERSION.mechanism, b"".join(sent)))
     assert any_store.reports_by_day(VERSION) == {ago(9): 337}
 
@@ -105,11 +105,11 @@ def test_a_day_that_is_closed_while_it_is_read_is_counted_once(
     def closing(*blocks: Any) -> None:
         monkeypatch.undo()
         add_blocks(*blocks)
-        any_store.close_day(VERSION, ago(9))  # as the housekeeper of another process would
+        any_store.days.close(VERSION, ago(9))  # as the housekeeper of another process would
 
     monkeypatch.setattr("dither_server.store.tables.tallies.add_blocks", closing)
     read = any_store.tally(VERSION)
-    assert any_store.open_days(VERSION.version, TODAY) == []
+    assert any_store.days.open(VERSION.version, TODAY) == []
     assert same(read, right)
 
 
@@ -123,9 +123,9 @@ def test_any_order_of_counting_closing_and_purging_equals_plain_sums(any_store: 
                 any_store.commit([upload(VERSION, sent)], day, chance.choice([SHARD, OTHER]))
                 right[day] += Tally.fold(VERSION.mechanism, sent)
             case "close":
-                any_store.close_day(VERSION, day)
+                any_store.days.close(VERSION, day)
             case _ if chance.random() < 0.2:
-                any_store.purge_day(VERSION.version, day)
+                any_store.days.purge(VERSION.version, day)
                 right[day] = Tally.zero(VERSION.mechanism)
         assert same(any_store.tally(VERSION, day, day), right[day])
     assert any_store.reports_by_day(VERSION) == {day: one.total for day, one in sorted(right.items()) if one.total}
@@ -141,7 +141,7 @@ def test_counts_of_every_width_are_kept(store: Store) -> None:
             add_counts(connection, {"version": VERSION.version, "day": day, "stratum": 0, "shard": SHARD}, blocks)
         before = store.tally(VERSION, day, day)
         assert int(before.counts.max()) == most
-        store.close_day(VERSION, day)
+        store.days.close(VERSION, day)
         assert same(store.tally(VERSION, day, day), before)
 
 
@@ -154,7 +154,7 @@ def test_a_collector_closes_days_after_a_week(store: Store, tmp_path: Path) -> N
         store.commit([upload(THEME, rows_of(THEME, 3)), upload(VERSION, rows_of(VERSION, 3))], ago(number), SHARD)
     housekeeper(tmp_path, lambda: TODAY).look()
     for metric in (THEME, VERSION):
-        assert store.open_days(metric.version, TODAY + timedelta(days=1)) == [
+        assert store.days.open(metric.version, TODAY + timedelta(days=1)) == [
             ago(number) for number in range(7, -1, -1)
         ]
         assert store.tally(metric).total == 36
@@ -165,7 +165,7 @@ def test_unreadable_version_stays_open_and_others_are_closed(store: Store, tmp_p
         store.commit([upload(metric, rows_of(metric, 3))], ago(9), SHARD)
     execute(url_of(tmp_path), "UPDATE metrics SET definition = 'unreadable' WHERE name = 'theme'")
     housekeeper(tmp_path, lambda: TODAY).look()
-    assert (store.open_days(THEME.version, TODAY), store.open_days(VERSION.version, TODAY)) == ([ago(9)], [])
+    assert (store.days.open(THEME.version, TODAY), store.days.open(VERSION.version, TODAY)) == ([ago(9)], [])
 
 
 def test_a_year_of_a_large_tally_is_few_rows(store: Store) -> None:
@@ -173,8 +173,8 @@ def test_a_year_of_a_large_tally_is_few_rows(store: Store) -> None:
     for number in range(20):
         store.commit([upload(metric, rows(metric, 200, number))], ago(30 - number), SHARD)
     history = store.history(metric)
-    for day in store.open_days(metric.version, TODAY):
-        store.close_day(metric, day)
+    for day in store.days.open(metric.version, TODAY):
+        store.days.close(metric, day)
     closed = store.history(metric)
     assert (closed.blocks, history.chunks) == (0, 0)
     assert closed.chunks < history.blocks / 5

@@ -86,11 +86,11 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
     file = tmp_path / "dither.db"
     for mode, what in ((0o400, "write"), (0o000, "read")):
         file.chmod(mode)
-        with pytest.raises(ParameterError, match=f"this user may not {what} {file}; run as"):
+        with pytest.raises(ParameterError, match=f"no permission to {what} {file}; run as its owner"):
             Store(f"sqlite:///{file}")
     file.chmod(0o600)
     tmp_path.chmod(0o600)
-    with pytest.raises(ParameterError, match="may not enter its folder"):
+    with pytest.raises(ParameterError, match="no permission to enter its folder"):
         Store(f"sqlite:///{file}")
     tmp_path.chmod(0o700)
 

@@ -52,7 +52,7 @@ def test_collectors_that_start_together_all_register(url: str) -> None:
 
     with closing(Store(url)) as store:
         store.register(Raced(METRICS.values()))
-        assert store.registered() == sorted((metric.name, metric.version) for metric in METRICS.values())
+        assert store.definitions.registered() == sorted((metric.name, metric.version) for metric in METRICS.values())
 
 
 def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str) -> None:
@@ -66,14 +66,14 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
         assert again.tally(THEME).total == 3
         assert same(again.tally(VERSION), Tally.fold(VERSION.mechanism, rows))
         assert list(again.reports_by_day(VERSION)) == [TODAY]
-        assert again.versions("theme") == [THEME.version]
+        assert again.definitions.versions("theme") == [THEME.version]
     for day in (1, 2):
         assert pg.commit([upload(THEME, b"\x00")], TODAY + timedelta(days=day), SHARD) == [COUNTED]
     assert pg.doubts() == []
     for _ in range(2):
         pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
-    assert pg.refusals("theme", TODAY, TODAY) == {"malformed": 6}
-    assert pg.refused() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
+    assert pg.refusals.by_kind("theme", TODAY, TODAY) == {"malformed": 6}
+    assert pg.refusals.read() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
     assert pg.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
     assert pg.enable("theme", THEME.version) == [THEME.version]
@@ -97,7 +97,7 @@ def test_postgresql_counts_sealed_rows_once(pg: Store) -> None:
     assert pg.sealed(THEME) == Sealed(3, 9, 600, 2)
     assert pg.sealed(THEME, since=TODAY + timedelta(days=1)) is None
     assert pg.tally(THEME).total == 9
-    assert pg.purge_day(THEME.version, TODAY) > 0
+    assert pg.days.purge(THEME.version, TODAY) > 0
     assert pg.sealed(THEME) is None
 
 
@@ -228,11 +228,11 @@ def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
 
 def test_tokens_end_and_show_their_last_use(pg: Store) -> None:
     old, new = StoredToken(b"o" * 32, "read", "Ann", TODAY), StoredToken(b"n" * 32, "read", "Ann", TODAY, TODAY)
-    pg.add_token(old)
-    pg.rotate_token(old.digest, new, TODAY)
+    pg.tokens.add(old)
+    pg.tokens.rotate(old.digest, new, TODAY)
     for day in (TODAY, TODAY - timedelta(days=1)):
-        pg.use_tokens([old.digest], day)
-    assert {one.identifier: (one.expires, one.used) for one in pg.tokens()} == {
+        pg.tokens.note_uses([old.digest], day)
+    assert {one.identifier: (one.expires, one.used) for one in pg.tokens.all()} == {
         old.identifier: (TODAY, TODAY),
         new.identifier: (TODAY, None),
     }

@@ -109,7 +109,7 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert (done.exit_code, done.stdout, done.stderr) == (0, dry.stdout, "removed\n")
     assert ends(filled, THEME) == (ago(6), TODAY)
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (21, 10)
-    assert filled.refusals("theme") == {"malformed": 7}
+    assert filled.refusals.by_kind("theme") == {"malformed": 7}
     assert ("theme", str(ago(7))) not in viewed(tmp_path)
     assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(tmp_path)
     assert list(refresh(filled, THEME)) == []
@@ -130,11 +130,11 @@ def test_versions_and_whole_metrics_are_removed_and_stay_registered(filled: Stor
     filled.commit([upload(NEWER, rows_of(NEWER, 5, value="dark"))], TODAY, SHARD)
     assert purge(tmp_path, "--metric", "theme", "--version", NEWER.version, "--yes").exit_code == 0
     assert (filled.tally(NEWER).total, filled.tally(THEME).total) == (0, 30)
-    assert filled.refusals("theme") == {"malformed": 10}
+    assert filled.refusals.by_kind("theme") == {"malformed": 10}
     assert purge(tmp_path, "--metric", "theme", "--metric", "mobile", "--yes").exit_code == 0
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (0, 0)
-    assert filled.refusals("theme") == {}
-    assert filled.versions("theme") == sorted([THEME.version, NEWER.version])
+    assert filled.refusals.by_kind("theme") == {}
+    assert filled.definitions.versions("theme") == sorted([THEME.version, NEWER.version])
     assert filled.commit([upload()], TODAY, SHARD) == [COUNTED]  # it is collected as before
     assert filled.tally(THEME).total == 3
 
@@ -169,16 +169,16 @@ def test_version_with_an_unreadable_definition_can_be_purged(filled: Store, tmp_
     done = purge(tmp_path, "--metric", "theme", "--yes")
     assert done.exit_code == 0
     assert f"{THEME.version}    10  unknown" in done.stdout
-    assert filled.rows_by_day(THEME.version) == {}
+    assert filled.days.rows(THEME.version) == {}
 
 
 def test_estimates_written_after_their_day_was_purged_go_at_the_next_refresh(filled: Store) -> None:
-    basis = filled.estimated(THEME.version)[ago(9)]
+    basis = filled.estimates.bases(THEME.version)[ago(9)]
     row = dict.fromkeys(("frequency", "noise_error", "standard_error", "low", "high"), 0.0) | {"value": "dark"}
-    filled.purge_day(THEME.version, ago(9))
-    filled.write_estimates(THEME.version, ago(9), basis, "shares", [row])
+    filled.days.purge(THEME.version, ago(9))
+    filled.estimates.write(THEME.version, ago(9), basis, "shares", [row])
     assert list(refresh(filled, THEME)) == []
-    assert ago(9) not in filled.estimated(THEME.version)
+    assert ago(9) not in filled.estimates.bases(THEME.version)
 
 
 def housekeeper(folder: Path, retention: str, today: list[date]) -> Housekeeper:
@@ -193,7 +193,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
     keeper.look()
     assert ends(filled, THEME) == (ago(3), TODAY)
     assert ends(filled, MOBILE) == (ago(8), TODAY)
-    assert (filled.refusals("theme"), filled.refusals("")) == ({"malformed": 4}, {"malformed": 9})
+    assert (filled.refusals.by_kind("theme"), filled.refusals.by_kind("")) == ({"malformed": 4}, {"malformed": 9})
     assert viewed(tmp_path) & {("theme", str(ago(4))), ("mobile", str(ago(9)))} == set()
     assert f"removed 6 days of theme {THEME.version}, {ago(9)} to {ago(4)}" in caplog.text
     filled.commit([upload()], ago(9), SHARD)
@@ -207,7 +207,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
 def test_metric_without_a_retention_is_kept(filled: Store, tmp_path: Path) -> None:
     housekeeper(tmp_path, "theme = 3 days", [TODAY]).look()
     assert (ends(filled, THEME), ends(filled, MOBILE)) == ((ago(3), TODAY), (ago(9), TODAY))
-    assert filled.refusals("") == {"malformed": 10}
+    assert filled.refusals.by_kind("") == {"malformed": 10}
 
 
 def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(

@@ -89,11 +89,11 @@ def test_versions_live_side_by_side(store: Store) -> None:
     )["theme"]
     store.register([newer])
     store.commit([upload(), upload(newer, rows_of(newer, 5))], TODAY, SHARD)
-    assert store.versions("theme") == sorted([THEME.version, newer.version])
-    assert (store.metric("theme", newer.version), store.metric("theme", THEME.version)) == (newer, THEME)
+    assert store.definitions.versions("theme") == sorted([THEME.version, newer.version])
+    assert [store.definitions.read("theme", one.version) for one in (newer, THEME)] == [newer, THEME]
     assert (store.tally(THEME).total, store.tally(newer).total) == (3, 5)
-    assert store.versions("nothing") == []
-    assert store.metric("mobile", THEME.version) is None
+    assert store.definitions.versions("nothing") == []
+    assert store.definitions.read("mobile", THEME.version) is None
 
 
 def test_registering_a_version_again_updates_its_labels(store: Store) -> None:
@@ -101,7 +101,7 @@ def test_registering_a_version_again_updates_its_labels(store: Store) -> None:
     asked = parse_metrics(text)["version"]
     assert (asked.version, asked.labels) == (VERSION.version, ("3.0",))
     store.register([asked])
-    assert store.metric("version", VERSION.version) == asked
+    assert store.definitions.read("version", VERSION.version) == asked
 
 
 def test_disabled_version_is_refused_from_the_next_commit_on(store: Store, tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_every_writing_transaction_begins_as_one(tmp_path: Path) -> None:
         store.commit([upload()], TODAY, b"s" * 16)
         store.disable("theme", None, TODAY)
         store.enable("theme", None)
-        store.purge_day(THEME.version, TODAY)
+        store.days.purge(THEME.version, TODAY)
         store.add_refusals({Refusal("theme", TODAY, "malformed", ""): 1}, b"s" * 16)
-        store.purge_refusals("theme")
-        store.add_token(token)
-        store.use_tokens([token.digest], TODAY)
-        store.rotate_token(token.digest, fresh, TODAY)
-        assert [store.drop_token(fresh.digest) for _ in range(2)] == [True, False]
+        store.refusals.purge("theme")
+        store.tokens.add(token)
+        store.tokens.note_uses([token.digest], TODAY)
+        store.tokens.rotate(token.digest, fresh, TODAY)
+        assert [store.tokens.delete(fresh.digest) for _ in range(2)] == [True, False]
     written = [one for one in begun if any(not part.startswith(("BEGIN", "SELECT", "WITH")) for part in one)]
     assert len(written) >= 10
     assert {one[0] for one in written} == {"BEGIN IMMEDIATE"}

@@ -8,8 +8,7 @@ import pytest
 from dither_shared import MECHANISMS, ChoiceQuestion
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanisms.auto import choose
-from dither_shared.mechanisms.crossing_costs import costs, within
-from dither_shared.mechanisms.sums import joint_constants, sum_variance
+from dither_shared.mechanisms.sums import costs, joint_constants, sum_variance, within
 from dither_shared.questions.cross import Axis, CrossQuestion
 
 CASES = [

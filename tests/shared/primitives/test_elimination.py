@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from dither_shared import ParameterError
-from dither_shared.primitives.elimination import solve
+from dither_shared.mechanisms.numeric import solve
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20])

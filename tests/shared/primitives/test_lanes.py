@@ -2,7 +2,7 @@
 
 import pytest
 
-from dither_shared.primitives.lanes import lanes_of
+from dither_shared.primitives.entropy import lanes_of
 
 
 @pytest.mark.parametrize("lanes", [(), (0,), (1,), (0, 1), (3, 64, 65), (1023,), tuple(range(100))])

@@ -17,22 +17,18 @@ from scipy import stats
 from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, DiscoveryQuestion, Report, Shape
 from dither_simulations.cli import main
-from dither_simulations.experiments.attacks.averaging import Averaging, majority
-from dither_simulations.experiments.attacks.change import Change
-from dither_simulations.experiments.attacks.common import SeriesRow
-from dither_simulations.experiments.attacks.forged.forging import (
+from dither_simulations.experiments.attacks.forging import (
     crafted_rows,
     most_supported,
     random_rows,
     random_support,
 )
-from dither_simulations.experiments.attacks.forged.number_poisoning import NumberPoisoning
-from dither_simulations.experiments.attacks.forged.poisoning import Poisoning
-from dither_simulations.experiments.attacks.forged.selection_poisoning import SelectionPoisoning
-from dither_simulations.experiments.attacks.forged.string_poisoning import StringPoisoning
-from dither_simulations.experiments.attacks.linkage import Linkage
 from dither_simulations.experiments.attacks.permanent import Bits, Subsets, distinct, permanent_draw, same_draw
-from dither_simulations.sweeps.sweep import sweep
+from dither_simulations.experiments.attacks.poisoning import NumberPoisoning, SharePoisoning
+from dither_simulations.experiments.attacks.selection_poisoning import SelectionPoisoning
+from dither_simulations.experiments.attacks.series_attacks import Averaging, Change, Linkage, majority
+from dither_simulations.experiments.attacks.string_poisoning import StringPoisoning
+from dither_simulations.sweeps import Row, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, SETTLED, named
 
 if TYPE_CHECKING:
@@ -48,10 +44,10 @@ def attack(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["attack", *map(str, arguments)])
 
 
-def fits(row: SeriesRow, probability: float) -> bool:
+def fits(row: Row, probability: float) -> bool:
     """Whether so many successes are to be expected of a probability, but for 1e-8 at either side."""
-    law = stats.binom(row.devices, probability)
-    return bool(law.ppf(1e-8) <= row.success * row.devices <= law.isf(1e-8))
+    law = stats.binom(row["devices"], probability)
+    return bool(law.ppf(1e-8) <= row["success"] * row["devices"] <= law.isf(1e-8))
 
 
 def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says() -> None:
@@ -62,17 +58,18 @@ def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says
 def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
     rows = sweep(Averaging(("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
     for row in rows:
-        assert row.theory is not None
-        assert fits(row, row.theory)
-        assert row.theory <= row.bound * (1 + 1e-12)
+        assert row["theory"] is not None
+        assert fits(row, row["theory"])
+        assert row["theory"] <= row["bound"] * (1 + 1e-12)
     fresh, lasting = rows[1], rows[3]
-    assert lasting.success < 0.93 < fresh.success
-    assert lasting.bound == pytest.approx(1 / (1 + np.exp(-2.0)), rel=1e-6)
+    assert lasting["success"] < 0.93 < fresh["success"]
+    assert lasting["bound"] == pytest.approx(1 / (1 + np.exp(-2.0)), rel=1e-6)
 
 
-def beyond(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+def beyond(rows: Sequence[Row]) -> list[Row]:
     """Return what exceeds its bound by more than chance does once in 10^8."""
-    return [row for row in rows if row.success * row.devices > stats.binom.isf(1e-8, row.devices, row.bound)]
+    most = [stats.binom.isf(1e-8, row["devices"], row["bound"]) for row in rows]
+    return [row for row, most_hits in zip(rows, most, strict=True) if row["success"] * row["devices"] > most_hits]
 
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
@@ -85,13 +82,13 @@ def test_no_attack_on_a_series_exceeds_its_bound() -> None:
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
     fresh, lasting = sweep(Linkage(("rappor",), (7,), devices=60, repeats=1, seed=2))
     assert fits(fresh, 1 / 60)
-    assert fresh.bound == 1 / 60
-    assert lasting.success > 0.9
+    assert fresh["bound"] == 1 / 60
+    assert lasting["success"] > 0.9
 
 
 def test_memory_does_not_hide_that_a_value_changed() -> None:
-    (row,) = [row for row in sweep(Change(("rappor",), (5,), devices=60, repeats=1)) if row.memoised]
-    assert row.success > 0.9
+    (row,) = [row for row in sweep(Change(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
+    assert row["success"] > 0.9
 
 
 def test_permanent_draws_are_counted_as_enumeration_counts_them() -> None:
@@ -169,11 +166,11 @@ def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) ->
 @pytest.mark.parametrize("targets", [pytest.param(1, marks=SLOW), 3])
 def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: int) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 42 tests."""
-    rows = sweep(Poisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
+    rows = sweep(SharePoisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
     for row in rows:
-        assert row.gain_se is not None
-        assert abs(row.gain - row.theory) <= 9 * row.gain_se + 1e-12, row.attack
-    assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
+        assert row["gain_se"] is not None
+        assert abs(row["gain"] - row["theory"]) <= 9 * row["gain_se"] + 1e-12, row["attack"]
+    assert max(rows, key=lambda row: row["theory"])["attack"] == "crafted-report"
 
 
 @pytest.mark.parametrize(
@@ -192,9 +189,9 @@ def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int,
         )
     )
     for row in rows:
-        assert row.gain_se is not None
-        assert abs(row.gain - row.theory) <= 9 * row.gain_se + 0.02 * abs(row.theory), row.attack
-    assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
+        assert row["gain_se"] is not None
+        assert abs(row["gain"] - row["theory"]) <= 9 * row["gain_se"] + 0.02 * abs(row["theory"]), row["attack"]
+    assert max(rows, key=lambda row: row["theory"])["attack"] == "crafted-report"
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -249,9 +246,9 @@ def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score
             ("dithered-response",), (0.01,), ("crafted-report",), epsilon=epsilon, users=10**5, repeats=30
         )
         (row,) = sweep(plan)
-        assert row.theory == pytest.approx(shift, rel=0.03), epsilon
-        assert row.gain_se is not None
-        assert abs(row.gain - row.theory) < 10 * row.gain_se + 1e-5, epsilon
+        assert row["theory"] == pytest.approx(shift, rel=0.03), epsilon
+        assert row["gain_se"] is not None
+        assert abs(row["gain"] - row["theory"]) < 10 * row["gain_se"] + 1e-5, epsilon
 
 
 @pytest.mark.parametrize(
@@ -261,11 +258,11 @@ def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) ->
     """Ten standard errors, likewise, in ten rows; a lie moves it by its share times how far the end is away."""
     attacks: tuple[Attack, ...] = ("random-report", "crafted-input")
     rows = sweep(NumberPoisoning((name,), (0.05,), attacks, epsilon=2, users=20_000, repeats=30, seed=2))
-    assert [row.theory for row in rows] == pytest.approx([0.0, 0.025], rel=1e-2, abs=1e-9)
+    assert [row["theory"] for row in rows] == pytest.approx([0.0, 0.025], rel=1e-2, abs=1e-9)
     for row in rows:
-        assert row.gain_se is not None
-        assert abs(row.gain - row.theory) < 10 * row.gain_se
-    assert {row.mechanism for row in rows} == {name}
+        assert row["gain_se"] is not None
+        assert abs(row["gain"] - row["theory"]) < 10 * row["gain_se"]
+    assert {row["mechanism"] for row in rows} == {name}
 
 
 @pytest.mark.parametrize(
@@ -278,17 +275,17 @@ def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQ
     The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 2 trials.
     """
     name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
-    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=2)
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, discover=question, repeats=2)
     for attack_ in ("crafted-input", "crafted-report"):
         (row,) = sweep(replace(plan, attacks=(attack_,), repeats=1))
-        assert row.needed is not None
+        assert row["needed"] is not None
         for factor, found in ((0.2, 0.0), (5.0, 1.0)):
-            forged = factor * row.needed
+            forged = factor * row["needed"]
             share = forged / (forged + plan.users)
             (one,) = sweep(replace(plan, attacks=(attack_,), shares=(share,)))
-            assert one.success == found, (attack_, factor)
+            assert one["success"] == found, (attack_, factor)
     (row,) = sweep(replace(plan, attacks=("random-report",), shares=(0.2,)))
-    assert (row.success, row.needed) == (0, None)
+    assert (row["success"], row["needed"]) == (0, None)
 
 
 @pytest.mark.slow  # decodes RAPPOR in each trial

@@ -11,7 +11,7 @@ from dither_shared import ParameterError, parse_metrics
 from dither_simulations.cli import main
 from dither_simulations.collection.collector_process import Access, CollectorError, fetch_estimate, running_collector
 from dither_simulations.collection.fleet import send_all
-from dither_simulations.experiments.demo.numbers import NumberAnswer
+from dither_simulations.experiments.demo.answers import NumberAnswer
 from dither_simulations.experiments.demo.surveys import Survey, browser_survey, column_survey
 
 

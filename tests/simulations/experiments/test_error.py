@@ -11,17 +11,23 @@ from scipy import stats
 
 from dither_shared import ParameterError
 from dither_simulations.choices import LAWS, Law
-from dither_simulations.experiments.error.experiment import Accuracy
-from dither_simulations.sweeps.sweep import seeds, sweep
+from dither_simulations.experiments.error.shares import ShareAccuracy
+from dither_simulations.sweeps import seeds, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, named
-from dither_simulations.trials.theory import expected, least_mse
-from dither_simulations.trials.trial import run_trial
+from dither_simulations.trials.trial import expected, least_mse, run_trial
 from dither_simulations.users.populations import Population
 from dither_simulations.users.sources import Column, Distribution
 
 ZIPF = Distribution("zipf")
-PLAN = Accuracy(
-    ("randomized-response", "symmetric-unary"), (0.5, 2.0), (16,), (50_000,), ZIPF, repeats=4, seed=7, top=3
+PLAN = ShareAccuracy(
+    names=("randomized-response", "symmetric-unary"),
+    epsilons=(0.5, 2.0),
+    sizes=(16,),
+    users=(50_000,),
+    source=ZIPF,
+    repeats=4,
+    seed=7,
+    top=3,
 )
 SMALL = replace(PLAN, sizes=(4,), users=(200,))
 
@@ -41,7 +47,7 @@ def test_every_trial_has_a_seed_of_its_own() -> None:
 
 def test_rows_come_in_the_order_of_the_grid() -> None:
     plan = replace(SMALL, sizes=(4, 5), users=(100, 200), steps=("raw", "clip"), repeats=1)
-    rows = [(row.mechanism, row.size, row.users, row.epsilon, row.step) for row in sweep(plan)]
+    rows = [(row["mechanism"], row["size"], row["users"], row["epsilon"], row["step"]) for row in sweep(plan)]
     assert rows == [
         (name, size, users, epsilon, step)
         for name in ("randomized-response", "symmetric-unary")
@@ -61,31 +67,31 @@ def test_a_row_is_the_mean_over_its_repeats_with_its_standard_error() -> None:
     row = sweep(PLAN)[1]
     outcomes = [run_trial(PLAN.setting(PLAN.cells()[1]), seed) for seed in seeds(PLAN, 1)]
     for name in ("mse", "l1", "max_error", "recall"):
-        values = [getattr(outcome.scores[0], name) for outcome in outcomes]
-        assert getattr(row, name) == pytest.approx(np.mean(values))
-        assert getattr(row, f"{name}_se") == pytest.approx(stats.sem(values))
+        values = [outcome[0][name] for outcome in outcomes]
+        assert row[name] == pytest.approx(np.mean(values))
+        assert row[f"{name}_se"] == pytest.approx(stats.sem(values))
     for name in ("coverage", "width"):
-        values = [getattr(outcome.interval, name) for outcome in outcomes]
-        assert getattr(row, name) == pytest.approx(np.mean(values))
-        assert getattr(row, f"{name}_se") == pytest.approx(stats.sem(values))
+        values = [outcome[0][name] for outcome in outcomes]
+        assert row[name] == pytest.approx(np.mean(values))
+        assert row[f"{name}_se"] == pytest.approx(stats.sem(values))
 
 
 def test_one_repeat_has_no_standard_error() -> None:
-    assert {row.mse_se for row in sweep(replace(PLAN, repeats=1))} == {None}
+    assert {row["mse_se"] for row in sweep(replace(PLAN, repeats=1))} == {None}
 
 
 def test_steps_are_taken_from_the_same_trials_and_the_projection_never_errs_more() -> None:
-    rows = {row.step: row for row in sweep(replace(PLAN, epsilons=(0.5,), steps=("raw", "consistent", "shift")))[:3]}
-    assert rows["consistent"].mse < rows["raw"].mse
+    rows = {row["step"]: row for row in sweep(replace(PLAN, epsilons=(0.5,), steps=("raw", "consistent", "shift")))[:3]}
+    assert rows["consistent"]["mse"] < rows["raw"]["mse"]
     # In randomized response estimates sum to 1 by themselves, so that a shift changes nothing.
-    assert rows["shift"].mse == pytest.approx(rows["raw"].mse, rel=1e-9)
-    assert rows["consistent"].kl is not None
-    assert (rows["consistent"].mse_theory, rows["consistent"].coverage, rows["consistent"].width) == (None, None, None)
+    assert rows["shift"]["mse"] == pytest.approx(rows["raw"]["mse"], rel=1e-9)
+    assert rows["consistent"]["kl"] is not None
+    assert {rows["consistent"][name] for name in ("mse_theory", "coverage", "width")} == {None}
 
 
 def test_auto_is_told_by_the_name_of_what_it_chose() -> None:
     rows = sweep(replace(PLAN, names=("auto",), epsilons=(0.5, 5.0)))
-    assert [(row.asked, row.mechanism) for row in rows] == [
+    assert [(row["asked"], row["mechanism"]) for row in rows] == [
         ("auto", "subset-selection"),
         ("auto", "randomized-response"),
     ]
@@ -93,7 +99,7 @@ def test_auto_is_told_by_the_name_of_what_it_chose() -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_row_says_which_law_was_drawn(law: Law) -> None:
-    assert {row.law for row in sweep(replace(SMALL, law=law))} == {law}
+    assert {row["law"] for row in sweep(replace(SMALL, law=law))} == {law}
 
 
 def test_hashing_ties_values_together() -> None:
@@ -105,9 +111,9 @@ def test_what_is_spent_is_told_day_by_day() -> None:
     """Memoisation bounds it; the error of a day does not depend on how many there were, but for the drift."""
     plan = replace(PLAN, names=("optimized-unary",), epsilons=(1.0,), days=40, repeats=1, source=replace(ZIPF, drift=1))
     fresh, lasting = sweep(plan), sweep(replace(plan, permanent_epsilon=2.0))
-    assert [row.epsilon_spent for row in fresh] == pytest.approx(range(1, 41))
-    assert lasting[0].epsilon_spent == pytest.approx(1.0)
-    assert 1.9 < lasting[6].epsilon_spent < lasting[-1].epsilon_spent <= 2.0
+    assert [row["epsilon_spent"] for row in fresh] == pytest.approx(range(1, 41))
+    assert lasting[0]["epsilon_spent"] == pytest.approx(1.0)
+    assert 1.9 < lasting[6]["epsilon_spent"] < lasting[-1]["epsilon_spent"] <= 2.0
     first, second = (plan.setting(cell).population.counts for cell in plan.cells()[:2])
     assert second.tolist() == first[::-1].tolist()
 
@@ -118,13 +124,13 @@ def test_theory_says_what_errors_and_widths_come_out(name: str) -> None:
 
     The largest shares are estimated by few thousand users, and a binomial is not quite normal: a hundredth more.
     """
-    plan = Accuracy((name,), (1.0,), (32,), (20_000,), ZIPF, repeats=60, seed=5)
+    plan = replace(PLAN, names=(name,), epsilons=(1.0,), sizes=(32,), users=(20_000,), repeats=60, seed=5)
     (row,) = sweep(plan)
     for measure in ("mse", "l1", "width"):
-        value, theory, error = (getattr(row, f"{measure}{of}") for of in ("", "_theory", "_se"))
+        value, theory, error = (row[f"{measure}{of}"] for of in ("", "_theory", "_se"))
         assert abs(value - theory) < 6 * error + 0.01 * theory, measure
-    assert row.mse_theory is not None
-    assert row.mse_theory >= row.mse_bound * (1 - 1e-12)
+    assert row["mse_theory"] is not None
+    assert row["mse_theory"] >= row["mse_bound"] * (1 - 1e-12)
 
 
 def test_the_bound_is_that_of_the_field() -> None:
@@ -136,7 +142,7 @@ def test_the_bound_is_that_of_the_field() -> None:
 def test_open_domains_have_no_simple_theory_of_widths() -> None:
     population = ZIPF.population(4, 1000)
     told = expected(named("count-mean-sketch", 4, 1.0), population, 1.0, 0.95)
-    assert (told.l1, told.width) == (None, None)
+    assert (told["l1_theory"], told["width_theory"]) == (None, None)
 
 
 def test_a_file_that_counts_otherwise_is_another_sweep() -> None:
@@ -148,6 +154,6 @@ def test_a_file_that_counts_otherwise_is_another_sweep() -> None:
 
 
 def test_a_sweep_is_the_same_wherever_its_collector_is_reached() -> None:
-    plan = Accuracy(("rappor",), (1.0,), (4,), (100,), Distribution(), law="collector", collector="http://a/?token=x")
+    plan = replace(SMALL, names=("rappor",), law="collector", collector="http://a/?token=x")
     assert replace(plan, collector="http://b").identity() == plan.identity()
     assert replace(plan, law="joint", collector="").identity() != plan.identity()

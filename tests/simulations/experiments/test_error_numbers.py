@@ -9,11 +9,13 @@ from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
 from dither_simulations.experiments.error.numbers import NumberAccuracy
-from dither_simulations.sweeps.sweep import sweep
+from dither_simulations.sweeps import sweep
 from dither_simulations.trials.mechanism_by_name import NUMERIC
 from dither_simulations.users.numbers import NumberColumn, Numbers
 
-PLAN = NumberAccuracy(("dithered-response",), (1.0, 4.0), (2_000,), Numbers("beta"), repeats=3)
+PLAN = NumberAccuracy(
+    names=("dithered-response",), epsilons=(1.0, 4.0), users=(2_000,), source=Numbers("beta"), repeats=3
+)
 SMALL = ("--mechanism", "dithered-response", "--epsilon", "1", "--repeats", "2", "-n", "1000")
 
 
@@ -32,11 +34,11 @@ def test_every_mechanism_tells_mean_distribution_and_quantiles() -> None:
 
 def test_each_row_is_of_the_mean_of_the_distribution_or_of_a_quantile() -> None:
     rows = sweep(PLAN)
-    assert [(row.epsilon, row.what) for row in rows] == [
+    assert [(row["epsilon"], row["what"]) for row in rows] == [
         (epsilon, what) for epsilon in (1.0, 4.0) for what in ("mean", "distribution", "p50", "p95")
     ]
-    assert all((row.mse_bound is None) == (row.what != "mean") for row in rows)
-    assert (rows[0].mse_bound or 0) <= (rows[0].mse_theory or 0) < 1.1 * (rows[0].mse_bound or 0)
+    assert all((row["mse_bound"] is None) == (row["what"] != "mean") for row in rows)
+    assert (rows[0]["mse_bound"] or 0) <= (rows[0]["mse_theory"] or 0) < 1.1 * (rows[0]["mse_bound"] or 0)
 
 
 def test_a_larger_epsilon_and_more_users_tell_more() -> None:
@@ -46,8 +48,8 @@ def test_a_larger_epsilon_and_more_users_tell_more() -> None:
         sweep(replace(PLAN, epsilons=(4.0,), users=(2_000_000,), repeats=10)),
     )
     for one, other in zip(few, many, strict=True):
-        assert other.error < one.error / 3, one.what
-        assert other.width < one.width / 2, one.what
+        assert other["error"] < one["error"] / 3, one["what"]
+        assert other["width"] < one["width"] / 2, one["what"]
 
 
 def test_a_column_is_a_population(tmp_path: Path) -> None:

@@ -8,12 +8,20 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
-from dither_simulations.experiments.error.selections.experiment import SelectionAccuracy
-from dither_simulations.sweeps.sweep import sweep
+from dither_simulations.experiments.error.selections import SelectionAccuracy
+from dither_simulations.sweeps import sweep
 from dither_simulations.trials.mechanism_by_name import SELECTIONS
 from dither_simulations.users.set_sources import ItemChances
 
-PLAN = SelectionAccuracy(SELECTIONS, (1.0, 4.0), (6,), (2_000,), ItemChances("uniform"), at_most=3, repeats=3)
+PLAN = SelectionAccuracy(
+    names=SELECTIONS,
+    epsilons=(1.0, 4.0),
+    sizes=(6,),
+    users=(2_000,),
+    source=ItemChances("uniform"),
+    at_most=3,
+    repeats=3,
+)
 SMALL = ("--epsilon", "1", "--repeats", "2", "-n", "1000")
 
 
@@ -24,8 +32,8 @@ def run(*arguments: str | Path) -> Result:
 def test_a_billion_people_cost_no_more_and_tell_more() -> None:
     few, many = (sweep(replace(PLAN, names=("privset",), users=(users,), repeats=10)) for users in (10**3, 10**9))
     for one, other in zip(few, many, strict=True):
-        assert other.mse < one.mse / 1000
-        assert other.width < one.width / 100
+        assert other["mse"] < one["mse"] / 1000
+        assert other["width"] < one["width"] / 100
 
 
 def test_without_a_limit_privset_is_left_out_and_cannot_be_asked_for() -> None:

@@ -1,6 +1,7 @@
 """The command ``dither-sim plan --type number``: how many users a mean or a quantile takes."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy import stats
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
-from dither_simulations.experiments.plan.numbers import NumberQuestion, advise_numbers, users_for
+from dither_simulations.experiments.plan.numbers import NumberPlanner
 from dither_simulations.trials.mechanism_by_name import named_numeric
 from dither_simulations.trials.number_trial import NumberSetting, run_number_trial
 from dither_simulations.users.numbers import Numbers
@@ -19,6 +20,10 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["plan", "--type", "number", *arguments])
 
 
+def number(epsilon: float = 1.0, **more: Any) -> NumberPlanner:
+    return NumberPlanner(epsilons=(epsilon,), **more)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "mean", "median", "high"),
     [(0.5, 156_899, 640e3, 2.4e6), (1, 43_080, 145e3, 411e3), (2, 11_438, 34e3, 60e3), (4, 4_470, 7.2e3, 6.5e3)],
@@ -26,30 +31,28 @@ def run(*arguments: str) -> Result:
 def test_users_needed_are_those_of_the_variances(epsilon: float, mean: int, median: float, high: float) -> None:
     """Mean ± 1% of the range; the median ± 2% in rank and p95 ± 1%, within a sixteenth of the range."""
     mechanism = named_numeric("dithered-response", epsilon)
-    assert users_for(NumberQuestion(), mechanism) == mean
-    assert users_for(NumberQuestion(0.5, 0.02), mechanism) == pytest.approx(median, rel=0.02)
-    assert users_for(NumberQuestion(0.95, 0.01), mechanism) == pytest.approx(high, rel=0.02)
+    assert number().users_for(mechanism) == mean
+    assert number(rank=0.5, error=0.02).users_for(mechanism) == pytest.approx(median, rel=0.02)
+    assert number(rank=0.95).users_for(mechanism) == pytest.approx(high, rel=0.02)
 
 
 def test_so_many_users_give_the_mean_as_wanted() -> None:
     """Of 100 means of even answers 95% are within 1%: fewer than 80 with probability below 1e-6."""
     assert stats.binom.cdf(79, 100, 0.95) < 1e-6
     mechanism = named_numeric("dithered-response", 2.0)
-    setting = NumberSetting(
-        mechanism, Numbers("uniform").shares(mechanism.size), users_for(NumberQuestion(), mechanism)
-    )
-    errors = [run_number_trial(setting, seed)[0].error for seed in np.random.SeedSequence(8).spawn(100)]
+    setting = NumberSetting(mechanism, Numbers("uniform").shares(mechanism.size), number().users_for(mechanism))
+    errors = [run_number_trial(setting, seed)[0]["error"] for seed in np.random.SeedSequence(8).spawn(100)]
     assert 80 <= sum(error <= 0.01 for error in errors) < 100
 
 
 def test_so_many_users_give_the_quantile_as_wanted() -> None:
     """Within the rank or the part of the range that was asked for, as often as 95%; of 60 fewer than 43: 1e-9."""
     assert stats.binom.cdf(43, 60, 0.95) < 1e-8
-    question, mechanism = NumberQuestion(0.95, 0.02), named_numeric("dithered-response", 2.0)
+    question, mechanism = number(rank=0.95, error=0.02), named_numeric("dithered-response", 2.0)
     shares = Numbers("uniform").shares(mechanism.size)
-    setting = NumberSetting(mechanism, shares, users_for(question, mechanism), quantiles=(0.95,))
+    setting = NumberSetting(mechanism, shares, question.users_for(mechanism), quantiles=(0.95,))
     scores = [run_number_trial(setting, seed)[2] for seed in np.random.SeedSequence(8).spawn(60)]
-    assert sum((one.rank or 0) <= 0.02 or one.error <= 1 / 16 for one in scores) >= 44
+    assert sum((one["rank"] or 0) <= 0.02 or (one["error"] or 0) <= 1 / 16 for one in scores) >= 44
 
 
 def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:
@@ -74,8 +77,8 @@ def test_the_least_epsilon_is_found_or_there_is_none() -> None:
 
 def test_a_threshold_and_a_short_list_are_better_asked_otherwise() -> None:
     """A coin of 1 in e + 1 lies: σ(1-σ)/(p-q)² with σ = q + 0.95 (p-q), 37,211 users rather than ten times as many."""
-    (choice,) = advise_numbers(NumberQuestion(0.95, values=10), [1.0])
-    assert choice.users_threshold == pytest.approx(37_211, rel=1e-3)
+    (row,) = number(rank=0.95, size=10).rows()
+    assert row["users_threshold"] == pytest.approx(37_211, rel=1e-3)
     told = run("--aim", "p95", "--epsilon", "1", "-k", "10").stdout
     assert "type boolean" in told
     assert "type choice" in told
@@ -93,4 +96,4 @@ def test_a_permanent_part_is_planned_too() -> None:
 def test_a_question_must_make_sense() -> None:
     for wrong in ({"error": 1.5}, {"within": 0.0}, {"confidence": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
-            NumberQuestion(**wrong)  # type: ignore[arg-type]  # one of several floats
+            number(**wrong)

@@ -10,9 +10,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dither_shared import MECHANISMS
-from dither_simulations.output.line_plots import lines_plot
+from dither_simulations.output.lines import Line, Panel, lines_plot
 from dither_simulations.output.plots import COLOURS
-from dither_simulations.output.strokes import Line, Panel
 
 AT = [0.25, 0.5, 1.0, 2.0, 4.0]
 

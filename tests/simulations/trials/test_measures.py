@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 
 from dither_simulations.choices import STEPS, Step
-from dither_simulations.trials.measures import divergence, intervals, recall, scores
-from dither_simulations.trials.postprocessing import apply
+from dither_simulations.trials.measures import apply, divergence, intervals, recall, scores
 
 TRUTH = np.array([0.5, 0.3, 0.2, 0.0])
 
 
 def test_errors_are_told_by_every_measure() -> None:
     told = scores(np.array([0.4, 0.3, 0.1, 0.2]), TRUTH, top=2)
-    assert told.mse == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
-    assert told.l1 == pytest.approx(0.4)
-    assert told.max_error == pytest.approx(0.2)
-    assert told.kl is None  # something was found where there is nothing
-    assert told.recall == 1.0
+    assert told["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
+    assert told["l1"] == pytest.approx(0.4)
+    assert told["max_error"] == pytest.approx(0.2)
+    assert told["kl"] is None  # something was found where there is nothing
+    assert told["recall"] == 1.0
 
 
 def test_divergence_is_that_of_kullback_and_leibler() -> None:
@@ -46,8 +45,8 @@ def test_ties_are_neither_luck_nor_order() -> None:
 
 def test_intervals_are_counted_and_measured() -> None:
     told = intervals(np.zeros(4), np.full(4, 0.4), TRUTH)
-    assert told.coverage == 0.75
-    assert told.width == pytest.approx(0.4)
+    assert told["coverage"] == 0.75
+    assert told["width"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dither_shared import ParameterError, Rappor, SymmetricUnary
-from dither_simulations.limits import MAX_USERS
+from dither_simulations.choices import MAX_USERS
 from dither_simulations.users.columns import EMPTY, read_column, read_histogram
 from dither_simulations.users.populations import Population, apportion, geometric, items_of, numbered, uniform, zipf
 

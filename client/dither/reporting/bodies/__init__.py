@@ -1,1 +1,1 @@
-"""Bodies of uploads: how a report is built, in the clear or sealed, and what a body says to whoever holds it."""
+"""Bodies of uploads: how a report is built, in the clear or sealed, and what can be read in it."""

@@ -1,7 +1,6 @@
-"""Bodies: what the body of an upload says to whoever holds it, and where it belongs.
+"""Kinds of bodies: in the clear, one row for the collector itself, or sealed, for a relay to carry.
 
-A body is in the clear, one row for the collector itself, or sealed, for a relay to carry. Its bytes tell which, so that
-nothing need be kept beside it.
+The bytes of a body show its kind, so the kind is not stored.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,8 +9,6 @@ from typing import NamedTuple
 from dither_shared.metrics.metric import Metric
 from dither_shared.sealed import SealedReport
 from dither_shared.wire import Batch
-
-__all__ = ["CLEAR", "SEALED", "Body", "Kind", "kind_for", "kind_of", "read"]
 
 
 class Body(NamedTuple):

@@ -12,8 +12,6 @@ from ...state.journal_records import Queued
 from ..keys import Keys
 from .sealing import sealed
 
-__all__ = ["build"]
-
 _BATCH_BYTES = 16
 
 
@@ -29,12 +27,11 @@ def build(
 ) -> Queued:
     """Draw one report of ``item`` and return it as the body of its upload, sealed if the metric has a key.
 
-    The cohort is the device's own where there is a permanent draw, so that reports repeat it, and drawn afresh
-    where there is none, so that two reports share nothing. The batch id is random, one for each upload; one that is
-    sealed goes without it.
-    ``drawn`` is the permanent draw to repeat, if not that of ``item``. ``stratum`` is the label of the metric's
-    cell, sent in the clear: no draw depends on it. One that is ``local`` is not sealed: it is for the user to read, and
-    is never sent. Raises SealError where nothing can be sealed; what was drawn is forgotten then.
+    If the mechanism has permanent draws, the cohort is the device's own, so that reports repeat it; otherwise it is
+    drawn for each report, so that two reports share nothing. Each upload has a random batch id, which a sealed body
+    does not contain. ``drawn`` is the permanent draw to repeat, if it is not that of ``item``. ``stratum`` is sent in
+    the clear; no draw depends on it. A ``local`` report is never sent, so it is not sealed, and the user can read it.
+    Raises SealError if nothing can be sealed; the draw is then discarded.
     """
     mechanism = metric.mechanism
     if mechanism.memoised:

@@ -1,8 +1,8 @@
 """Sealing: encrypt the row of a report for the collector's key, so that a relay carries it and cannot read it.
 
-HPKE (RFC 9180) is that of the package ``cryptography``, which is imported here and nowhere else, just before the first
-report is sealed; whoever has no key needs no such package. What is sealed only the collector opens: the key of its own
-that HPKE draws for each row is gone with the call, so not even this device can read the row again.
+HPKE (RFC 9180) comes from the package ``cryptography``, which only this module imports, just before the first report is
+sealed; apps without a key do not need the package. Only the collector can open what is sealed: HPKE draws an ephemeral
+key for each row and discards it, so not even this device can read the row again.
 """
 
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ def sealed(batch: Batch, key: SealKey) -> bytes:
 
 @lru_cache(maxsize=16)
 def sealer(key: SealKey) -> Callable[..., bytes]:
-    """Return what seals bytes, for an ``info``, with ``key``; load HPKE, and try it. Raises SealError."""
+    """Return a function that seals bytes, for an ``info``, with ``key``; load and try HPKE. Raises SealError."""
     try:
         with importing():
             from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - only who seals pays for it

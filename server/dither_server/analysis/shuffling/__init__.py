@@ -1,5 +1,1 @@
-"""What shuffling is worth: the ε of a report for whoever sees the reports of many, in no order and with no names."""
-
-from .amplified import Amplified, amplified
-
-__all__ = ["Amplified", "amplified"]
+"""The ε of a report for an observer who sees the reports of many people without order or names."""

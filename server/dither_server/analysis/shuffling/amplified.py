@@ -1,4 +1,4 @@
-"""What a report tells among others: by the better of two bounds, for one batch and for several."""
+"""The ε of a report in a shuffled batch, by the better of two bounds, for one batch and for several."""
 
 import math
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ _LEAST_GAIN = 0.01
 
 @dataclass(frozen=True)
 class Amplified:
-    """What one report tells whoever sees all ``reports`` of a batch in no order; no number is below the truth.
+    """The privacy loss of a report to an observer of all ``reports`` of a shuffled batch; no number is below the truth.
 
-    - ``local``: ε₀, what it tells by itself, which holds whatever becomes of the batch;
+    - ``local``: ε₀, its loss without the shuffle, which holds whatever becomes of the batch;
     - ``generic``: an ε with ``delta`` for any mechanism of that ε₀, None where there is no amplification;
     - ``blanket``: the same by the law of the mechanism, None where it has more than two levels;
     - ``reason``: why there is no amplification, or None;
@@ -61,7 +61,7 @@ class Amplified:
         return self.delta if self.best < self.unshuffled else 0.0
 
     def after(self, batches: int) -> tuple[float, float]:
-        """Return (ε, δ) of so many batches of as many reports, if one device has ``own`` reports in each of them.
+        """Return (ε, δ) of ``batches`` batches of as many reports, if one device has ``own`` reports in each of them.
 
         That is the sum or, if it is a hundredth less, the optimal composition, which takes ``delta`` once more.
         Without amplification it is the sum of ε₀, with no δ. Raises ParameterError for no batches, or if δ reaches 1.

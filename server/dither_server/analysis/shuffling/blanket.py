@@ -38,7 +38,7 @@ _COARSEST = 60
 
 
 def blanket_epsilon(law: TwoLevel, reports: int, delta: float, own: int = 1) -> float:
-    """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among so many honest ``reports``.
+    """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among ``reports`` honest reports.
 
     It holds for all of ``own`` reports of one device together, in one batch or in several of as many reports. Never
     above ``own`` times ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
@@ -52,7 +52,7 @@ def blanket_epsilon(law: TwoLevel, reports: int, delta: float, own: int = 1) -> 
 
 
 def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:
-    """Return a δ for which a mechanism of that law is (``after``, δ)-private among so many honest ``reports``."""
+    """Return a δ for which a mechanism of that law is (``after``, δ)-private among ``reports`` honest reports."""
     steps = _steps(law, after)
     if steps.values.max() <= 0:
         return 0.0

@@ -219,7 +219,7 @@ def _normal(low: float, high: float) -> float:
 
 
 def _of_clones(clones: int, gain: float, more: float, bar: float) -> float:
-    """Return δ_C of so many fair tokens: ``gain`` is a - E (1-a), ``more`` is E - 1, i is above ``bar`` (C+1)."""
+    """Return δ_C of ``clones`` fair tokens: ``gain`` is a - E (1-a), ``more`` is E - 1, i is above ``bar`` (C+1)."""
     first = min(math.floor(bar * (clones + 1)), clones)  # i - 1
     found = gain * _fair(clones, first)
     if more and first < clones:

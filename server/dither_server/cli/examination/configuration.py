@@ -70,13 +70,13 @@ def in_configuration(config: Config) -> Iterator[Finding]:
     database = None
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
-            tokens = store.tokens()
+            tokens = store.tokens.all()
             yield _ok("the database answers")
             database = store.identity()
             yield from (_warning(text) for text in store.doubts())
             if days := store.counted_both_ways(config.today() - _RECENT):
                 yield _warning(_BOTH_WAYS.format(" and ".join(map(str, days))))
-            names = {version: name for name, version in store.registered()}
+            names = {version: name for name, version in store.definitions.registered()}
             known = {*metrics, *names.values(), ALL}
             for name in dict(config.retention.days).keys() - known:
                 yield _warning(f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")

@@ -61,11 +61,11 @@ def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
 
     Of sealed reports the share ``seal_alarm`` may be refused without a warning.
     """
-    yield _last(store.reported_before(date.max), today)
-    refused = store.refused(since=today - _WEEK)
+    yield _last(store.days.last_before(date.max), today)
+    refused = store.refusals.read(since=today - _WEEK)
     yield _in_all(refused)
     yield from _unopened(store, refused, today - _WEEK, seal_alarm)
-    yield from _unknown(refused, {version for _, version in store.registered()})
+    yield from _unknown(refused, {version for _, version in store.definitions.registered()})
 
 
 def _last(last: date | None, today: date) -> Finding:
@@ -101,7 +101,7 @@ def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: 
         if one.kind == Kind.SEALED.slug:
             unopened[one.metric, one.version] += reports
     for (name, version), reports in unopened.items():
-        metric = store.metric(name, version)
+        metric = store.definitions.read(name, version)
         sealed = None if metric is None else store.sealed(metric, since)
         whole = reports + (0 if sealed is None else sealed.reports)
         if reports > alarm * whole:

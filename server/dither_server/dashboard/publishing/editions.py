@@ -83,14 +83,14 @@ def topics(
     Versions without reports on these days are left out, except the current one. Definitions that this program cannot
     read are added to ``left_out``.
     """
-    former = sorted({name for name, _ in store.registered()} - metrics.keys())
+    former = sorted({name for name, _ in store.definitions.registered()} - metrics.keys())
     for name in (*metrics, *former):
         known = [] if name not in metrics else [Edition(metrics[name], _days(store, metrics[name], asked), True)]
         current = {one.metric.version for one in known}
         older: list[Edition] = []
-        for version in store.versions(name):
+        for version in store.definitions.versions(name):
             try:
-                metric = None if version in current else store.metric(name, version)
+                metric = None if version in current else store.definitions.read(name, version)
             except ParameterError as error:
                 left_out.append(ParameterError(f"{name} {version}", str(error)))
                 continue

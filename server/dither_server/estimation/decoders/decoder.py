@@ -3,8 +3,10 @@
 A decoder that is no other gathers the cells that support each value.
 """
 
+from abc import abstractmethod
+from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -14,9 +16,38 @@ from dither_shared.mechanism import Item
 from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from ..fit import Fit
-from .pairs import Pairs
 
-__all__ = ["Decoder", "Loads", "Support", "of_all"]
+
+class Pairs(NamedTuple):
+    """Pairs of values of which some reports speak together; each array has a row a pair.
+
+    - ``values``: the two, as indices, the lower first, shape (pairs, 2);
+    - ``both``: how many of the ``trials`` support both, and ``each``, shape (pairs, 2), how many support the one and
+      the other;
+    - ``p``, ``q``: P[a report supports both], of a user who has both, and of any other;
+    - ``unseen``: in words why other pairs are in no report; "" where there are no others.
+    """
+
+    values: Indices
+    both: Counts
+    each: Counts
+    trials: Counts
+    p: Fraction
+    q: Fraction
+    unseen: str
+
+    @classmethod
+    def none(cls, unseen: str) -> Self:
+        """Return that no pair is seen, and why."""
+        nothing, none = np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+        return cls(none.astype(np.intp), nothing, none, nothing, Fraction(1), Fraction(0), unseen)
+
+    def shares(self, frequency: Floats) -> Floats:
+        """Return the share of users who have both, as near to its unbiased estimate as the shares of each allow."""
+        first, second = frequency[self.values].T
+        raw = (self.both / np.maximum(self.trials, 1) - float(self.q)) / float(self.p - self.q)
+        return np.clip(raw, np.maximum(first + second - 1, 0), np.minimum(first, second))
+
 
 Decoded = TypeVar("Decoded", bound=Mechanism)
 
@@ -68,7 +99,7 @@ class Decoder(Generic[Decoded]):
         return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
 
     def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
-        """Return the work of ``together`` or ``spoken`` over so many groups, like ``cost``."""
+        """Return the work of ``together`` or ``spoken`` over ``groups`` groups, in the unit of ``cost``."""
         return values // _COMPUTED
 
     def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
@@ -92,7 +123,7 @@ class Decoder(Generic[Decoded]):
         raise NotImplementedError(f"{mechanism.name} has no sets")
 
     def cost(self, mechanism: Decoded, values: int) -> int:
-        """Return the work of an estimate of so many values, in values shown (``costs``)."""
+        """Return the work of an estimate of ``values`` values, in units of a value that is shown (``costs``)."""
         return max(values, mechanism.cohorts * mechanism.cells // _COMPUTED) // _COMPUTED
 
 
@@ -130,3 +161,25 @@ def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, 
     places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
     cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
     return places, owners, cohorts, speaking
+
+
+class Symbols(Decoder[Decoded]):
+    """Reads how the supports of values hang together from the reports themselves."""
+
+    @abstractmethod
+    def supported(self, mechanism: Decoded, values: Floats) -> Floats:
+        """Return how many of the ``values``, 1 for each that counts, a report of each cohort and symbol supports."""
+
+    def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
+        """Weigh reports by how many of a group they support, and decode."""
+        found = np.zeros(len(group), dtype=np.int64)
+        for one in range(int(group.max()) + 1):
+            own = group == one
+            weights = np.rint(self.supported(mechanism, own.astype(np.float64))).astype(np.int64)
+            table = tally.counts * weights.reshape(tally.counts.shape)
+            found[own] = self.support(mechanism, Tally(table.sum(axis=1), table), ()).supporting[own]
+        return found
+
+    def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
+        """Count two transforms a group."""
+        return 2 * groups * self.cost(mechanism, values)

@@ -31,16 +31,10 @@ from ...tally.tally import Tally
 from ..fit import Fit
 from ..hashing import columns_of
 from ..regression import rappor
-from .buckets import BucketSketch
-from .decoder import Decoder, Loads, Support, of_all
-from .linear_hashes import supported_values, supporting_reports
-from .projective import hyperplane_sums
-from .subsets import ListedSets
-from .symbols import Symbols
-from .transform import plane
-from .windows import BitWindows, PatternWindows
-
-__all__ = ["DECODERS", "Decoder", "Loads", "Support", "decoder_of", "support"]
+from ..strings.lookup import BucketSketch
+from .decoder import Decoder, Loads, Support, Symbols, of_all
+from .sets import BitWindows, ListedSets, PatternWindows
+from .transform import hyperplane_sums, plane, supported_values, supporting_reports
 
 Sketched = TypeVar("Sketched", bound=Sketch)
 

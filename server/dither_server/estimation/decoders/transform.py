@@ -6,6 +6,8 @@ For an additive character χ of GF(q) the transform of a table N over GF(q)^t is
 
 computed axis by axis in t products with the q x q matrix χ(wy): q^t · q · t multiplications instead of q^2t. With
 q = 2 it is the Walsh-Hadamard transform.
+
+``hyperplane_sums`` is for projective geometry, ``supporting_reports`` and ``supported_values`` for local hashing.
 """
 
 from dataclasses import dataclass
@@ -15,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither_shared.mechanisms.local_hashing import LocalHashing, vector_length
 from dither_shared.primitives.galois import Field
 from dither_shared.primitives.galois import field as galois_field
 
-from ...tally.arrays import Indices
-
-__all__ = ["Plane", "plane"]
+from ...tally.arrays import Counts, Floats, Indices
 
 Table = NDArray[np.inexact[Any]]
 
@@ -96,3 +97,77 @@ def _character(space: Field) -> Table:
     if space.characteristic == 2:
         return np.where(np.array(traces) == 0, 1.0, -1.0)
     return np.exp(2j * np.pi * np.array(traces) / space.characteristic)
+
+
+def hyperplane_sums(order: int, length: int, reports: Floats) -> Floats:
+    """Return Σ_u reports[u] [⟨u, v⟩ = 0] for every point v of PG(length - 1, order); ``reports`` has one entry a point.
+
+    By recursion over the length. The points whose first entry is 0 are those of one entry less; the others are
+    (1, w) with w any vector. Let ℓ(y', s) = Σ_w reports[(1, w)] [⟨w, y'⟩ = s]. Then for v = (0, y')
+
+        S(v) = ℓ(y', 0) + S'(y'),
+
+    and for v = (1, λy'), λ ≠ 0,
+
+        S(v) = ℓ(y', -1/λ) + S'(y'),
+
+    while v = (1, 0) owns just the points that begin with 0. ℓ(y', ·) is a slice of the transform of the reports along
+    the line through y', transformed back. The work is O(K q length) at most, K the number of points.
+    """
+    space = plane(order)
+    sums = np.zeros(1)  # of the only point of length 1, which is not on its own hyperplane
+    for entries in range(1, length):
+        inner, outer = reports[: len(sums)], reports[len(sums) : len(sums) + order**entries]
+        sums = _longer(space, entries, inner, outer, sums)
+    return sums
+
+
+def _longer(space: Plane, length: int, inner: Floats, outer: Floats, sums: Floats) -> Floats:
+    """Return the sums for points of one more entry: ``inner`` reports begin with 0, ``outer`` ones with 1."""
+    multiples = space.multiples(length)
+    lines = space.transform(outer, length)[multiples]
+    slices = np.rint(np.real(lines @ space.characters.conj()) / space.order)
+    tails = np.empty(len(outer))
+    tails[0] = inner.sum()
+    tails[multiples[:, 1:]] = slices[:, space.products[space.minus_one, space.inverses[1:]]] + sums[:, None]
+    return np.concatenate([slices[:, 0] + sums, tails])
+
+
+def supporting_reports(mechanism: LocalHashing, counts: Counts) -> Floats:
+    """Return Σ_c counts[c, ⟨c, v⟩] for every value v, ``counts`` of seeds and symbols, of any numbers.
+
+    Seeds λc of one direction c speak of the same inner product ⟨c, v⟩, and the vectors zc of all directions and all
+    z ≠ 0 are all different: one transform is enough. All that is needed of a direction c is
+    R[c, s] = Σ_(λ≠0) N[λc, λs]. With R̃ the transform of R over s,
+
+        Σ_c R[c, ⟨c, v⟩] = (1/g) (Σ R + Σ_c Σ_(z≠0) R̃[c, z] χ(⟨zc, v⟩)).
+
+    The seed 0 sends every value to symbol 0.
+    """
+    g = mechanism.symbols
+    space, length = plane(g), vector_length(g, mechanism.size)
+    multiples = space.multiples(length)
+    folded = np.zeros((len(multiples), g))
+    for factor in range(1, g):
+        folded += counts[multiples[:, factor]][:, space.products[factor]]
+    table = np.zeros_like(space.characters, shape=mechanism.cohorts)
+    table[multiples[:, 1:]] = (folded @ space.characters.conj())[:, 1:]
+    sums = (folded.sum() + np.real(space.transform(table, length)[: mechanism.size])) / g
+    return np.asarray(counts[0, 0] + sums)
+
+
+def supported_values(mechanism: LocalHashing, values: Floats) -> Floats:
+    """Return Σ_v values[v] [⟨c, v⟩ = s] for every seed c and symbol s; shape (cohorts, cells).
+
+    Along a direction it is the transform of ``values``, transformed back; and ⟨λc, v⟩ = λs where ⟨c, v⟩ = s.
+    """
+    g = mechanism.symbols
+    space, length = plane(g), vector_length(g, mechanism.size)
+    multiples, padding = space.multiples(length), np.zeros(mechanism.cohorts - len(values))
+    lines = space.transform(np.concatenate([values, padding]), length)[multiples]
+    along = np.real(lines @ space.characters.conj()) / g
+    found = np.zeros((mechanism.cohorts, g))
+    found[0, 0] = values.sum()
+    for factor in range(1, g):
+        found[multiples[:, factor, np.newaxis], space.products[factor]] = along
+    return found

@@ -14,23 +14,20 @@ from numpy.polynomial import chebyshev
 from ...tally.arrays import Floats, Indices
 from .exact import LowEnds
 
-__all__ = ["ends_of_many"]
-
-
 _FEW = 400
-"""Up to so many counts are computed one by one."""
+"""The number of counts up to which each end is computed by itself."""
 
 _DEGREE = 15
 """Degrees of the polynomials of the count."""
 
 _CLOSE = 1e-8
-"""The last two coefficients of a polynomial that has converged are less than so many standard errors."""
+"""Standard errors below which the last two coefficients of a converged polynomial are."""
 
 _BETWEEN = float(np.nextafter(0, 1)), float(np.nextafter(1, 0))
 """An end that is neither 0 nor 1 is between them."""
 
 _BESIDE = 0.01
-"""A count so many standard errors from a bend is beside it."""
+"""Standard errors within which a count is next to a bend."""
 
 
 def ends_of_many(ends: LowEnds, seen: Floats, trials: Floats) -> Floats:

@@ -15,12 +15,10 @@ from scipy import special
 from ...tally.arrays import Floats, Indices
 from .feldman_cousins import Tails, normal_scores, tails
 
-__all__ = ["LowEnds", "Support", "crossing"]
-
 Ends = tuple[Floats, Floats]
 
 _NEAR, _ROUNDED = 1e-10, 1e-15
-"""An end is found when it moves by less than so many standard errors, or such a part of the range."""
+"""An end is found when it moves by less than this number of standard errors, or this part of the range."""
 
 _SECANTS, _HALVINGS = 10, 60
 """4 to 6 secants are usual; what is not found by then is halved in."""
@@ -32,7 +30,7 @@ _NOUGHT = 1e-300
 """In place of a beta function's shape of 0, where the answer is set apart."""
 
 _CERTAIN = 8.2
-"""The normal quantile of a chance that no double tells from 1."""
+"""The normal quantile of a probability that a double rounds to 1."""
 
 
 class Support(NamedTuple):
@@ -166,7 +164,7 @@ def crossing(excess: Callable[[Indices, Floats], Floats], guess: Floats, bracket
 
 
 def _score_of_chance(seen: Floats, trials: Floats, success: Floats) -> Floats:
-    """Return the normal quantile of the chance of ``seen`` or more successes in so many trials."""
+    """Return the normal quantile of the probability of ``seen`` or more successes in ``trials`` trials."""
     chance = special.betainc(np.maximum(seen, _NOUGHT), trials - seen + 1, success)
     score = np.minimum(special.ndtri(np.where(seen > 0, chance, 1.0)), _CERTAIN)
     far = (chance < _TINY) & (seen > 0)

@@ -19,9 +19,6 @@ from scipy.interpolate import CubicSpline
 
 from ...tally.arrays import Floats
 
-__all__ = ["Tails", "normal_scores", "tails"]
-
-
 _NODES = 1200
 """The number of pairs (d, w) that are computed; splines through them are right to 1e-9."""
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from ...tally.arrays import Floats
 
-__all__ = ["Ratios", "fieller"]
-
 
 class Ratios(NamedTuple):
     """Ratios with their intervals; all three are NaN where the denominator may be 0, for then there are too few."""

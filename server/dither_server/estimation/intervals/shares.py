@@ -18,18 +18,6 @@ from .chebyshev import ends_of_many
 from .exact import LowEnds, Support
 from .feldman_cousins import normal_scores, tails
 
-__all__ = [
-    "Law",
-    "Levels",
-    "Simultaneous",
-    "exact_interval",
-    "level_of_each",
-    "noise_interval",
-    "noise_law",
-    "normal_interval",
-    "score_interval",
-]
-
 Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
 
@@ -60,7 +48,7 @@ class Law(NamedTuple):
     thinning: float
 
     def error(self, share: Floats, trials: Floats | Counts, bias: Floats | float = 0.0) -> Floats:
-        """Return the standard error from so many trials, and from a bias of that standard deviation."""
+        """Return the standard error of an estimate from ``trials`` reports, with a bias of that standard deviation."""
         spread = self.constant + self.slope * share + self.thinning * share * (1 - share)
         return np.asarray(np.sqrt(np.maximum(spread, 0) / np.maximum(trials, 1) + bias**2))
 
@@ -100,7 +88,7 @@ def noise_interval(
 
 
 def noise_cube(mechanism: Mechanism, share: Floats, trials: Floats | Counts, thinning: float) -> Floats:
-    """Return the third central moment of a share's estimate under a ``Law`` of so much thinning t.
+    """Return the third central moment of a share's estimate under a ``Law`` with thinning t.
 
     Of one trial, with b(x) = x (1-x) (1-2x), the third central moment of a coin of chance x, and d = p - q, it is
 
@@ -188,7 +176,7 @@ def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: fl
 
 
 def level_of_each(mechanism: Mechanism, values: int, alpha: float) -> tuple[Simultaneous, float]:
-    """Return how often each of so many intervals may miss for any to miss with ``alpha``, and whose rule says so.
+    """Return the level of each interval for which any of them misses with ``alpha``, and the name of the rule.
 
     Given the histogram, the supports of a unary encoding are independent, so for its noise 1 - (1-α)^(1/k) is exact
     (Šidák 1967); about the population they hang together a little, through who reported, and his inequality for normal

@@ -10,8 +10,6 @@ from dither_shared import ParameterError
 
 from ...tally.arrays import Floats
 
-__all__ = ["Cuts", "Share"]
-
 
 class Share(NamedTuple):
     """A share of all people: unbiased with its errors, its interval, and that of the curve."""
@@ -28,7 +26,7 @@ class Share(NamedTuple):
 class Cuts:
     """The shares F(i) of answers below point i, for i = 0..points: each array has points + 1 entries.
 
-    - ``frequency``: raw and unbiased: it may fall, and lie outside of [0, 1]; NaN where no report tells of it;
+    - ``frequency``: raw and unbiased: it may fall, and lie outside of [0, 1]; NaN without reports about it;
     - ``noise_error``: its standard error from the noise alone; ``standard_error``: and from who happened to report;
     - ``low``, ``high``: an interval about the population, in [0, 1]. Each holds by itself, not all together. It takes
       many cuts together where ``frequency`` takes one, so it need not hold that.

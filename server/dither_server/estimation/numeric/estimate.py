@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from ...tally.tally import Tally
 from ..confidence import require_confidence
 from .cuts import Cuts, Share
-from .laws.law import NumericLaw
+from .law import NumericLaw
 from .likelihood import Fit, maximum_likelihood
 from .mean import Mean, mean_of
 from .quantiles import QUANTILES, Quantile, quantiles_of
-
-__all__ = ["NumericEstimate", "estimate_number"]
 
 
 @dataclass(frozen=True)

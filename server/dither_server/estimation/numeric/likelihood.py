@@ -13,9 +13,6 @@ from scipy import linalg
 
 from ...tally.arrays import Floats
 
-__all__ = ["Channel", "Fit", "Solver", "maximum_likelihood"]
-
-
 _SHORT = 1e-3
 """Natural units of log-likelihood, of all reports, by which the curve may be short of the greatest."""
 

@@ -11,12 +11,10 @@ from dither_shared import ParameterError
 from ...tally.arrays import Floats
 from .cuts import Cuts
 
-__all__ = ["QUANTILES", "Quantile", "QuantileVerdict", "quantiles_of"]
-
 QuantileVerdict = Literal["ok", "edge", "too-few"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-"""What is told unless others are asked for."""
+"""The quantiles of an answer unless others are asked for."""
 
 _WIDEST = 0.5
 """The part of the range from which an interval says nothing."""

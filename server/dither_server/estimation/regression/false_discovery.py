@@ -5,9 +5,6 @@ from scipy import special
 
 from ...tally.arrays import Floats, Indices
 
-__all__ = ["absent_share", "passing", "truncated_means"]
-
-
 _BOUNDARIES = np.arange(0.5, 0.96, 0.05)
 
 _CALM = 0.7

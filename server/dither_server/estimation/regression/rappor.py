@@ -1,12 +1,13 @@
 """Decode RAPPOR: find which candidate strings are there, and how frequent, from counts of (cohort, bit).
 
 Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
-unbiased and has a covariance (linear_system.py has the model). Where they are many, up to millions, message passing
-fits all of them with what they have in common (message_passing.py); those whose presence shows are selected, a stated
-share of which may be false (false_discovery.py), and fitted together by least squares beside the shrunken rest.
+unbiased and has a covariance (linear_system.py has the model and the fit). Where they are many, up to millions,
+message passing fits all of them with what they have in common (message_passing.py); those whose presence shows are
+selected, a stated share of which may be false (false_discovery.py), and fitted together by least squares beside the
+shrunken rest.
 
 Beside the unbiased fit stands a consistent one, which is what a reader would rather see: the medians of what each
-frequency may be, found or not (posterior_median.py), for their total error is the least.
+frequency may be, found or not (``fit.Slab``), because their total error is the least.
 """
 
 import numpy as np
@@ -19,11 +20,8 @@ from ...tally.tally import Tally
 from ..fit import FALSE_DISCOVERIES, Fit, Scores
 from ..hashing import Marks, marks_of
 from .false_discovery import absent_share, passing
-from .least_squares import Refit, refit
-from .linear_system import System, Table
+from .linear_system import Refit, System, Table, refit
 from .message_passing import AmpFit, amp
-
-__all__ = ["decode", "regress"]
 
 _MOST_AT_ONCE = 300
 """The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
@@ -64,7 +62,7 @@ def _selected(system: System, shared: AmpFit, absent: float) -> tuple[Indices, R
     What the others explain of the table is taken off as message passing does, for it knows by how much they fit noise.
     """
     found = passing(shared.scores, FALSE_DISCOVERIES, absent)
-    found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be told apart
+    found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be distinguished
     while True:
         fit = refit(system, found, _residual_of(system, found, shared), shared.mean)
         scores = np.full(system.candidates, -np.inf)

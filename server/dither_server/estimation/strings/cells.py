@@ -20,16 +20,14 @@ from ...tally.arrays import Floats, Indices
 from ..hashing import Buckets
 from .rows import Rows
 
-__all__ = ["Cells", "Fitted", "Read"]
-
 _APART = 1e-6
-"""The largest miss in fitting a string to cells of itself alone; beyond it the string is not told from others."""
+"""The largest miss in fitting a string to cells of itself alone; beyond it the string is not identifiable."""
 
 _SLACK = 0.65
 """So many standard errors a string may look rarer in one row than in all; with more, too many found are false."""
 
 _DISAGREEING = 3.3
-"""Rows that differ by so many standard errors speak of different strings; of one string they do once in a thousand."""
+"""Standard errors from which two rows count as different strings; rows of one string differ so once in a thousand."""
 
 _PASSES = 3
 """Fits that are made: weights and background follow from the fit before."""

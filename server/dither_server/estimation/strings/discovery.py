@@ -26,8 +26,6 @@ from .rows import Rows
 from .selection import highest, selected, threshold
 from .spelling import Prefixes, Spelling
 
-__all__ = ["Discovered", "Progress", "discover", "untold"]
-
 Progress = Callable[[int, int], None]
 """Told before each level its number, from 1 on, and how many there are; and behind the last one a number above."""
 
@@ -38,11 +36,11 @@ def untold(level: int, levels: int) -> None:
 
 @dataclass(frozen=True)
 class Discovered:
-    """The strings that are found, the most frequent first, among so many ``tried`` at the end.
+    """The strings that are found, the most frequent first, among the ``tried`` candidates of the last level.
 
     - ``items``: their symbols; ``frequency``, ``standard_error``, ``low``, ``high``, ``consistent``: shape (items,),
       as in ``Fit``, of the population; intervals allow for the selection, and lie in [0, 1];
-    - ``reports``: all, and ``confirming`` those of the level that tells frequencies;
+    - ``reports``: all, and ``confirming`` those of the level from which frequencies are estimated;
     - ``unlisted``, ``unlisted_error``: the share of people who hold none of those found.
     """
 
@@ -72,7 +70,7 @@ def discover(
     confidence: float = 0.95,
     progress: Progress = untold,
 ) -> Discovered:
-    """Return the strings that a tally tells of. No report, or none of some level, tells of none."""
+    """Return the strings found in a tally; none if there is no report, or none of some level."""
     found, levels = spelling.everything(0), len(mechanism.levels) + 1
     for level, length in enumerate(mechanism.levels):
         progress(level + 1, levels)

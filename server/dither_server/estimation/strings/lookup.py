@@ -1,23 +1,25 @@
 """Look for listed strings in a sketch: a look at one bucket a row for each, and a fit of those that stand out.
 
-A list that is short is fitted together, which tells how many people hold none of it. Of a long one, up to millions,
+A short list is fitted together, which also estimates how many people hold none of it. Of a long one, up to millions,
 those found are fitted together (selection.py); each of the others is read beside these, unbiased and with its error.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
+from ..decoders.decoder import Decoder, Support
 from ..fit import FALSE_DISCOVERIES, Fit, Scores
 from ..hashing import Buckets, buckets_of
 from ..regression.false_discovery import passing
 from .cells import Cells, Read
-from .rows import Rows, whole_rows
+from .rows import Rows, supports, whole_rows
 from .selection import selected, threshold
-
-__all__ = ["look_up", "marks_in"]
 
 _MOST_AT_ONCE = 300
 """The longest list that is fitted together; of a longer one the sum of all says little."""
@@ -71,3 +73,29 @@ def _selected(rows: Rows, marks: Buckets) -> _Found:
     for everyone, own in zip(read, fit.read, strict=True):
         everyone[found] = own
     return _Found(read, found, None, fit.total_error)
+
+
+_TRANSFORMED, _LOOKED_UP = 160, 10
+"""So many cells that are transformed, or strings that are looked for, cost as much as a value that is shown."""
+
+
+class BucketSketch(Decoder[ProjectiveBuckets]):
+    """Fits listed strings to their buckets; where there are levels, by the reports of whole strings."""
+
+    fits: ClassVar[bool] = True
+
+    def support(self, mechanism: ProjectiveBuckets, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the reports of whole strings that support the bucket of each label, over all rows."""
+        cohorts, supporting = whole_rows(mechanism), np.zeros(len(labels))
+        for counts, places in zip(tally.counts[cohorts], marks_in(mechanism, labels), strict=True):
+            supporting += supports(mechanism, counts)[places]
+        trials = int(tally.reports[cohorts].sum())
+        return Support(np.rint(supporting).astype(np.int64), np.full(len(labels), trials))
+
+    def fit(self, mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+        """Return ``look_up``."""
+        return look_up(mechanism, labels, tally, confidence)
+
+    def cost(self, mechanism: ProjectiveBuckets, values: int) -> int:
+        """Count transforms, and look-ups with their hashes."""
+        return mechanism.rows * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP

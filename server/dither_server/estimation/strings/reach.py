@@ -7,8 +7,6 @@ from dither_shared import Mechanism, ParameterError, PrefixSketch, ProjectiveSke
 
 from .selection import threshold
 
-__all__ = ["reach", "reports_for"]
-
 _LISTED = 1_000_000
 """Candidates of a list that is brought later, if nobody says how many."""
 

@@ -11,10 +11,8 @@ from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from ..decoders.projective import hyperplane_sums
+from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
-
-__all__ = ["Rows", "supports", "whole_rows"]
 
 
 @dataclass(frozen=True)

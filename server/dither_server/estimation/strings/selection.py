@@ -16,13 +16,11 @@ from ..regression.false_discovery import passing
 from .cells import Cells, Fitted
 from .rows import Rows
 
-__all__ = ["Selected", "highest", "selected", "threshold"]
-
 _SPARE = 30
 """So many strings that nobody holds are expected on the short list, from which those found are chosen."""
 
 _CROWDED = 8
-"""A short list has at most a string for so many buckets: of more, too many would hang together."""
+"""Buckets per string of a short list: with fewer, too many strings would share buckets."""
 
 _REPEATS = 4
 _ROUNDS = 40
@@ -58,7 +56,7 @@ def selected(rows: Rows, marks: Buckets) -> Selected:
 
 
 def threshold(found: int, listed: int) -> float:
-    """Return the score that is enough if so many of the listed have passed it (Benjamini and Hochberg 1995)."""
+    """Return the least score that passes if ``found`` of the ``listed`` pass it (Benjamini and Hochberg 1995)."""
     return float(-special.ndtri(min(1.0, FALSE_DISCOVERIES * found / listed)))
 
 
@@ -76,7 +74,7 @@ def highest(score: Floats, most: int, spare: int | None = None) -> Indices:
 
 
 def _grown(cells: Cells, marks: Buckets, listed: int) -> tuple[Indices, Fitted]:
-    """Return which strings of a short list out of so many ``listed`` are found, and their fit."""
+    """Return which strings of a short list, out of ``listed`` in all, are found, and their fit."""
     chosen = np.zeros(marks.shape[1], dtype=np.bool_)
     departures = np.zeros(marks.shape[1], dtype=np.intp)
     fit = cells.fit(marks[:, chosen])

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Prefixes", "Spelling"]
-
 Prefixes = NDArray[np.uint8]
 """Prefixes of one length, shape (prefixes, symbols)."""
 

@@ -14,8 +14,6 @@ from dither_shared.sealed import SealKey, Suite
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hpke import Suite as Hpke
 
-__all__ = ["Opener", "draw_key", "opener", "require_cryptography"]
-
 _PACKAGE = "cryptography.hazmat.primitives.hpke"
 
 Opener = Callable[[bytes, bytes], bytes | None]

@@ -22,8 +22,6 @@ from dither_shared.sealed import SealKey
 
 from ...store.lock import FileLock
 
-__all__ = ["KeyFile", "SecretKey"]
-
 _WAIT = 5.0
 """Seconds to wait for another command that changes the file."""
 

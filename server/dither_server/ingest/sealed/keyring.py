@@ -1,14 +1,15 @@
-"""The seal keys that are valid now, as a collector that runs opens with them."""
+"""The seal keys that are valid now, and the pools of reports that may be sealed for them."""
 
 import threading
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from dither_shared.sealed import SealKey, Suite
+from dither_shared import Metric
+from dither_shared.sealed import Pool, SealKey, Suite
 
 from .hpke import Opener, opener
 from .key_file import KeyFile
-
-__all__ = ["Keyring", "Keys"]
 
 
 @dataclass(frozen=True)
@@ -53,3 +54,18 @@ class Keyring:
                 self._keys = Keys(tuple((one.public, opener(one.public, one.private)) for one in read))
                 self._state = state  # of before it was read: what changed meanwhile is seen the next time
             return self._keys
+
+
+def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:
+    """Yield each pool of these metrics, in each of their versions: its digest, suite, and the bytes of a sealed row.
+
+    Relays read this list to know which reports they may take. Digests tell them no name of a metric.
+    """
+    for name, of_metric in versions.items():
+        for version, metric in of_metric.items():
+            strata = [None] if metric.strata is None else metric.strata.labels
+            for stratum in strata:
+                pool = Pool(name, version, stratum).digest
+                for suite in suites:
+                    length = metric.mechanism.row_bytes + suite.overhead
+                    yield {"pool": pool, "suite": suite.name, "length": length}

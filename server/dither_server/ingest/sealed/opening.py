@@ -18,8 +18,6 @@ from dither_serving.problems import Kind, Problem
 
 from .hpke import Opener
 
-__all__ = ["MOST", "Opening", "Place"]
-
 MOST = 20_000
 """Most rows of a body: some seconds of work for each key of the suite."""
 

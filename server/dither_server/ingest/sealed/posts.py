@@ -16,12 +16,10 @@ from dither_shared.sealed import SealedBatch, SealedReport, Suite
 from ...observability.prometheus import Prometheus
 from ...store import Sealing, Upload
 from ...tally.tally import Tally
-from ..posts import Posts, place_of
+from ..posts import UploadFormat, place_of
 from .hpke import Opener
 from .keyring import Keyring
 from .opening import MOST, Opening, Place
-
-__all__ = ["PATH", "SealedPosts", "row_ids", "sound"]
 
 PATH = "/v1/sealed"
 
@@ -40,7 +38,7 @@ class _Sent(NamedTuple):
     place: Place
 
 
-class SealedPosts(Posts[_Sent, Place]):
+class SealedUpload(UploadFormat[_Sent, Place]):
     """Bodies of sealed reports. If more than the share ``alarm`` of one is refused, a line of the log says so.
 
     ``peer_of`` returns the address, or group of addresses, among which the collector's time is divided equally.

@@ -16,8 +16,8 @@ from ...analysis.contrasts import contrasts, together, worst_variance
 from ...analysis.multiple_testing import two_sided
 from ...analysis.repeated_reports import periods_of
 from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep
-from ...estimation.numeric.differences import each_side, quantile_difference
 from ...estimation.numeric.estimate import NumericEstimate
+from ...estimation.numeric.mean import each_side, quantile_difference
 from ..query import Comparison
 from .number_scale import Scale, repeat_error
 from .summary import Estimator, Survey

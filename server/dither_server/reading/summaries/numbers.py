@@ -11,14 +11,14 @@ from dither_shared import Metric, ParameterError
 from ...analysis.answers import metadata
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
 from ...analysis.health import health
+from ...analysis.poisoning import cut_shift
 from ...analysis.repeated_reports import periods_of
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.cuts import Share
+from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
-from ...estimation.numeric.laws.dithered import Dithered
-from ...estimation.numeric.laws.registry import law_of
-from ...estimation.numeric.poisoning import cut_shift
 from ...estimation.numeric.quantiles import QUANTILES
+from ...estimation.numeric.registry import law_of
 from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally

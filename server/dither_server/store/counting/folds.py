@@ -19,10 +19,8 @@ from ..engine import sqlite_path
 from ..errors import StoreError, message_of
 from ..lock import FileLock, shared_lock
 from ..tables.refusals import Refusal, add_refusals
-from ..tables.schema import FOLD_RUNS, FOLDS
+from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES
 from .uploads import add_counts
-
-__all__ = ["Folds", "Run", "Sums", "Tallies", "read_folded_up_to"]
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
 """The shard of all that is folded. Folds add to it one at a time."""
@@ -190,6 +188,21 @@ def read_folded_up_to(connection: sa.Connection) -> datetime | None:
     """Return when the last finished run began, None if none has finished. See ``Folds.up_to``."""
     begun: datetime | None = connection.scalar(sa.select(sa.func.max(FOLD_RUNS.c.begun)).where(FOLD_RUNS.c.finished))
     return None if begun is None else begun.replace(tzinfo=UTC)
+
+
+def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:
+    """Return the days from one on of which a fold counted reports, and a collector by itself, too.
+
+    The two know nothing of each other's batch ids. Sealed reports do not matter: collectors always count them.
+    """
+    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # or the table would be read whole
+    same = [SEALED.c[name] == TALLIES.c[name] for name in ("version", "day", "stratum", "shard")]
+    plain = sa.not_(sa.exists().where(*same))
+    of_folds, of_collectors = (
+        set(connection.scalars(sa.select(TALLIES.c.day).distinct().where(registered, TALLIES.c.day >= since, shard)))
+        for shard in (TALLIES.c.shard == SHARD, sa.and_(TALLIES.c.shard != SHARD, plain))
+    )
+    return sorted(of_folds & of_collectors)
 
 
 def _require_held(connection: sa.Connection) -> None:

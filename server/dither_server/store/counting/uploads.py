@@ -19,7 +19,7 @@ from ..tables.schema import TALLIES
 from ..tables.sealed import Sealed, add_sealed
 
 _AT_ONCE = 5_000
-"""Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
+"""Values per statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
 _OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "stratum", "shard")]
 _BEFORE = sa.select(TALLIES.c.block, TALLIES.c.counts).where(
@@ -46,7 +46,7 @@ class Outcome(Enum):
 
 
 class Sealing(NamedTuple):
-    """What is known of a body that came sealed, beside its rows.
+    """What is known of a sealed body besides its rows.
 
     ``ids`` are those of the rows, in their order: a row counts once, in whatever bodies it comes. If no row could be
     opened, they are ids of sealed rows that were tried, for these may have been counted before a key was retired.
@@ -93,7 +93,7 @@ class Upload:
         return (self.batch,) if self.sealing is None else [one + _SEALED for one in self.sealing.ids]
 
     def without(self, known: Collection[bytes]) -> Self | None:
-        """Return what is left to be counted if these ids are counted already; None if that is nothing.
+        """Return the part that is not counted yet if the ids in ``known`` are, or None if nothing is left.
 
         Rows that are left out count as refused: they do not hide the others of their body.
         """
@@ -164,7 +164,7 @@ def _sealed(uploads: Iterable[Upload]) -> dict[tuple[str, int], Sealed]:
 def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: Blocks) -> None:
     """Add blocks to the counts of a version, day, stratum and shard, which are in ``common``.
 
-    Nobody else may write to this shard meanwhile.
+    No other process may write to this shard at the same time.
     """
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):

@@ -1,4 +1,4 @@
-"""Run migrations on the connection that ``migrate`` hands over, inside its transaction."""
+"""Run migrations on the connection of ``migrate``, inside its transaction."""
 
 from alembic import context
 

@@ -11,17 +11,8 @@ import sqlalchemy as sa
 from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError, Strata
 from dither_shared.questions.fields import Fields
 
+from .repository import Repository
 from .schema import METRICS, TALLIES
-
-__all__ = [
-    "from_json",
-    "read_definition",
-    "read_registered",
-    "read_reported_last",
-    "read_versions",
-    "register",
-    "to_json",
-]
 
 
 def register(connection: sa.Connection, metrics: Iterable[Metric]) -> None:
@@ -35,29 +26,44 @@ def register(connection: sa.Connection, metrics: Iterable[Metric]) -> None:
             connection.execute(sa.insert(METRICS).values(row))
 
 
-def read_versions(connection: sa.Connection, name: str) -> list[str]:
-    """Return every registered version of a metric."""
-    return list(connection.scalars(sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by("version")))
+class Definitions(Repository):
+    """The definitions of all metric versions that were ever registered."""
+
+    def versions(self, name: str) -> list[str]:
+        """Return every registered version of a metric."""
+        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by("version")
+        with self._transaction() as connection:
+            return list(connection.scalars(query))
+
+    def registered(self) -> list[tuple[str, str]]:
+        """Return the name and the version of everything that was ever registered."""
+        query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
+        with self._transaction() as connection:
+            return [(row.name, row.version) for row in connection.execute(query)]
+
+    def last_reported(self, name: str) -> Metric | None:
+        """Return a metric in the version that was reported last, or None if none was ever registered.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        last = sa.select(sa.func.max(TALLIES.c.day)).where(TALLIES.c.version == METRICS.c.version).scalar_subquery()
+        newest_first = sa.func.coalesce(last, date.min).desc(), METRICS.c.version
+        with self._transaction() as connection:
+            version: str | None = connection.scalar(
+                sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit(1)
+            )
+            return None if version is None else _read_definition(connection, name, version)
+
+    def read(self, name: str, version: str) -> Metric | None:
+        """Return a metric as it was registered in ``version``, or None if it was not.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        with self._transaction() as connection:
+            return _read_definition(connection, name, version)
 
 
-def read_registered(connection: sa.Connection) -> list[tuple[str, str]]:
-    """Return the name and the version of everything that was ever registered."""
-    query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
-    return [(row.name, row.version) for row in connection.execute(query)]
-
-
-def read_reported_last(connection: sa.Connection, name: str) -> str | None:
-    """Return the version of a metric that was reported last, or None if none was ever registered."""
-    last = sa.select(sa.func.max(TALLIES.c.day)).where(TALLIES.c.version == METRICS.c.version).scalar_subquery()
-    newest_first = sa.func.coalesce(last, date.min).desc(), METRICS.c.version
-    version: str | None = connection.scalar(
-        sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit(1)
-    )
-    return version
-
-
-def read_definition(connection: sa.Connection, name: str, version: str) -> Metric | None:
-    """Return a metric as it was registered in ``version``, or None if it was not; raise what ``from_json`` raises."""
+def _read_definition(connection: sa.Connection, name: str, version: str) -> Metric | None:
     definition = connection.scalar(
         sa.select(METRICS.c.definition).where(METRICS.c.name == name, METRICS.c.version == version)
     )

@@ -1,4 +1,4 @@
-"""Keep the metric versions that an operator has disabled: no more of their reports are counted."""
+"""The metric versions that an operator has disabled, whose reports are no longer counted."""
 
 from collections.abc import Iterable
 from datetime import date

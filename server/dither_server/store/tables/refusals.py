@@ -1,20 +1,20 @@
-"""Refused batches in the database: how many, of which metric and version, on which day, and why."""
+"""Counts of refused batches per metric, version, day and reason."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from .repository import Repository
 from .schema import REFUSALS
-
-__all__ = ["Refusal", "add_refusals", "read_refused"]
 
 
 class Refusal(NamedTuple):
-    """What is kept of a refused batch: its metric and version, the day, and the problem's kind.
+    """What is stored of a refused batch: its metric and version, the day, and the kind of the problem.
 
-    The metric is "" if the batch named none of ours. The version is "" if the metric is, or if nobody told it.
+    The metric is "" if the batch named no metric of this collector. The version is "" if it is not known.
     """
 
     metric: str
@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
 
 
 def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shard: bytes) -> None:
-    """Add counts to those of a shard, whose only writer we are."""
+    """Add to the counts of a shard, of which this process is the only writer."""
     for refusal, batches in refused.items():
         key = {**refusal._asdict(), "shard": shard}
         same = [REFUSALS.c[name] == value for name, value in key.items()]
@@ -36,7 +36,7 @@ def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shar
 def read_refused(
     connection: sa.Connection, metric: str | None, since: date | None, until: date | None
 ) -> dict[Refusal, int]:
-    """Return how many batches were refused; see ``Store.refused``."""
+    """Return how many batches were refused; see ``Refusals.read``."""
     key = [REFUSALS.c[name] for name in Refusal._fields]
     query = sa.select(*key, sa.func.sum(REFUSALS.c.batches)).group_by(*key).order_by(*key)
     if metric is not None:
@@ -46,3 +46,39 @@ def read_refused(
     if until is not None:
         query = query.where(REFUSALS.c.day <= until)
     return {Refusal(*row[:-1]): int(row[-1]) for row in connection.execute(query)}
+
+
+class Refusals(Repository):
+    """Counts of refused batches. Each try counts, so a batch that was asked to come again is counted each time."""
+
+    def read(
+        self, metric: str | None = None, since: date | None = None, until: date | None = None
+    ) -> dict[Refusal, int]:
+        """Return how many batches of a metric, or of all, were refused on these days, both included, in order."""
+        with self._transaction() as connection:
+            return read_refused(connection, metric, since, until)
+
+    def by_kind(self, metric: str, since: date | None = None, until: date | None = None) -> dict[str, int]:
+        """Return how many batches of a metric were refused, by the end of the problem's type, such as ``malformed``.
+
+        Under the name "" are those that named no metric of ours.
+        """
+        kinds: Counter[str] = Counter()
+        for refusal, batches in self.read(metric, since, until).items():
+            kinds[refusal.kind] += batches
+        return dict(sorted(kinds.items()))
+
+    def rows(self, metric: str, before: date | None = None) -> int:
+        """Return the number of rows of a metric, before a day or in all."""
+        with self._transaction() as connection:
+            return connection.scalar(sa.select(sa.func.count()).where(*_of(metric, before))) or 0
+
+    def purge(self, metric: str, before: date | None = None) -> int:
+        """Delete these rows; return their number."""
+        with self._transaction(write=True) as connection:
+            return connection.execute(sa.delete(REFUSALS).where(*_of(metric, before))).rowcount
+
+
+def _of(metric: str, before: date | None) -> list[sa.ColumnElement[bool]]:
+    conditions = [REFUSALS.c.metric == metric]
+    return conditions if before is None else [*conditions, REFUSALS.c.day < before]

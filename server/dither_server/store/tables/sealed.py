@@ -1,4 +1,4 @@
-"""What came sealed, through a relay, of a metric version on a day and of a stratum."""
+"""Counts of sealed reports, which relays forward, per metric version, day and stratum."""
 
 from datetime import date
 from typing import NamedTuple
@@ -9,8 +9,6 @@ from dither_shared import Metric
 
 from .schema import SEALED
 from .tallies import chosen
-
-__all__ = ["Sealed", "add_sealed", "read_sealed"]
 
 
 class Sealed(NamedTuple):

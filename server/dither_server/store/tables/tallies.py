@@ -1,10 +1,13 @@
-"""Read what was counted of a metric version, and close days that are over.
+"""Read what was counted of a metric version; list its days, close those that are over, and remove whole ones.
 
-A day that is over is closed: the blocks of its shards are added up and stored as chunks in the shard ``CLOSED``, which
-changes no sum. Reports that come for it later, by a fold, stand beside as blocks until it is closed again.
+To close a day is to add up the blocks of its shards and store them as chunks in the shard ``CLOSED``, which changes no
+sum. Reports that a fold counts for it later are stored as blocks beside them until the day is closed again. When a day
+is removed, definitions stay, because devices still send reports of them, and so do batch ids: what was removed cannot
+count again.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Collection
 from datetime import date
 
@@ -25,18 +28,9 @@ from ...tally.blocks import (
     reports_in,
 )
 from ...tally.tally import Tally
-from .schema import METRICS, TALLIES
-
-__all__ = [
-    "CLOSED",
-    "Places",
-    "chosen",
-    "close_day",
-    "read_open_days",
-    "read_reports",
-    "read_stored_rows",
-    "read_tally",
-]
+from ..lock import exclusive_lock
+from .repository import Repository
+from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, SEALED, TALLIES
 
 Places = Collection[int] | None
 """The places of strata among those of a metric; None is all of them."""
@@ -45,6 +39,9 @@ CLOSED = uuid.uuid5(uuid.NAMESPACE_URL, "dither:closed").bytes
 """The shard of closed days. No process has it: theirs are random UUIDs, of another version."""
 
 _IS_CLOSED = TALLIES.c.shard == CLOSED
+
+_PARTS = (*DAILY.values(), ESTIMATED_DAYS, SEALED, TALLIES)
+"""The tables with rows of days; those that refer to others come first."""
 
 _AT_ONCE, _CHUNKS_AT_ONCE = 4096, 16
 """Blocks that are added up together, 4 MB of them, and chunks that are fetched together."""
@@ -86,22 +83,57 @@ def read_stored_rows(
     return rows.get(False, 0), rows.get(True, 0)
 
 
-def read_days_by_version(connection: sa.Connection) -> dict[str, tuple[date, date]]:
-    """Return the first and the last day with reports of every version that has any."""
-    ours = TALLIES.c.version == METRICS.c.version
-    ends = [sa.select(end(TALLIES.c.day)).where(ours).scalar_subquery() for end in (sa.func.min, sa.func.max)]
-    rows = connection.execute(sa.select(METRICS.c.version, *ends))
-    return {version: (first, last) for version, first, last in rows if first is not None}
+class Days(Repository):
+    """Days on which reports of metric versions were collected."""
+
+    def by_version(self) -> dict[str, tuple[date, date]]:
+        """Return the first and the last day with reports of every version that has any."""
+        ours = TALLIES.c.version == METRICS.c.version
+        ends = [sa.select(end(TALLIES.c.day)).where(ours).scalar_subquery() for end in (sa.func.min, sa.func.max)]
+        with self._transaction() as connection:
+            rows = connection.execute(sa.select(METRICS.c.version, *ends))
+            return {version: (first, last) for version, first, last in rows if first is not None}
+
+    def last_before(self, today: date) -> date | None:
+        """Return the last day before today with reports of anything, or None if there is none."""
+        ours = (TALLIES.c.version == METRICS.c.version, TALLIES.c.day < today)
+        last = sa.select(sa.func.max(TALLIES.c.day)).where(*ours).scalar_subquery()
+        with self._transaction() as connection:
+            days = [day for day in connection.scalars(sa.select(last).select_from(METRICS)) if day is not None]
+        return max(days, default=None)
+
+    def open(self, version: str, before: date) -> list[date]:
+        """Return the days of a version before a day that are not closed, ascending."""
+        query = sa.select(TALLIES.c.day).where(TALLIES.c.version == version, TALLIES.c.day < before, ~_IS_CLOSED)
+        with self._transaction() as connection:
+            return list(connection.scalars(query.distinct().order_by(TALLIES.c.day)))
+
+    def close(self, metric: Metric, day: date) -> None:
+        """Store a day of a metric version so that it is quick to read; no number changes."""
+        with self._transaction(write=True) as connection:
+            exclusive_lock(connection)  # or a commit under way would add to rows that are gone
+            _close(connection, metric, day)
+
+    def rows(self, version: str, before: date | None = None) -> dict[date, int]:
+        """Return each day of a version that has anything, before a day or ever, with its rows; ascending."""
+        rows: Counter[date] = Counter()
+        with self._transaction() as connection:
+            for table in _PARTS:
+                query = sa.select(table.c.day, sa.func.count()).where(table.c.version == version).group_by(table.c.day)
+                found = connection.execute(query if before is None else query.where(table.c.day < before))
+                rows.update(dict(found.all()))
+        return dict(sorted(rows.items()))
+
+    def purge(self, version: str, day: date) -> int:
+        """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
+        with self._transaction(write=True) as connection:
+            exclusive_lock(connection)  # or a commit under way would add to what it has just seen
+            connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 1))
+            same = [sa.delete(table).where(table.c.version == version, table.c.day == day) for table in _PARTS]
+            return sum(connection.execute(statement).rowcount for statement in same)
 
 
-def read_open_days(connection: sa.Connection, version: str, before: date) -> list[date]:
-    """Return the days of a version before a day that have blocks, ascending."""
-    query = sa.select(TALLIES.c.day).where(TALLIES.c.version == version, TALLIES.c.day < before, ~_IS_CLOSED)
-    return list(connection.scalars(query.distinct().order_by(TALLIES.c.day)))
-
-
-def close_day(connection: sa.Connection, metric: Metric, day: date) -> None:
-    """Store a day of a metric version as chunks. Nobody may count meanwhile."""
+def _close(connection: sa.Connection, metric: Metric, day: date) -> None:
     of_day = [TALLIES.c.version == metric.version, TALLIES.c.day == day]
     for stratum in list(connection.scalars(sa.select(TALLIES.c.stratum).where(*of_day).distinct())):
         of_stratum = [*of_day, TALLIES.c.stratum == stratum]

@@ -6,9 +6,8 @@ from datetime import date
 
 import sqlalchemy as sa
 
+from .repository import Repository
 from .schema import TOKENS
-
-__all__ = ["StoredToken", "add_token", "drop_tokens", "end_token", "read_tokens", "use_tokens"]
 
 _SHOWN = 12
 """Hexadecimal digits of a digest that name a token."""
@@ -35,29 +34,34 @@ class StoredToken:
         return self.digest.hex()[:_SHOWN]
 
 
-def add_token(connection: sa.Connection, token: StoredToken) -> None:
-    """Write a token down."""
-    connection.execute(sa.insert(TOKENS), asdict(token))
+class Tokens(Repository):
+    """The tokens of a collector."""
 
+    def all(self) -> list[StoredToken]:
+        """Return every token, oldest first."""
+        with self._transaction() as connection:
+            rows = connection.execute(sa.select(TOKENS).order_by(TOKENS.c.day, TOKENS.c.digest))
+            return [StoredToken(**row) for row in rows.mappings()]
 
-def read_tokens(connection: sa.Connection) -> list[StoredToken]:
-    """Return every token, oldest first."""
-    rows = connection.execute(sa.select(TOKENS).order_by(TOKENS.c.day, TOKENS.c.digest))
-    return [StoredToken(**row) for row in rows.mappings()]
+    def add(self, token: StoredToken) -> None:
+        """Store a token."""
+        with self._transaction(write=True) as connection:
+            connection.execute(sa.insert(TOKENS), asdict(token))
 
+    def rotate(self, digest: bytes, fresh: StoredToken, day: date) -> None:
+        """Store a token in place of another, which expires on a day unless it expires earlier."""
+        later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires > day)
+        with self._transaction(write=True) as connection:
+            connection.execute(sa.update(TOKENS).where(TOKENS.c.digest == digest, later).values(expires=day))
+            connection.execute(sa.insert(TOKENS), asdict(fresh))
 
-def use_tokens(connection: sa.Connection, digests: Collection[bytes], day: date) -> None:
-    """Write down that tokens were used on a day; a later one that stands there stays."""
-    earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used < day)
-    connection.execute(sa.update(TOKENS).where(TOKENS.c.digest.in_(digests), earlier).values(used=day))
+    def note_uses(self, digests: Collection[bytes], day: date) -> None:
+        """Note that tokens were used on a day, unless they were used later."""
+        earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used < day)
+        with self._transaction(write=True) as connection:
+            connection.execute(sa.update(TOKENS).where(TOKENS.c.digest.in_(digests), earlier).values(used=day))
 
-
-def end_token(connection: sa.Connection, digest: bytes, day: date) -> None:
-    """Let a token open nothing from a day on; one that ends earlier still does."""
-    later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires > day)
-    connection.execute(sa.update(TOKENS).where(TOKENS.c.digest == digest, later).values(expires=day))
-
-
-def drop_tokens(connection: sa.Connection, digest: bytes) -> int:
-    """Drop the token of a digest; return how many that were."""
-    return connection.execute(sa.delete(TOKENS).where(TOKENS.c.digest == digest)).rowcount
+    def delete(self, digest: bytes) -> bool:
+        """Delete a token; return whether it was there."""
+        with self._transaction(write=True) as connection:
+            return connection.execute(sa.delete(TOKENS).where(TOKENS.c.digest == digest)).rowcount > 0

@@ -4,8 +4,6 @@ from itertools import pairwise
 
 from ...errors import ParameterError
 
-__all__ = ["MARK", "canonical", "characters_of", "folded"]
-
 MARK = "\N{HORIZONTAL ELLIPSIS}"
 """What stands for something that the alphabet cannot spell."""
 

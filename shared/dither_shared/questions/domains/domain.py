@@ -5,8 +5,6 @@ from typing import Self
 
 from ...errors import ParameterError
 
-__all__ = ["Domain"]
-
 
 @dataclass(frozen=True)
 class Domain:

@@ -29,8 +29,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from ...errors import ParameterError
 
-__all__ = ["Grid", "Placed", "power_bounds"]
-
 _T = TypeVar("_T")
 
 _LEAST, _MOST = 1e-300, 1e300

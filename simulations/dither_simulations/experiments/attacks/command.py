@@ -1,17 +1,29 @@
 """The commands ``dither-sim attack``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...choices import ATTACKS, Attack, SurveyType
-from ...limits import MAX_SIZE
-from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of, with_options
-from ...options.mechanism import epsilon_option, mechanism_option
+from ...choices import ATTACKS, MAX_SIZE, SurveyType
+from ...options.common import (
+    Commands,
+    discover_option,
+    epsilon_option,
+    fields_of,
+    mechanism_option,
+    once,
+    plot_option,
+    positive,
+    refuse_others,
+    reports_of,
+    shares_of,
+    type_option,
+    users_of,
+    with_options,
+)
 from ...options.run import Run, run_options
-from ...options.survey import discover_option, refuse_others, type_option
 from ...trials.mechanism_by_name import (
     CLOSED,
     DISCOVERING,
@@ -22,15 +34,7 @@ from ...trials.mechanism_by_name import (
     SETTLED,
 )
 
-__all__ = ["attack"]
-
 _INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *SETTLED, *NUMERIC})
-_OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"size", "targets"},
-    "selection": {"size", "targets", "at_most"},
-    "string": {"size", "discover"},
-}
-"""The parameters that do not mean something to every type."""
 _ATTACKED = "Attack this; repeatable.  [default: all]"
 
 
@@ -73,16 +77,15 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
 
     def run_series(run: Run, names: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
         from ...output.plots import save
-        from .experiments import EXPERIMENTS
-        from .output import series_plot, series_table
+        from .series_attacks import SERIES
 
-        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names or offered)), seed=run.seed, **chosen)
-        for cell in plan.cells():
-            plan.mechanism(cell)  # what cannot be is refused before anything is computed
-        rows = run.sweep(plan)
-        run.tell(rows, lambda: series_table(rows))
+        experiment = SERIES[name](names=names or offered, seed=run.seed, **chosen)
+        for cell in experiment.cells():
+            experiment.setting(cell)  # what cannot be is refused before anything is computed
+        rows = run.sweep(experiment)
+        run.show(rows, lambda: experiment.table(rows))
         if plot is not None:
-            save(series_plot(rows), plot)
+            save(experiment.plot(rows), plot)
 
     attack.command(name, short_help=short, help=text)(
         with_options(run_series, _series_options(offered, devices, reports))
@@ -147,6 +150,7 @@ _series(
     "attacks",
     type=click.Choice(ATTACKS),
     multiple=True,
+    callback=once,
     help="Attack in this way; repeatable.  [default: all]",
 )
 @click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Number of trials.")
@@ -155,19 +159,24 @@ _series(
 def poisoning(
     run: Run,
     survey_type: SurveyType,
-    names: tuple[str, ...],
-    attacks: tuple[Attack, ...],
     plot: Path | None,
     **chosen: Any,
 ) -> None:
     """Send forged reports: raise shares of values or items, or the mean of a number, or make a string appear."""
     from ...output.plots import save
-    from .forged.forgeries import FORGERIES
+    from .poisoning import NumberPoisoning, SharePoisoning
+    from .selection_poisoning import SelectionPoisoning
+    from .string_poisoning import StringPoisoning
 
-    refuse_others(survey_type, _OWN)
-    forgery = FORGERIES[survey_type]
-    plan = forgery.plan(names, tuple(dict.fromkeys(attacks or ATTACKS)), run.seed, chosen)
-    rows = run.sweep(plan)
-    run.tell(rows, lambda: forgery.table(rows))
+    kinds: dict[SurveyType, Any] = {
+        "share": SharePoisoning,
+        "number": NumberPoisoning,
+        "selection": SelectionPoisoning,
+        "string": StringPoisoning,
+    }
+    refuse_others(survey_type, fields_of(kinds))
+    experiment = kinds[survey_type].asked(run.seed, chosen)
+    rows = run.sweep(experiment)
+    run.show(rows, lambda: experiment.table(rows))
     if plot is not None:
-        save(forgery.plot(rows), plot)
+        save(experiment.plot(rows), plot)

@@ -10,8 +10,6 @@ from typing import Protocol
 from dither_shared import Mechanism
 from dither_shared.mechanism import Item
 
-__all__ = ["Bits", "Draw", "Subsets", "distinct", "permanent_draw", "same_draw"]
-
 
 class Draw(Protocol):
     """The law of the permanent draw of one value in one cohort, the same for every value that marks any cells."""
@@ -20,7 +18,7 @@ class Draw(Protocol):
         """Return the probabilities of draws, and how many draws have each."""
 
     def same(self, both: int) -> float:
-        """Return the probability that two values draw the same, independently, where both mark so many cells."""
+        """Return the probability that two values draw the same, independently, if ``both`` cells are marked by both."""
 
     @property
     def marked(self) -> int:
@@ -91,7 +89,7 @@ class Subsets:
 
 
 def distinct(mechanism: Mechanism, draw: Draw, devices: int) -> float:
-    """Return how many different draws so many devices with one value are expected to have, cohorts included.
+    """Return the expected number of different draws of ``devices`` devices with one value, cohorts included.
 
     Σ over cohorts and draws of 1 - (1 - P)^N.
     """

@@ -1,19 +1,172 @@
-"""Series of reports of one device, as a collector would see them that keeps every report."""
+"""Attacks on series of reports of one device, as a collector would see them that keeps every report."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dither_shared import Entropy, KeyedEntropy, Mechanism, ParameterError, Report
+from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, ParameterError, Report
 from dither_shared.mechanism import Item
+from dither_shared.privacy.audit import lower_bound, upper_bound
 
+from ...output.lines import Line, Panel, lines_plot
+from ...output.tables import Column, results_table, value
+from ...sweeps import Experiment, Row
 from ...trials.devices import device_entropy
+from ...trials.measures import Measures
+from ...trials.mechanism_by_name import named
 
-__all__ = ["Device", "answers_of", "devices", "profiles", "scores"]
+_SURE = 0.975
+"""The confidence of each end of an interval."""
+_LEAST = 5e-4
+"""The lower end of a logarithmic axis of successes."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A cell: a mechanism, whether devices remember, and how many reports each device makes."""
+
+    asked: str
+    memoised: bool
+    reports: int
+
+
+class Attacked(NamedTuple):
+    """What all trials of a cell share."""
+
+    mechanism: Mechanism
+    cell: Series
+
+
+def _percent(name: str, head: str) -> Column:
+    return Column(head, lambda row: "-" if row[name] is None else f"{100 * row[name]:.2f}")
+
+
+@dataclass(frozen=True)
+class SeriesAttack(Experiment):
+    """Every mechanism, with memory and without, after every number of reports; ``devices`` of them in a trial.
+
+    A row has the share of all devices on which the attack succeeded, with its interval at 95 % (Clopper and Pearson).
+    No attack of the kind exceeds ``bound`` (or its expectation does not); ``theory`` is the success expected of this
+    attack where there is a simple formula. A set that is limited has at most half of the values.
+    """
+
+    names: tuple[str, ...]
+    reports: tuple[int, ...]
+    size: int = 4
+    epsilon: float = 1.0
+    permanent_epsilon: float = 2.0
+    devices: int = 200
+    repeats: int = 5
+    seed: int = 0
+
+    success: ClassVar[str]
+    """What a success is, for the vertical axis."""
+    subject: ClassVar[str]
+    """The title of the picture."""
+    log: ClassVar[bool] = False
+    """Whether successes are so rare that their axis is logarithmic."""
+
+    columns: ClassVar[Sequence[Column]] = (
+        value("mechanism", "mechanism"),
+        Column("memory", lambda row: "yes" if row["memoised"] else "no"),
+        value("reports", "reports", ","),
+        _percent("success", "success %"),
+        Column("95 % interval", lambda row: f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"),
+        _percent("theory", "theory %"),
+        _percent("bound", "at most %"),
+    )
+
+    def cells(self) -> list[Series]:
+        """Return the grid."""
+        return [
+            Series(name, lasting, some) for name in self.names for lasting in (False, True) for some in self.reports
+        ]
+
+    def setting(self, cell: Series) -> Attacked:
+        """Return the mechanism of a cell; raise ParameterError if there is none."""
+        lasting = cell.memoised or MECHANISMS[cell.asked].always_memoised
+        forever = self.permanent_epsilon if lasting else None
+        return Attacked(named(cell.asked, self.size, self.epsilon, forever, at_most=self.size // 2), cell)
+
+    def simulate(self, setting: Attacked, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        """Attack some devices and return the number of successes."""
+        return ({"successes": self.successes(setting, seed)},)
+
+    @abstractmethod
+    def successes(self, setting: Attacked, seed: np.random.SeedSequence) -> float:
+        """Return on how many devices an attack succeeds; one that is decided by lot counts as its chance."""
+
+    @abstractmethod
+    def bound(self, setting: Attacked) -> float:
+        """Return the success that no attack of the kind exceeds."""
+
+    def expected(self, _setting: Attacked) -> float | None:
+        """Return the success that theory expects of this attack; None where there is no simple formula."""
+        return None
+
+    def about(self, cell: Series, setting: Attacked) -> Row:
+        """Return the columns that describe a cell."""
+        return {
+            "attack": type(self).__name__.lower(),
+            "mechanism": setting.mechanism.name,
+            "memoised": cell.memoised,
+            "size": setting.mechanism.size,
+            "epsilon": self.epsilon,
+            "permanent_epsilon": self.permanent_epsilon if cell.memoised else None,
+            "reports": cell.reports,
+            "devices": self.devices * self.repeats,
+            "seed": self.seed,
+        }
+
+    def rows(self, cell: Series, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+        """Return how often the attack succeeded in all trials together, beside theory."""
+        setting, tries = self.setting(cell), self.devices * len(outcomes)
+        successes = sum(trial["successes"] or 0.0 for (trial,) in outcomes)
+        measured = {
+            "success": successes / tries,
+            "low": lower_bound(int(successes), tries, _SURE),
+            "high": upper_bound(-int(-successes), tries, _SURE),
+            "theory": self.expected(setting),
+            "bound": self.bound(setting),
+        }
+        return [self.about(cell, setting) | measured]
+
+    def table(self, rows: Sequence[Row]) -> str:
+        """Return a table of how often the attack succeeded, with intervals, theory and bound."""
+        return results_table(self.columns, rows, words=2)
+
+    def plot(self, rows: Sequence[Row]) -> Figure:
+        """Return a figure of the successes against the number of reports: without memory, and with it."""
+        panels = [
+            self._panel([row for row in rows if row["memoised"] is lasting], lasting) for lasting in (False, True)
+        ]
+        losses = f"ε = {self.epsilon:g}, {self.permanent_epsilon:g} for ever"
+        title = f"{self.subject}; {losses}\nband: 95 %; dashed: what no such attack exceeds"
+        return lines_plot(panels, title, "reports in a series")
+
+    def _panel(self, rows: Sequence[Row], lasting: bool) -> Panel:
+        floor, rows = _LEAST if self.log else 0.0, [row for row in rows if row["memoised"] is lasting]
+        lines = [self._line(name, list(some), floor) for name, some in groupby(rows, key=lambda row: row["mechanism"])]
+        return Panel(lines, f"{self.success}\n{'with' if lasting else 'without'} memory", log=self.log)
+
+    def _line(self, name: str, rows: Sequence[Row], floor: float) -> Line:
+        return Line(
+            name=name,
+            at=[row["reports"] for row in rows],
+            value=[max(row["success"], floor) for row in rows],
+            low=[max(row["low"], floor) for row in rows],
+            high=[row["high"] for row in rows],
+            theory=[row["bound"] for row in rows],
+        )
+
 
 _MOST_ITEMS = 10
 """Items of which every set is a guess."""
@@ -29,7 +182,7 @@ class Device:
     cohort: int | None
 
     def reports(self, item: Item, count: int) -> list[Report]:
-        """Return so many reports of a value."""
+        """Return ``count`` reports of a value."""
         return [self._report(item) for _ in range(count)]
 
     def _report(self, item: Item) -> Report:
@@ -41,7 +194,7 @@ class Device:
 
 
 def devices(mechanism: Mechanism, count: int, lasting: bool, seed: np.random.SeedSequence) -> Iterator[Device]:
-    """Yield so many devices; those that are not ``lasting`` draw all anew for each report."""
+    """Yield ``count`` devices; those that are not ``lasting`` draw fresh noise for each report."""
     entropy = device_entropy(seed)
     for _ in range(count):
         secret, cohort = (entropy.take(32), mechanism.draw_cohort(entropy)) if lasting else (None, None)

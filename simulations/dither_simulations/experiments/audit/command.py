@@ -1,16 +1,95 @@
-"""The command ``dither-sim audit``."""
+"""The command ``dither-sim audit``: attack the installed randomizers (``dither_shared.privacy.audit``)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
-from dither_shared import MECHANISMS
+from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, SystemEntropy
+from dither_shared.counted import counted
+from dither_shared.privacy import audit as attacks
 
-from ...limits import MAX_SIZE
-from ...options.common import confidence_of, reports_of
-from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
+from ...choices import MAX_SIZE
+from ...options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of
 from ...options.run import Run, run_options
+from ...output.tables import render
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SETTLED, named
 
-__all__ = ["audit"]
+_HEADER = ("mechanism", "reports", "declared ε", "at least", "by the event", "")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An attack on series of ``reports`` reports; without a seed the noise is the operating system's."""
+
+    mechanism: Mechanism
+    reports: int
+    draws: int
+    confidence: float
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """A finding and its verdict: with ``confidence`` the loss of ``reports`` reports is at least ``lower_bound``."""
+
+    mechanism: str
+    reports: int
+    declared: float
+    lower_bound: float
+    confidence: float
+    draws: int
+    event: str
+    passed: bool
+
+
+def perform(one: Audit) -> AuditRow:
+    """Carry out an attack. Its stream depends on the seed and on the mechanism, so that no order of audits matters."""
+    entropy = SystemEntropy()
+    name = one.mechanism.name
+    keyed = KeyedEntropy(b"dither-sim audit", str(one.seed).encode(), name.encode())
+    finding = attacks.audit(
+        one.mechanism, entropy if one.seed is None else keyed, one.draws, one.reports, one.confidence
+    )
+    return AuditRow(
+        mechanism=finding.mechanism,
+        reports=finding.reports,
+        declared=finding.declared,
+        lower_bound=finding.lower_bound,
+        confidence=finding.confidence,
+        draws=finding.draws,
+        event=finding.event,
+        passed=finding.passed,
+    )
+
+
+def table(rows: Sequence[AuditRow]) -> str:
+    """Return the findings as a table for a terminal, with their meaning."""
+    first = rows[0]
+    failed = dict.fromkeys(row.mechanism for row in rows if not row.passed)
+    verdict = "none tells more than it declares"
+    if failed:
+        verdict = click.style(f"VIOLATED by {', '.join(failed)}", fg="red", bold=True)
+    return "\n".join(
+        (
+            render(_HEADER, [_cells(row) for row in rows]),
+            "",
+            f"{counted(first.draws, 'report')} of each of two inputs; "
+            f"bounds at {100 * first.confidence:g} % each: {verdict}.",
+            "An audit can find a randomizer that leaks; only the exact laws prove that none does.",
+        )
+    )
+
+
+def _cells(row: AuditRow) -> tuple[str, ...]:
+    return (
+        row.mechanism,
+        f"{row.reports:,}",
+        f"{row.declared:.4f}",
+        f"{row.lower_bound:.4f}",
+        row.event,
+        "pass" if row.passed else "FAIL",
+    )
 
 
 @click.command()
@@ -61,8 +140,6 @@ def audit(
     """
     from tqdm import tqdm
 
-    from .audit import Audit, perform, table
-
     chosen = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
     audits = [
         Audit(mechanism, count, draws, confidence, None if system else run.seed)
@@ -72,6 +149,6 @@ def audit(
     ]
     with run.workers() as spread:
         rows = list(tqdm(spread(perform, audits), total=len(audits), unit="audit", disable=None, leave=False))
-    run.tell(rows, lambda: table(rows))
+    run.show(rows, lambda: table(rows))
     if not all(row.passed for row in rows):
         context.exit(1)

@@ -1,18 +1,91 @@
-"""Bounds on what parts come to: for each by itself, and for one person who answers all of them, or one of them."""
+"""What one person is asked, and bounds on what it comes to: of each part, and of all of them or one of them."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
-from dither_server.analysis.composition import Part, advanced, optimal
+from matplotlib.figure import Figure
+
+from dither.reporting.account import Price
+from dither_server.analysis.composition import Part, advanced, optimal, rounded_up
 from dither_shared import ParameterError
+from dither_shared.metrics.definition import load_metrics
+from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.composition import parallel, sequential
+from dither_shared.privacy.wording import MEMOISATION
 
-from .asked import Asked
+from ...output.lines import Line, Panel, lines_plot
+from ...output.tables import render
 
-__all__ = ["ONE_OF_THEM", "TOGETHER", "Bounds", "course", "weigh"]
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
+_PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](?P<reports>\d{{1,9}}))?")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A part and what it is called; of ``lasting`` ones a report counts only if its value is new."""
+
+    name: str
+    part: Part
+    lasting: bool = False
+
+
+def exact(text: str) -> Fraction:
+    """Return a decimal number as it stands: 0.1 is a tenth, not the float that is nearest. Raises ParameterError."""
+    if re.fullmatch(_NUMBER, text.strip()) is None:
+        raise ParameterError(repr(text), "not a number of at least 0 such as 0.5 or 1e-6")
+    return Fraction(text)
+
+
+def asked_by_hand(text: str) -> Asked:
+    """Read a part such as 0.5x365 or 0.1:1e-9x30: ε, a δ if it has one, and the number of reports, or 1.
+
+    Raises ParameterError.
+    """
+    found = _PART.fullmatch(text.strip())
+    if found is None:
+        raise ParameterError(repr(text), "not εxREPORTS such as 0.5x365, nor ε:δxREPORTS such as 0.1:1e-9x30")
+    delta, reports = Fraction(found["delta"] or 0), int(found["reports"] or 1)
+    try:
+        return Asked(text.strip(), Part(Fraction(found["epsilon"]), reports, delta))
+    except ParameterError as error:
+        raise error.within(f"{text!r}: ") from None
+
+
+def of_metrics(path: Path, days: int, values: int | None = None) -> list[Asked]:
+    """Return what the metrics of a definition may cost one device in ``days`` days, at most.
+
+    A metric is charged as the device's ledger does it: ε for each report, or ``permanent_epsilon`` for each value that
+    is new. Days and weeks are counted as a calendar may have them: two days may lie in two weeks. ``values`` is the
+    number of different values that a device has; without it, as many as there are and its cap pays for.
+    Raises ParameterError, as reading a definition does.
+    """
+    return [_of_metric(metric, days, values) for metric in load_metrics(path).values()]
+
+
+def of_group(asked: Sequence[Asked], people: int) -> list[Asked]:
+    """Return what each part is for people whose answers all depend on one secret; raise ParameterError as Part does."""
+    return [replace(one, part=one.part.of_group(people)) for one in asked]
+
+
+def _of_metric(metric: Metric, days: int, values: int | None) -> Asked:
+    part = Part(Fraction(metric.charge), _charges(metric, days, values), metric.mechanism.delta)
+    return Asked(metric.name, part, metric.mechanism.memoised)
+
+
+def _charges(metric: Metric, days: int, values: int | None) -> int:
+    """Return how often a device is charged for a metric at the most."""
+    reports = {"day": days, "week": (days + 12) // 7, "once": 1}[metric.period]
+    price = Price.of(metric)
+    bounds = [reports, price.most]
+    if price.lasting:
+        bounds += [bound for bound in (values, metric.mechanism.size) if bound is not None]
+    return int(min(bounds))
+
 
 TOGETHER, ONE_OF_THEM = "together", "one of them"
 """Names of the last row."""
@@ -96,3 +169,90 @@ def _dearest(rows: Sequence[Bounds]) -> Bounds:
         optimal=parallel(row.optimal for row in rows),
         delta=parallel(row.delta for row in rows),
     )
+
+
+_DIGITS = 6
+_LEAST_GAIN = 0.01
+"""The share of the sum that a δ must save to be worth it."""
+_SURE = 1e-6
+"""The part of an optimal ε that rounding may add: more than it ever does where all reports are alike."""
+
+
+def composition_table(rows: Sequence[Bounds], asked: Sequence[Asked], people: int) -> str:
+    """Return a table of the bounds, and in words what may be said of the last one."""
+    granted = _granted(rows[-1])
+    header = ("part", "ε of one", "reports", "sum", *(("advanced", "optimal", "δ") if granted else ("δ",)))
+    cells = [(row.part, _shown(row.epsilon), f"{row.reports:,}", *_losses(row, granted)) for row in rows]
+    lines = (*_verdict(rows[-1], people), *_shorthand(rows[-1]), *_lasting(asked))
+    return "\n".join((render(header, cells), "", *lines))
+
+
+def composition_plot(rows: Sequence[Bounds]) -> Figure:
+    """Return a figure of the bounds against the number of reports, on logarithmic axes.
+
+    Raises ParameterError if nothing is lost, for zero has no place on such an axis.
+    """
+    last = rows[-1]
+    lines = [_line("sum", rows, [row.sum for row in rows])]
+    title = "What the reports of one person come to"
+    if _granted(last):
+        lines.append(_line("advanced", rows, [row.advanced for row in rows]))
+        lines.append(_line("optimal", rows, [row.optimal for row in rows]))
+        title += f"\nadvanced and optimal: with δ = {rounded_up(last.delta, 3)}"
+    lines = [line for line in lines if line.at]
+    if not lines:
+        raise ParameterError("--plot", "no ε is above 0")
+    return lines_plot([Panel(lines, "ε of all together")], title, "reports of one person")
+
+
+def _up(number: float) -> str:
+    return rounded_up(number, _DIGITS)
+
+
+def _line(name: str, rows: Sequence[Bounds], losses: Sequence[float | None]) -> Line:
+    known = [(row.reports, loss) for row, loss in zip(rows, losses, strict=True) if loss]
+    values = [loss for _, loss in known]
+    return Line(name, [reports for reports, _ in known], values, values, values)
+
+
+def _granted(row: Bounds) -> bool:
+    """Return whether a δ is granted beyond those that reports have of their own."""
+    return row.delta > row.sum_delta
+
+
+def _losses(row: Bounds, granted: bool) -> tuple[str, ...]:
+    optimal = (_shown(row.advanced), _up(row.optimal)) if granted else ()
+    return (_up(row.sum), *optimal, rounded_up(row.delta, 3))
+
+
+def _shown(number: float | None) -> str:
+    return "-" if number is None else _up(number)
+
+
+def _verdict(row: Bounds, people: int) -> list[str]:
+    """Return sentences on what may be promised."""
+    what = "One of these parts" if row.part == ONE_OF_THEM else "All of this"
+    whom = "one person" if people == 1 else f"{people:,} people with one secret"
+    own = f" with δ = {rounded_up(row.sum_delta, 3)}" if row.sum_delta else ""
+    lines = [f"{what} tells of {whom} at most ε = {_up(row.sum)}{own}, the sum of the losses."]
+    if _granted(row):
+        lines.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {_up(row.optimal)}, by optimal composition.")
+        if row.optimal > (1 - _LEAST_GAIN) * row.sum:
+            lines.append("That is hardly less: say the sum.")
+    return lines
+
+
+def _shorthand(row: Bounds) -> list[str]:
+    """Return a warning if the shorthand that is often quoted is below the truth, for reports that are alike."""
+    if row.epsilon is None or row.sum_delta or not row.delta:
+        return []
+    quoted = row.epsilon * math.sqrt(8 * row.reports * math.log(1 / row.delta))
+    if quoted >= (1 - _SURE) * row.optimal:
+        return []
+    return [f"The shorthand ε · sqrt(8 k ln(1/δ)) says {quoted:.4g}, and is false: it is proven up to 1 only."]
+
+
+def _lasting(asked: Sequence[Asked]) -> list[str]:
+    """Return what the number of reports means where some do not count."""
+    names = ", ".join(one.name for one in asked if one.lasting)
+    return [f"With permanent draws a report counts only if its value is new: {names}.", MEMOISATION] if names else []

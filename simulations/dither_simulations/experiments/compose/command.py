@@ -13,9 +13,8 @@ from ...options.common import plot_option
 from ...options.run import Run, run_options
 
 if TYPE_CHECKING:
-    from .asked import Asked
+    from .bounds import Asked
 
-__all__ = ["compose"]
 
 _Read = TypeVar("_Read")
 
@@ -29,14 +28,14 @@ def _read(text: str, parameter: click.Parameter, read: Callable[[str], _Read]) -
 
 def _exact(_: click.Context, parameter: click.Parameter, text: str | None) -> Fraction | None:
     """Read a decimal number, exactly: an option's callback."""
-    from .asked import exact
+    from .bounds import exact
 
     return None if text is None else _read(text, parameter, exact)
 
 
 def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[Asked]":
     """Read parts: an option's callback."""
-    from .asked import asked_by_hand
+    from .bounds import asked_by_hand
 
     return [_read(text, parameter, asked_by_hand) for text in texts]
 
@@ -77,13 +76,11 @@ def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path |
 
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
-    from .asked import of_group
-    from .bounds import course, weigh
-    from .output import composition_plot, composition_table
+    from .bounds import composition_plot, composition_table, course, of_group, weigh
 
     asked = of_group(_asked(**given), people)
     rows = weigh(asked, delta, one_of_them=parallel)
-    run.tell(rows, lambda: composition_table(rows, asked, people))
+    run.show(rows, lambda: composition_table(rows, asked, people))
     if plot is not None:
         from ...output.plots import save
 
@@ -101,7 +98,7 @@ def _asked(
     """Return the parts that were given, in the order of --epsilon, --part and --metrics."""
     from dither_server.analysis.composition import Part
 
-    from .asked import Asked, of_metrics
+    from .bounds import Asked, of_metrics
 
     if epsilon is None and reports is not None:
         raise ParameterError("--reports", "goes with --epsilon; or write both as one, --part 0.5x365")

@@ -6,10 +6,8 @@ import click
 
 from dither_shared import ParameterError
 
-from ...limits import DEVICES, VISITORS
+from ...choices import DEVICES, VISITORS
 from ...options.common import input_options
-
-__all__ = ["demo"]
 
 
 @click.command()
@@ -60,8 +58,7 @@ def demo(
         raise ParameterError("--json", "goes without --no-http, which only counts")
     if browser and (no_http or source or column):
         raise ParameterError("--browser", "goes without --no-http and --input: its page asks questions of its own")
-    from .crowds import Devices, Visitors
-    from .showing import asked_on_the_page, count, show_all, survey_of
+    from .showing import Devices, Visitors, asked_on_the_page, count, show_all, survey_of
 
     if browser:
         with Visitors.ready(jobs or 8) as visitors:

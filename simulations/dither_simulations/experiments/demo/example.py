@@ -20,8 +20,6 @@ from dither_shared import Metric, Report, parse_metrics
 
 from ...trials.devices import device_entropy
 
-__all__ = ["publish_example"]
-
 _FIRST, _WEEKS, _CHANGED = date(2026, 9, 7), 10, 6
 """The first day, a Monday; how many weeks there are; and how many of them are of the first version of ``theme``."""
 

@@ -1,18 +1,26 @@
-"""What the demo does: it asks, collects, and tells and draws what comes out."""
+"""Let devices or visitors of a web page answer the demo, and show what comes out."""
 
 import json
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import numpy as np
 from tqdm import tqdm
 
+from dither_server.dashboard.publishing.editions import Asked
+from dither_server.dashboard.publishing.site import Site
+from dither_server.store import Store
 from dither_shared import ParameterError
 from dither_shared.counted import counted
+from dither_shared.metrics.period import utc_today
 
+from ...choices import DEVICES, VISITORS
 from ...collection.collector_process import (
     DATABASE,
     CollectorError,
@@ -20,18 +28,76 @@ from ...collection.collector_process import (
     fetch_estimate,
     running_collector,
 )
-from ...collection.visitors import CHECKOUT
-from ...limits import DEVICES, VISITORS
+from ...collection.fleet import send_all
+from ...collection.visitors import CHECKOUT, Page, Tools, served
 from ...output.files import write_bytes
 from ...output.plots import estimates_plot, save
-from .answers import Answer
-from .crowds import Crowd
-from .numbers import NumberAnswer
-from .publishing import SITE, publish_site
-from .shares import ShareAnswer
+from .answers import Answer, NumberAnswer, ShareAnswer
 from .surveys import Survey, browser_survey, column_survey, page_survey
 
-__all__ = ["asked_on_the_page", "count", "show_all", "survey_of"]
+
+class Crowd(ABC):
+    """Everyone who is asked, a limited number at a time."""
+
+    unit: ClassVar[str]
+    """What one of them is."""
+
+    origins: str = ""
+    """The origins of the pages that report."""
+
+    @abstractmethod
+    def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
+        """Let each person of a survey report to the collector at ``url``, and call ``step`` after each.
+
+        ``definition`` is the survey's ``metrics.toml``. Raises DitherError if one of them cannot report.
+        """
+
+
+@dataclass(frozen=True)
+class Devices(Crowd):
+    """Devices with clients in Python."""
+
+    unit: ClassVar[str] = "device"
+    jobs: int
+
+    def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
+        """Send what each device draws."""
+        if not send_all(survey.metrics, url, survey.people, self.jobs, step):
+            raise CollectorError("it took no reports from a device for as long as a device waits")
+
+
+class Visitors(Crowd):
+    """Visitors of the demo's page, each in a browser's context of their own, which has its own storage."""
+
+    unit: ClassVar[str] = "visitor"
+
+    def __init__(self, page: Page, jobs: int) -> None:
+        self._page, self._jobs = page, jobs
+        self.origins = page.origin
+
+    @classmethod
+    @contextmanager
+    def ready(cls, jobs: int) -> Iterator["Visitors"]:
+        """Serve the page while the context lasts. Raises ParameterError if a program that it takes is missing."""
+        with served(Tools.found()) as page:
+            yield cls(page, jobs)
+
+    def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
+        """Let each visitor agree, answer by the page's form, and stay until their reports have left."""
+        self._page.visit(definition, url, survey.people, self._jobs, step)
+
+
+SITE = "site"
+"""The folder of the site, within that of the demo."""
+
+
+def publish_site(survey: Survey, out: Path) -> None:
+    """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to it."""
+    title = "What the demo's devices answered"
+    site = Site(survey.metrics, survey.definition.encode(), Asked(None, utc_today()), title, whole=False)
+    with closing(Store(f"sqlite:///{out / DATABASE}", create=False)) as store:
+        site.publish(store, out / SITE)
+
 
 _DEFINITION = "demo-metrics.toml"
 
@@ -64,7 +130,7 @@ def asked_on_the_page(visitors: int | None, seed: int) -> Survey:
 
 
 def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
-    """Collect, tell, and draw into the folder ``out`` if there is one."""
+    """Collect, print, and draw into the folder ``out`` if there is one."""
     with ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder, crowd, quiet=as_json)
         if as_json:

@@ -15,8 +15,6 @@ from dither_shared import Metric, parse_metrics
 from ...users.columns import read_column, read_histogram
 from ...users.populations import Population
 
-__all__ = ["OTHER", "Survey", "browser_survey", "column_survey", "page_survey"]
-
 OTHER = "other"
 _MOST_VALUES = 63
 """The number of a column's values that are listed; with the catch-all there are 64."""

@@ -1,20 +1,31 @@
 """The command ``dither-sim error``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...choices import LAWS, STEPS, SurveyType
-from ...limits import MAX_SIZE
-from ...options.common import confidence_of, epsilons_of, plot_option, shares_of, sizes_of, users_list
-from ...options.mechanism import mechanism_option, permanent_option
+from ...choices import LAWS, MAX_SIZE, STEPS, SurveyType
+from ...options.common import (
+    confidence_of,
+    discover_option,
+    epsilons_of,
+    fields_of,
+    mechanism_option,
+    once,
+    permanent_option,
+    plot_option,
+    refuse_others,
+    shares_of,
+    sizes_of,
+    users_list,
+)
 from ...options.run import Run, run_options
 from ...options.source import source_options
-from ...options.survey import discover_option
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
 
-__all__ = ["error"]
+if TYPE_CHECKING:
+    from .accuracy import Accuracy
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -57,7 +68,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--candidates",
     type=click.IntRange(1, 10**7),
-    help="Look for so many strings, of which people hold --size.  [default: ten times as many]",
+    help="Look for this many strings, --size of which people hold.  [default: ten times as many]",
 )
 @discover_option
 @click.option(
@@ -65,6 +76,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "steps",
     type=click.Choice((*STEPS, "all")),
     multiple=True,
+    callback=once,
     default=("raw",),
     show_default=True,
     help="Turn estimates into shares by this step; repeatable.",
@@ -120,16 +132,25 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
     (--type number), the mean, the distribution and quantiles are measured.
     """
     from ...output.plots import save
-    from .surveys import SURVEYS
+    from .numbers import NumberAccuracy
+    from .selections import SelectionAccuracy
+    from .shares import ShareAccuracy
+    from .strings import StringAccuracy
 
-    survey = SURVEYS[survey_type]
-    plan = survey.plan(run.seed, asked)
-    survey.check(plan, run)
+    kinds: dict[SurveyType, type[Accuracy]] = {
+        "share": ShareAccuracy,
+        "number": NumberAccuracy,
+        "selection": SelectionAccuracy,
+        "string": StringAccuracy,
+    }
+    refuse_others(survey_type, fields_of(kinds))
+    experiment = kinds[survey_type].asked(run.seed, asked)
+    experiment.check(run.scheduler)
     if write_to is not None:
-        survey.define(plan, write_to)
+        experiment.define(write_to)
         return
-    with survey.ready(plan) as ready:
+    with experiment.ready() as ready:
         rows = run.sweep(ready)
-    run.tell(rows, lambda: survey.table(rows))
+    run.show(rows, lambda: experiment.table(rows))
     if plot is not None:
-        save(survey.plot(rows), plot)
+        save(experiment.plot(rows), plot)

@@ -1,25 +1,25 @@
 """The command ``dither-sim plan``."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dither_shared import ParameterError
-from dither_shared.items import LISTED, SETS, Items
-
-from ...choices import SurveyType
-from ...limits import MAX_SIZE
-from ...options.common import confidence_of, epsilons_of, share, users_of
-from ...options.mechanism import permanent_option
+from ...choices import MAX_SIZE, SurveyType
+from ...options.common import (
+    confidence_of,
+    discover_option,
+    epsilons_of,
+    fields_of,
+    permanent_option,
+    refuse_others,
+    share,
+    type_option,
+    users_of,
+)
 from ...options.run import Run, run_options
-from ...options.survey import discover_option, refuse_others, type_option
 
 if TYPE_CHECKING:
-    from dither_shared import DiscoveryQuestion
-
-__all__ = ["plan"]
+    from .planner import Planner
 
 
 def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | None:
@@ -50,6 +50,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 )
 @click.option(
     "--aim",
+    "rank",
     callback=_aim,
     default="mean",
     show_default=True,
@@ -65,7 +66,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 @discover_option
 @click.option(
     "--share",
-    "wanted",
+    "share",
     callback=share,
     default="0.01",
     show_default=True,
@@ -85,7 +86,12 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     "--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Days with one report each."
 )
 @click.option(
-    "--report-budget", type=click.IntRange(1, 1 << 20), default=64, show_default=True, help="Most bytes of a report."
+    "--report-budget",
+    "budget",
+    type=click.IntRange(1, 1 << 20),
+    default=64,
+    show_default=True,
+    help="Most bytes of a report.",
 )
 @click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="Number of users.")
 @click.option(
@@ -105,90 +111,17 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
 
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
-    refuse_others(survey_type, _OWN)
-    _PLANS[survey_type](run=run, **asked)
+    from .numbers import NumberPlanner
+    from .shares import SelectionPlanner, SharePlanner
+    from .strings import StringPlanner
 
-
-def _plan_shares(
-    run: Run,
-    items: Items,
-    size: int | None,
-    epsilons: tuple[float, ...],
-    permanent_epsilon: float | None,
-    days: int,
-    report_budget: int,
-    users: int | None,
-    error: float,
-    confidence: float,
-    at_most: int | None,
-    **_: Any,
-) -> None:
-    from .advice import Question, advise, explain
-    from .least_epsilon import weigh
-
-    if size is None:
-        raise ParameterError("--size", "missing; it says how many values there are")
-    advices = [
-        advise(
-            Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days, items, at_most)
-        )
-        for epsilon in epsilons
-    ]
-    if len(advices) == 1:
-        run.tell(advices[0].choices, lambda: explain(advices[0]))
-    else:
-        run.tell([advice.chosen for advice in advices], lambda: weigh(advices))
-
-
-def _plan_number(
-    run: Run,
-    size: int | None,
-    epsilons: tuple[float, ...],
-    aim: float | None,
-    within: float,
-    permanent_epsilon: float | None,
-    days: int,
-    users: int | None,
-    error: float,
-    confidence: float,
-    **_: Any,
-) -> None:
-    from .numbers import NumberQuestion, advise_numbers, explain_numbers
-
-    question = NumberQuestion(aim, error, within, permanent_epsilon, users, confidence, days, size)
-    choices = advise_numbers(question, epsilons)
-    run.tell(choices, lambda: explain_numbers(question, choices))
-
-
-def _plan_strings(
-    run: Run,
-    size: int | None,
-    discover: "DiscoveryQuestion | None",
-    epsilons: tuple[float, ...],
-    permanent_epsilon: float | None,
-    wanted: float,
-    days: int,
-    users: int | None,
-    **_: Any,
-) -> None:
-    from .strings import StringPlan, advise_strings, explain_strings
-
-    plan = StringPlan(size, discover, wanted, permanent_epsilon, users, days)
-    choices = advise_strings(plan, epsilons)
-    run.tell(choices, lambda: explain_strings(plan, choices))
-
-
-_PLANS: Mapping[SurveyType, Callable[..., None]] = {
-    "share": partial(_plan_shares, items=LISTED),
-    "number": _plan_number,
-    "selection": partial(_plan_shares, items=SETS),
-    "string": _plan_strings,
-}
-
-_OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"permanent_epsilon", "report_budget", "error", "confidence"},
-    "number": {"permanent_epsilon", "aim", "within", "error", "confidence"},
-    "selection": {"permanent_epsilon", "report_budget", "error", "confidence", "at_most"},
-    "string": {"permanent_epsilon", "discover", "wanted"},
-}
-"""The parameters that do not mean something to every type."""
+    kinds: dict[SurveyType, type[Planner]] = {
+        "share": SharePlanner,
+        "number": NumberPlanner,
+        "selection": SelectionPlanner,
+        "string": StringPlanner,
+    }
+    refuse_others(survey_type, fields_of(kinds))
+    planner = kinds[survey_type].asked(asked)
+    rows = planner.rows()
+    run.show(rows, lambda: planner.explain(rows))

@@ -6,13 +6,10 @@ import click
 
 from dither_server.analysis.shuffling.generic import MOST_OWN, MOST_REPORTS
 
-from ...limits import MAX_SIZE
-from ...options.common import plot_option, share, users_list
-from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
+from ...choices import MAX_SIZE
+from ...options.common import epsilon_option, mechanism_option, permanent_option, plot_option, share, users_list
 from ...options.run import Run, run_options
 from ...trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SETTLED, named
-
-__all__ = ["shuffle"]
 
 
 def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -94,8 +91,7 @@ def shuffle(
 
     Everything is computed and nothing drawn, so --seed changes nothing.
     """
-    from .output import shuffle_plot, shuffle_table
-    from .weigh import Shuffle, course, weigh
+    from .bounds import Shuffle, course, shuffle_plot, shuffle_table, weigh
 
     mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
     shuffles = [
@@ -106,7 +102,7 @@ def shuffle(
     with run.workers() as spread:
         rows = list(spread(weigh, shuffles))
         pictured = [] if plot is None else list(spread(weigh, list(course(shuffles))))
-    run.tell(rows, lambda: shuffle_table(rows))
+    run.show(rows, lambda: shuffle_table(rows))
     if plot is not None:
         from ...output.plots import save
 

@@ -12,7 +12,7 @@ STRATA = (None, "linux", "mac os/beta", "linüx")
 
 
 @pytest.mark.parametrize("stratum", STRATA)
-def test_both_kinds_tell_all_but_the_row(stratum: str | None) -> None:
+def test_body_of_either_kind_shows_metric_version_and_stratum(stratum: str | None) -> None:
     batch = Batch("a" * 32, "theme", "b" * 16, b"row", stratum)
     clear, shut = batch.encode(), sealed(batch, KEY)
     assert (kind_of(clear), kind_of(shut)) == (CLEAR, SEALED)
@@ -21,12 +21,12 @@ def test_both_kinds_tell_all_but_the_row(stratum: str | None) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"pool":"theme"}', b'{"pool"', b"\xff"])
-def test_what_no_client_wrote_is_refused(body: bytes) -> None:
+def test_body_that_no_client_wrote_is_refused(body: bytes) -> None:
     with pytest.raises(WireError):
         read(body)
 
 
-def test_an_app_sends_one_kind() -> None:
+def test_kind_of_bodies_follows_from_the_seal_keys() -> None:
     assert kind_for(METRICS.values()) is CLEAR
     assert kind_for(sealing().values()) is SEALED
     assert kind_for([]) is CLEAR

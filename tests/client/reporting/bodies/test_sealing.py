@@ -106,13 +106,13 @@ def test_what_is_sealed_for_one_pool_opens_in_no_other() -> None:
             opened(SealedReport(pool, report.sealed).encode())
 
 
-def test_two_calls_share_nothing() -> None:
+def test_sealing_twice_shares_no_bytes() -> None:
     pieces = [SealedReport.decode(sealed(BATCH, KEY)).sealed for _ in range(100)]
     assert len({piece[:32] for piece in pieces}) == len({piece[32:] for piece in pieces}) == 100
 
 
 @needs_fork
-def test_parent_and_children_share_nothing() -> None:
+def test_sealing_in_forked_children_shares_no_bytes() -> None:
     """Two rows under one key of HPKE's would be read by their difference."""
     sealer(KEY)
     reading, writing = os.pipe()
@@ -153,7 +153,9 @@ def test_every_kind_of_report_is_sealed_as_it_is(name: str) -> None:
 
 @settings(max_examples=40)
 @given(st.binary(max_size=8), st.booleans(), st.sampled_from([None, *STRATA.labels]), st.sampled_from(sorted(SUITES)))
-def test_the_row_is_that_of_the_same_draw(seed: bytes, value: bool, stratum: str | None, suite: str) -> None:
+def test_sealed_row_equals_the_row_in_the_clear_of_the_same_draw(
+    seed: bytes, value: bool, stratum: str | None, suite: str
+) -> None:
     metric = MOBILE if stratum is None else dataclasses.replace(MOBILE, strata=STRATA)
     clear, shut = pair(metric, metric.item(value), seed, stratum, suite)
     assert opened(shut, suite) == read(clear).row
@@ -167,13 +169,13 @@ def test_the_length_depends_on_no_answer(one: str, other: str) -> None:
     assert len(bodies[0]) == len(bodies[1])
 
 
-def test_what_is_for_the_users_eyes_is_not_sealed() -> None:
+def test_local_report_is_not_sealed() -> None:
     metric = sealing()["mobile"]
     body = build(metric, metric.item(True), Keys(bytes(32)), KeyedEntropy(b"device"), 739_000, local=True).body
     assert read(body).row
 
 
-def test_a_key_of_low_order_is_told_before_a_report_is_drawn() -> None:
+def test_key_of_low_order_is_refused_before_a_report_is_drawn() -> None:
     with pytest.raises(SealError, match=r"^seal: nothing can be sealed for [0-9a-f]{16}: ValueError$"):
         sealer(SealKey(SUITES["x25519"], bytes(32)))
     with pytest.raises(SealError, match="nothing can be sealed"):

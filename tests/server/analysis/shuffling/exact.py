@@ -10,8 +10,6 @@ from contract.test_two_level import laws
 from dither_shared import Mechanism
 from dither_shared.mechanism import Item
 
-__all__ = ["Table", "exact_delta", "table_of"]
-
 Table = Sequence[Sequence[int]]
 """P[y | x] of value x and report y, over a common denominator that is the sum of each row."""
 

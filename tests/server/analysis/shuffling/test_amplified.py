@@ -1,13 +1,10 @@
 import pytest
 
 from contract.cases import each, usual
-from dither_server.analysis.shuffling import Amplified, amplified
+from dither_server.analysis.shuffling.amplified import Amplified, amplified
 from dither_server.analysis.shuffling.blanket import blanket_delta
 from dither_server.analysis.shuffling.generic import generic_delta, generic_epsilon, group_delta
 from dither_shared import MECHANISMS, Mechanism, ParameterError
-
-MEMOISED = {"bit-flip", "rappor"}
-"""Those that have a permanent draw even if none is asked for."""
 
 
 @each(lambda: MECHANISMS)
@@ -15,11 +12,11 @@ def test_every_mechanism_has_bounds_or_a_reason(name: str) -> None:
     mechanism = usual(name)
     found = amplified(mechanism, 100, 1e-3)
     assert found.local == mechanism.epsilon
-    if name in MEMOISED or mechanism.delta:
+    if mechanism.memoised or mechanism.delta:
         assert found == Amplified(100, 1e-3, mechanism.epsilon, reason=found.reason)
         assert found.best == found.local
         assert found.reason
-        assert ("permanent" in found.reason) == (name in MEMOISED)
+        assert ("permanent" in found.reason) == (mechanism.memoised)
         assert [*found.after(3)] == pytest.approx([3 * found.local, 0.0])  # losses add, and there is no δ
     else:
         assert found.reason is None

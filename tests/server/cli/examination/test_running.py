@@ -66,8 +66,8 @@ def test_running_collector_is_asked_what_it_counts_and_sees(tmp_path: Path) -> N
     with running(tmp_path, "--log-level", "error") as (url, process):
         token, reader = draw_token(Role.ADMIN), draw_token(Role.READ)
         with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
-            store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
-            store.add_token(StoredToken(digest_of(reader), "read", "", TODAY))
+            store.tokens.add(StoredToken(digest_of(token), "admin", "", TODAY))
+            store.tokens.add(StoredToken(digest_of(reader), "read", "", TODAY))
         assert post(url, batch().encode()) is not None
         before = traces(tmp_path)
         result = doctor(tmp_path, "--url", url + "/", "--token", token)

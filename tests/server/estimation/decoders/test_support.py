@@ -3,7 +3,8 @@
 import numpy as np
 
 from contract.cases import each
-from dither_server.estimation.decoders.support import Decoder, support
+from dither_server.estimation.decoders.decoder import Decoder
+from dither_server.estimation.decoders.support import support
 from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
 from dither_shared import (

@@ -5,10 +5,8 @@ from math import lcm
 
 import numpy as np
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.tally.tally import Tally
-
-__all__ = ["SMALL", "cell_chances", "expected_tally", "small_law"]
 
 SMALL = [(1, 1), (1, 3), (2, 1), (3, 2), (4, 3), (16, 1), (17, 2)]
 """Phases and steps: the smallest, and where all widths of windows fit and do not."""

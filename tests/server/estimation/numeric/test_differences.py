@@ -1,9 +1,10 @@
+"""Differences of two means and of two quantiles, with their intervals."""
+
 import math
 
 import pytest
 
-from dither_server.estimation.numeric.differences import each_side, mean_difference, quantile_difference
-from dither_server.estimation.numeric.mean import mean_of
+from dither_server.estimation.numeric.mean import each_side, mean_difference, mean_of, quantile_difference
 
 from .small_laws import expected_tally, small_law
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.numeric_coverage import POPULATIONS, dithered, draw, population
-from dither_server.estimation.numeric.laws.tabulated import Tabulated
 from dither_server.estimation.numeric.likelihood import Channel, maximum_likelihood
+from dither_server.estimation.numeric.tabulated import Tabulated
 from dither_server.tally.tally import Tally
 
 from .small_laws import SMALL, expected_tally, small_law

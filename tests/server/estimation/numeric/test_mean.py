@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.mean import combined, mean_of
 from dither_server.tally.tally import Tally
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.numeric_coverage import dithered
+from dither_server.analysis.poisoning import cut_shift, mean_shift
 from dither_server.estimation.numeric.mean import mean_of
-from dither_server.estimation.numeric.poisoning import cut_shift, mean_shift
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 

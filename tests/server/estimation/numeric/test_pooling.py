@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.estimation.numeric.binomial import level, upper
-from dither_server.estimation.numeric.pooling import WIDTHS, pooled_bounds
+from dither_server.estimation.numeric.dithered import WIDTHS, poisson_binomial_level, pooled_bounds, upper_bounds
 
 GAP, BASE = 0.5, 0.25
 
@@ -45,7 +44,11 @@ def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int) ->
     for width in WIDTHS:
         window = slice(cut, cut + width)
         trials = asked[window].sum()
-        bound = upper(np.array([float(seen[window].sum())]), np.array([float(trials)]), level(0.025 / len(WIDTHS)))
+        bound = upper_bounds(
+            np.array([float(seen[window].sum())]),
+            np.array([float(trials)]),
+            poisson_binomial_level(0.025 / len(WIDTHS)),
+        )
         bounds.append((bound.item() - (asked * base)[window].sum() / trials) / GAP)
     return float(min(max(min(bounds), 0.0), 1.0))
 
@@ -55,11 +58,8 @@ def test_wide_windows_wait_for_enough_phases() -> None:
     ends = [
         pooled_bounds(np.array([50, seen]), np.array([100, 100]), np.full(2, BASE), GAP, 1, 0.05) for seen in (50, 100)
     ]
-    assert (
-        ends[0][1][0]
-        == ends[1][1][0]
-        == pytest.approx((upper(np.array([50.0]), np.array([100.0]), level(0.025)).item() - BASE) / GAP)
-    )
+    alone = upper_bounds(np.array([50.0]), np.array([100.0]), poisson_binomial_level(0.025)).item()
+    assert ends[0][1][0] == ends[1][1][0] == pytest.approx((alone - BASE) / GAP)
 
 
 def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None:

@@ -5,12 +5,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from dither_server.estimation.fit import Fit
+from dither_server.estimation.fit import Fit, Slab
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.false_discovery import absent_share, passing, truncated_means
 from dither_server.estimation.regression.linear_system import Table
-from dither_server.estimation.regression.posterior_median import Slab
-from dither_server.estimation.regression.prior import Prior
+from dither_server.estimation.regression.message_passing import Prior
 from dither_server.estimation.regression.rappor import decode, regress
 from dither_shared import Rappor
 from dither_shared.primitives.bloom import bloom_positions

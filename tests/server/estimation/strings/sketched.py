@@ -11,8 +11,6 @@ from dither_shared import Mechanism
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 
-__all__ = ["noiseless", "tally_of", "zipf"]
-
 
 def zipf(labels: Sequence[str], users: int, rng: np.random.Generator, exponent: float = 1.1) -> Population:
     """Draw so many people, of whom the i-th string is held by a share in proportion to i^-exponent."""

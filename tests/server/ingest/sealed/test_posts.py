@@ -59,7 +59,7 @@ def noise(count: int, suite: str = "x25519") -> list[bytes]:
 
 def told(app: Flask) -> dict[Refusal, int]:
     collector_of(app).close()
-    return collector_of(app).store.refused()
+    return collector_of(app).store.refusals.read()
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import NumericEstimate
-from dither_server.estimation.numeric.laws.dithered import Dithered
-from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.estimation.numeric.likelihood import Fit
 from dither_server.estimation.numeric.mean import mean_of
+from dither_server.estimation.numeric.registry import law_of
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.summary import Survey
 from dither_server.tally.tally import Tally

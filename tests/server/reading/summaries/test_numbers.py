@@ -12,9 +12,9 @@ import pytest
 
 from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep, finished
-from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.quantiles import Quantile
+from dither_server.estimation.numeric.registry import law_of
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES

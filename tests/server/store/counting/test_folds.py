@@ -16,7 +16,19 @@ from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
 from dither_shared import Metric
-from server.collecting import COUNTED, LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
+from server.collecting import (
+    COUNTED,
+    LAYOUT,
+    METRICS,
+    MOBILE,
+    THEME,
+    TODAY,
+    VERSION,
+    rows_of,
+    same,
+    sealed_upload,
+    upload,
+)
 from server.database import execute, listening, url_of
 
 RUN, OTHER = b"r" * 16, b"o" * 16
@@ -74,7 +86,7 @@ def test_batches_in_conflict_are_refused_once(store: Store) -> None:
     store.add_refusals({one: 10}, b"s" * 16)
     for bucket in (1, 1, 2):
         store.folds.add(RUN, bucket, part, SUMS, {one: 2, two: 3})
-    assert store.refused() == {two: 6, one: 14}
+    assert store.refusals.read() == {two: 6, one: 14}
 
     def cut(_: object, __: object, statement: str, *___: object) -> None:
         if "refusals" in statement:
@@ -82,9 +94,9 @@ def test_batches_in_conflict_are_refused_once(store: Store) -> None:
 
     with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
         store.folds.add(RUN, 3, part, SUMS, {one: 2})
-    assert (store.tally(THEME).total, store.refused()) == (8, {two: 6, one: 14})
+    assert (store.tally(THEME).total, store.refusals.read()) == (8, {two: 6, one: 14})
     assert store.folds.add(RUN, 3, part, SUMS, {one: 2}) is True
-    assert store.refused() == {two: 6, one: 16}
+    assert store.refusals.read() == {two: 6, one: 16}
 
 
 def test_days_and_strata_are_kept_apart(store: Store) -> None:
@@ -256,3 +268,26 @@ def test_backup_holds_the_notes_of_folds(store: Store, url: str, tmp_path: Path)
         known = again.folds.run(RUN)
         assert known is not None
         assert (known.buckets, again.tally(THEME).total) == ({7: SUMS}, 4)
+
+
+def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
+    days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
+    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, Sums())
+    assert store.counted_both_ways(days[-1]) == []
+    store.commit([upload()], days[3], b"s" * 16)
+    assert store.counted_both_ways(days[-1]) == []
+    for day in days[1:3]:  # of another metric: it is the collectors that differ
+        store.commit([upload(MOBILE, rows_of(MOBILE, 1, value=True))], day, b"s" * 16)
+    assert store.counted_both_ways(days[-1]) == [days[2], days[1]]
+    assert store.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY - timedelta(days=1)]
+    assert store.counted_both_ways(TODAY) == []
+
+
+def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
+    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, Sums())
+    store.commit([sealed_upload()], TODAY, b"s" * 16)
+    assert store.counted_both_ways(TODAY - timedelta(days=1)) == []
+    store.commit([upload()], TODAY, b"t" * 16)
+    assert store.counted_both_ways(TODAY - timedelta(days=1)) == [TODAY]

@@ -7,8 +7,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from contract.cases import usual
-from dither_server.analysis.shuffling import amplified
-from dither_server.analysis.shuffling.amplified import CONDITIONS
+from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_simulations.cli import main
 
 

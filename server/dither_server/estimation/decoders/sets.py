@@ -1,0 +1,190 @@
+"""Decode mechanisms whose reports speak of several values: windows of neighbours, and lists of values and dummies.
+
+Cohorts of windows are on a circle: cohort c speaks of c, c+1, …, c+s-1 modulo d. Bit i of window c is of value c+i, so
+value v is bit i of the window that begins at v - i.
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from dither_shared import BitFlip, PrivSet, SetResponse
+
+from ...tally.arrays import Counts, Floats, Indices
+from ...tally.tally import Tally
+from .decoder import Decoder, Pairs, Support, of_all
+
+_ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
+_APART = "a report speaks of {} neighbours on the list, on which the first follows the last"
+
+_SUMMED = 1024
+"""So many bits of windows that are summed cost as much as a value that is shown."""
+
+
+class BitWindows(Decoder[BitFlip]):
+    """Windows whose cells are their bits."""
+
+    def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the ones of each value in the windows that hold it."""
+        return _in_all(_in_each(tally.reports, tally.counts))
+
+    def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
+        """Sum the weights of a group in each window, and then over the windows that hold a value."""
+        windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
+        found = np.zeros(len(group))
+        for one in range(int(group.max()) + 1):
+            own = group == one
+            inside = tally.reports * np.where(own, weights, 0.0)[windows].sum(axis=1)
+            holding = (np.flatnonzero(own)[:, None] - np.arange(mechanism.bits)) % mechanism.size
+            found[own] = inside[holding].sum(axis=1)
+        return found
+
+    def cost_together(self, mechanism: BitFlip, values: int, groups: int) -> int:
+        """Count the bits of all windows, for each group."""
+        return groups * values * mechanism.bits // _SUMMED
+
+
+class PatternWindows(Decoder[SetResponse]):
+    """Windows whose cells are the 2^s patterns of their bits."""
+
+    def support(self, mechanism: SetResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the ones of each value in the windows that hold it."""
+        return _in_all(self.by_window(mechanism, tally))
+
+    def by_window(self, mechanism: SetResponse, tally: Tally) -> Support:
+        """Return the same of each window."""
+        return _in_each(tally.reports, _counted(tally, _bits(mechanism.window)))
+
+    def pairs(self, mechanism: SetResponse, tally: Tally) -> Pairs:
+        """Return what all windows that hold two values say of them.
+
+        Patterns are told by randomized response with a and b, and so are the four patterns of two bits: both bits are
+        reported with a + (2^(s-2) - 1) b of a user who has both values, and with 2^(s-2) b of any other.
+        """
+        size, window = mechanism.size, mechanism.window
+        if window == 1:
+            return Pairs.none(_ALONE)
+        bits = _bits(window)
+        first, second = np.array(list(combinations(range(window), 2)), dtype=np.intp).T
+        values, place, order = _places(size, window)
+        both, trials, each = (np.zeros((len(values), *more), dtype=np.int64) for more in ((), (), (2,)))
+        np.add.at(both, place, _counted(tally, bits[:, first] * bits[:, second]))
+        np.add.at(trials, place, np.broadcast_to(tally.reports[:, np.newaxis], place.shape))
+        np.add.at(each, place, _counted(tally, bits)[np.arange(size)[:, np.newaxis, np.newaxis], order])
+        q = Fraction(mechanism.cells, 4) * mechanism.b
+        unseen = "" if len(values) == size * (size - 1) // 2 else _APART.format(window)
+        return Pairs(values, both, each, trials, q + mechanism.a - mechanism.b, q, unseen)
+
+    def sum_variance(self, mechanism: SetResponse, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum, given how many reports each window has.
+
+        Two estimates hang together by the reports of the n_jk windows that hold both values:
+        Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
+        """
+        share = np.clip(frequency, 0, 1)
+        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
+        single = float(mechanism.q) + gap * share
+        total = float((single * (1 - single) / trials).sum())
+        seen = self.pairs(mechanism, tally)
+        if len(seen.values):
+            together = float(seen.q) + gap * seen.shares(share)
+            first, second = seen.values.T
+            covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
+            total += 2 * float(covariance.sum())
+        return total / gap**2
+
+    def cost(self, mechanism: SetResponse, values: int) -> int:
+        """Count the pairs, too: each is as much work as a value that is shown."""
+        pairs = min(mechanism.size * (mechanism.window - 1), mechanism.size * (mechanism.size - 1) // 2)
+        return super().cost(mechanism, values) + pairs
+
+
+def _in_each(reports: Counts, ones: Counts) -> Support:
+    """Return the support of d values in the s windows that hold each, shape (d, s).
+
+    ``reports`` are those of d windows, shape (d,), and ``ones`` those with each of their bits, (d, s).
+    """
+    values, bits = ones.shape
+    windows = (np.arange(values)[:, np.newaxis] - np.arange(bits)) % values
+    return Support(ones[windows, np.arange(bits)], reports[windows])
+
+
+def _in_all(each: Support) -> Support:
+    return Support(each.supporting.sum(axis=1), each.trials.sum(axis=1))
+
+
+def _counted(tally: Tally, patterns: Floats) -> Counts:
+    """Return how many reports of each window have one of the patterns, of which each column is 1 for some."""
+    return np.asarray(np.rint(tally.counts.astype(np.float64) @ patterns), dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def _bits(window: int) -> Floats:
+    """Return the bits of each pattern, shape (2^s, s)."""
+    return (np.arange(1 << window)[:, np.newaxis] >> np.arange(window) & 1).astype(np.float64)
+
+
+@lru_cache(maxsize=8)
+def _places(size: int, window: int) -> tuple[Indices, Indices, Indices]:
+    """Return the pairs of values that some window holds, which pair any two bits are of, and these bits in its order.
+
+    The shapes are (pairs, 2), (windows, two bits) and (windows, two bits, 2); of a pair the lower value is first.
+    """
+    two = np.array(list(combinations(range(window), 2)), dtype=np.intp)
+    values = (np.arange(size)[:, np.newaxis, np.newaxis] + two) % size
+    order = values.argsort(axis=-1)
+    lower, higher = np.take_along_axis(values, order, axis=-1).transpose(2, 0, 1)
+    keys, place = np.unique(lower * size + higher, return_inverse=True)
+    bits = np.take_along_axis(np.broadcast_to(two, values.shape), order, axis=-1)
+    return np.stack(np.divmod(keys, size), axis=-1), place.reshape(lower.shape), bits
+
+
+_SINGLY = (
+    "the values of a report are counted each by itself; the mechanism set-response tells of neighbours on the list"
+)
+
+
+class ListedSets(Decoder[PrivSet]):
+    """Every value has a cell of its own; behind them stand the dummies."""
+
+    def support(self, mechanism: PrivSet, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the reports that list each value."""
+        return of_all(tally, tally.counts[0, : mechanism.size])
+
+    def pairs(self, mechanism: PrivSet, tally: Tally) -> Pairs:
+        """Return none: no count is of two values."""
+        return Pairs.none(_SINGLY)
+
+    def sum_variance(self, mechanism: PrivSet, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum, by the law of the number of dummies in a report.
+
+        A report lists r cells in all, and w of those that are marked on average count: what is listed of the dummies
+        is not of the values. A set marks a dummy only if it marks those before it, so a report has dummies i < k with
+        P = q₂ + (p₂ - q₂) P[dummy i is marked], p₂ and q₂ being P[two cells are listed] if any of them is marked and
+        if none is.
+        """
+        p, q = float(mechanism.p), float(mechanism.q)
+        reports = max(tally.total, 1)
+        marked = np.clip((tally.counts[0, mechanism.size :] / reports - q) / (p - q), 0, 1)
+        listed = q + (p - q) * marked
+        p_both, q_both = _both(mechanism)
+        later = np.arange(len(marked))[::-1]  # dummies behind each
+        pairs = (q_both + (p_both - q_both) * marked) @ later
+        spread = float(listed.sum() - listed.sum() ** 2 + 2 * pairs)
+        return float(max(spread, 0.0) / (reports * (p - q) ** 2))
+
+
+def _both(mechanism: PrivSet) -> tuple[float, float]:
+    """Return P[a report lists two cells], if the set marks one of them or both, and if it marks neither.
+
+    Of the C(N,r) subsets those that meet the marks are e^ε times as likely as the C(d,r) others.
+    """
+    size, cells, r, odds = mechanism.size, mechanism.cells, mechanism.subset, mechanism.ratio
+    if r < 2:
+        return 0.0, 0.0
+    whole = odds * (comb(cells, r) - comb(size, r)) + comb(size, r)
+    every, apart = comb(cells - 2, r - 2), comb(size - 2, r - 2)
+    return float(odds * every / whole), float((odds * (every - apart) + apart) / whole)

@@ -1,0 +1,236 @@
+"""The law of the dithered response, and what follows from it for a tally.
+
+A point v = 0..steps·phases is reported in phase c, which is public and even, as the cell (v + c) // phases; then
+randomized response keeps the cell or puts another in its place.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy import linalg, special
+
+from dither_shared import ParameterError
+
+from ...tally.arrays import Counts, Floats
+from ...tally.tally import Tally
+from .cuts import Cuts
+from .law import Scores
+from .likelihood import Solver
+
+
+def poisson_binomial_level(alpha: float) -> float:
+    """Return the level of an exact binomial bound that holds with 1 - ``alpha`` for trials of unequal chances too.
+
+    Let S be the successes in N independent trials of mean chance s. The bound of Clopper and Pearson (1934) is below s
+    only where P[Bin(N, s) <= S] is below the level. Hoeffding (1956, theorem 4): such a tail of S is no more likely
+    than the binomial one, up to N s - 1. Beyond that the binomial tail exceeds 1/4 (Greenberg and Mohri 2014), so no
+    level up to 1/4 reaches it, but for S = N - 1: there the bound is (1 - level)^(1/N), and a miss has a chance of at
+    most N (1 - s) <= -ln(1 - level). That is ``alpha`` for the level 1 - e^-alpha.
+    """
+    return -math.expm1(-alpha)
+
+
+def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
+    """Return the upper bounds of Clopper and Pearson that miss with at most ``alpha``; 1 where there is no failure.
+
+    The lower bound is 1 less the upper one of the failures.
+    """
+    failures = trials - successes
+    some = np.maximum(failures, 1.0)
+    return np.where(failures > 0, 1 - special.betaincinv(some, successes + 1, alpha), 1.0)
+
+
+def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
+    """Return nearly these bounds, by Wilson's interval (1927) with half a success for continuity; 1 of no trials."""
+    z, trials = float(special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
+    successes = np.minimum(successes + 0.5, trials)
+    half = z * np.sqrt(successes * (trials - successes) / trials + z**2 / 4)
+    return np.asarray((successes + z**2 / 2 + half) / (trials + z**2))
+
+
+WIDTHS = (1, 2, 4, 8, 16)
+"""So many cuts are taken together."""
+
+
+def pooled_bounds(
+    successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float
+) -> tuple[Floats, Floats]:
+    """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
+
+    Of ``trials[i]`` reports ``successes[i]`` are below cut i, each with the chance base[i] + gap·F(i); of up to
+    ``phases`` cuts in a row no two have a report in common.
+
+    F rises. So the mean of F over cuts i, i+1, …, weighed by trials, is no less than F(i), and its upper bound is one
+    of F(i); likewise the lower bound of cuts up to i. Windows of h = 1, 2, 4, 8, 16 cuts, h <= phases, are each allowed
+    α/2 over their number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+    """
+    above = _upper(successes, trials, base, gap, phases, alpha / 2)
+    opposite = _upper((trials - successes)[::-1], trials[::-1], 1 - gap - base[::-1], gap, phases, alpha / 2)
+    low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
+    return np.minimum(low, high), np.maximum(low, high)  # ends that cross have missed: hold what lies between
+
+
+def _upper(successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float) -> Floats:
+    """Return a bound above each share.
+
+    Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
+    """
+    widths = np.array([width for width in WIDTHS if width <= phases])[:, np.newaxis]
+    first = np.arange(len(trials))
+    last = np.minimum(first + widths, len(trials))
+    seen, asked, based = (
+        (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
+        for column in (successes, trials, base * trials)
+    )
+    each = poisson_binomial_level(alpha / len(widths))
+    based = based / np.maximum(asked, 1)
+    judged = np.where(asked > 0, (approximate_upper_bounds(seen, asked, each) - based) / gap, np.inf)
+    best = judged.argmin(axis=0), first
+    bound = (upper_bounds(seen[best], asked[best], each) - based[best]) / gap
+    return np.where(asked[best] > 0, bound, 1.0)
+
+
+class DitheredFacts(Protocol):
+    """The facts of a dithered mechanism: its tally's shape, and P[a cell is reported] if it is marked and if not."""
+
+    cohorts: int
+    cells: int
+    a: Fraction
+    b: Fraction
+
+
+@dataclass(frozen=True)
+class Dithered:
+    """The law with d = ``phases``, m = ``steps`` and cells of randomized response kept with p, each other taken with q.
+
+    With a permanent draw p and q are those of the whole chain. Raises ParameterError unless p > q and p + m q = 1.
+    """
+
+    phases: int
+    steps: int
+    p: Fraction
+    q: Fraction
+
+    def __post_init__(self) -> None:
+        if self.phases < 1 or self.steps < 1:
+            raise ParameterError("phases", f"{self.phases} phases of {self.steps} steps; each must be at least 1")
+        if not 0 < self.q < self.p or self.p + self.steps * self.q != 1:
+            raise ParameterError("p", f"{self.p} and {self.steps} times {self.q} must be 1, the first the likeliest")
+
+    @classmethod
+    def of(cls, facts: DitheredFacts) -> Self:
+        """Return the law of a mechanism."""
+        return cls(facts.cohorts, facts.cells - 1, facts.a, facts.b)
+
+    @property
+    def points(self) -> int:
+        """How many points the grid has: m d + 1."""
+        return self.steps * self.phases + 1
+
+    @cached_property
+    def gap(self) -> float:
+        """Return p - q, the share of reports that tell their cell; the others are even."""
+        return float(self.p - self.q)
+
+    @cached_property
+    def score_table(self) -> Floats:
+        """The score of each report, shape (phases, cells).
+
+        ((s - m/2)/(p-q) + m/2 + ((d-1)/2 - c)/d)/m in phase c, for Σ_c (v + c) // d = v.
+        """
+        m, d = self.steps, self.phases
+        dither = ((d - 1) / 2 - np.arange(d)) / d
+        return np.asarray(((np.arange(m + 1) - m / 2) / self.gap + m / 2 + dither[:, np.newaxis]) / m)
+
+    def scores(self, tally: Tally) -> Scores:
+        """Return the scores of the reports of a tally."""
+        return Scores(self.score_table, tally.counts)
+
+    def variance(self, spread: float) -> float:
+        """Return the noise variance of a score of an answer, given E over phases of (cell - m/2)²."""
+        m, d, gap = self.steps, self.phases, self.gap
+        response = (1 - gap) / gap * (spread + m * (m + 2) / (12 * gap))
+        return (response + (d * d - 1) / (12 * d * d)) / m**2
+
+    def noise_variance(self, tally: Tally) -> float:
+        """Return the noise variance of a score, averaged over those who reported.
+
+        It is linear in the mean of (cell - m/2)², which is estimated without bias and then kept in [0, m²/4].
+        """
+        if not tally.total:
+            return float("nan")
+        m = self.steps
+        seen = float(((np.arange(m + 1) - m / 2) ** 2 @ tally.counts.sum(axis=0)) / tally.total)
+        spread = (seen - (1 - self.gap) * m * (m + 2) / 12) / self.gap
+        return self.variance(min(max(spread, 0.0), m * m / 4))
+
+    def least_noise_variance(self, tally: Tally) -> float:
+        """Return ``noise_variance``, whose estimate is unbiased."""
+        return self.noise_variance(tally)
+
+    @property
+    def worst_variance(self) -> float:
+        """The noise variance of a score at an end of the range, where it is largest."""
+        return self.variance(self.steps**2 / 4)
+
+    def cuts(self, tally: Tally, confidence: float) -> Cuts:
+        """Return the shares below all points.
+
+        Cut i compares cells below j = ⌈i/d⌉ in phase c = j d - i, and no other phase: F(i) = (C/n_c - q j)/(p-q),
+        where C of the n_c reports are in those cells.
+        """
+        d, q, gap = self.phases, float(self.q), self.gap
+        cut = np.arange(1, self.points)
+        cells = -(-cut // d)
+        phase = cells * d - cut
+        trials = tally.reports[phase]
+        successes = np.cumsum(tally.counts, axis=1)[phase, cells - 1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            frequency = (successes / trials - q * cells) / gap
+            share = np.clip(frequency, 0, 1)
+            chance = q * cells + gap * share
+            error = np.sqrt(chance * (1 - chance) / trials) / gap
+            noise = np.sqrt(np.maximum(error**2 - share * (1 - share) / tally.total, 0))
+        low, high = pooled_bounds(successes, trials, np.asarray(q * cells), gap, d, 1 - confidence)
+        return Cuts.between(frequency, noise, error, low, high)
+
+    def cell_shares(self, tally: Tally) -> Floats:
+        """Return the share of all reports at each position s d + d-1 - c: point v is told by positions v..v+d-1."""
+        return np.asarray(tally.counts[::-1].T.ravel() / max(tally.total, 1))
+
+    @property
+    def cost(self) -> int:
+        """The cost of one estimate: of the factors of a band matrix, in some ten steps."""
+        return 300 + self.points + self.points * self.phases // 64
+
+    @property
+    def floor(self) -> float:
+        """The chance of a position, given its phase, of every point."""
+        return float(self.q)
+
+    def spread(self, curve: Floats) -> Floats:
+        """Return p - q times the curve's share in the window of each position."""
+        total, d = np.cumsum(curve), self.phases
+        padded = np.concatenate([np.zeros(d), total, np.full(d - 1, total[-1])])
+        return np.asarray(self.gap * (padded[d:] - padded[:-d]))
+
+    def gathered(self, cells: Floats) -> Floats:
+        """Return p - q times the sum over the positions that tell of each point."""
+        total = np.append(0.0, np.cumsum(cells))
+        return np.asarray(self.gap * (total[self.phases :] - total[: -self.phases]))
+
+    def solver(self, cells: Floats, points: Floats) -> Solver:
+        """Factor the matrix, whose entries are 0 but between points that share positions: |v - w| < d."""
+        total = self.gap**2 * np.append(0.0, np.cumsum(cells))
+        d, k = self.phases, self.points
+        padded = np.append(total, np.full(d, total[-1]))
+        band = np.empty((d, k), order="F")  # as LAPACK wants it
+        np.subtract(padded[d : d + k], sliding_window_view(padded, k)[:d], out=band)
+        band[0] += points
+        factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
+        return lambda right: np.asarray(linalg.cho_solve_banded((factor, True), right, check_finite=False))

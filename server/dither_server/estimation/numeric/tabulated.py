@@ -1,0 +1,213 @@
+"""The law of a mechanism that is a table: the chance of each cell, for each point.
+
+Shares below points are bounded by scores that dominate them, which any table has, without an inverse of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+from scipy import linalg
+
+from ...tally.arrays import Counts, Floats
+from ...tally.tally import Tally
+from .cuts import Cuts
+from .law import Scores
+from .likelihood import Solver
+
+_RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
+"""Of squares of the table's singular values, in parts of the largest: the less, the nearer and the noisier."""
+
+
+@dataclass(frozen=True)
+class Dominating:
+    """Scores h of cells, whose expectation is no less than the share of answers below a point.
+
+    There are several kinds of them, and those of a cut are made when they are needed, for all would take hundreds of
+    megabytes. Of each kind and cut: ``excess``, by how much the expectation is more, and ``variance``, of the score,
+    both if all points are alike; ``reach``, from the least score to the greatest; ``raised``, the constant in it.
+    """
+
+    table: "_Decomposed"
+    kinds: Sequence[tuple[float, int]]
+    excess: Floats
+    variance: Floats
+    reach: Floats
+    raised: Floats
+
+    def bounds(self, counts: Counts, alpha: float) -> Floats:
+        """Return bounds above the shares below points 1, 2, …, each of which misses with at most ``alpha``.
+
+        Of the kinds of scores that one is taken of which, by the number of reports alone, the tightest is expected. The
+        bound is the empirical Bernstein inequality (Maurer and Pontil 2009, theorem 4), which holds for any law of
+        bounded scores: m + sqrt(2 V ln(2/α)/n) + 7 R ln(2/α)/(3(n-1)), with mean m, sample variance V, and range R.
+        """
+        n = int(counts.sum())
+        if n < 2:
+            return np.full(self.excess.shape[1], 1.0)
+        surprise = math.log(2 / alpha)
+        slack = 7 * surprise * self.reach / (3 * (n - 1))
+        best = (self.excess + np.sqrt(2 * surprise * self.variance / n) + slack).argmin(axis=0)
+        bounds = np.empty(len(best))
+        for kind in set(best.tolist()):
+            cuts = np.flatnonzero(best == kind)
+            chosen = self.table.scores(*self.kinds[kind])[:, cuts] + self.raised[kind, cuts]
+            mean = counts @ chosen / n
+            variance = counts @ (chosen - mean) ** 2 / (n - 1)
+            bounds[cuts] = mean + np.sqrt(2 * surprise * variance / n) + slack[kind, cuts]
+        return bounds
+
+
+@dataclass(frozen=True)
+class _Decomposed:
+    """A table's singular values, and its vectors on the side of points (``left``) and of cells (``right``)."""
+
+    left: Floats
+    sizes: Floats
+    right: Floats
+
+    def scores(self, ridge: float, width: int) -> Floats:
+        """Return scores of shape (cells, cuts), fitted to ramps that fall from 1 to 0 over ``width`` points."""
+        points = len(self.left)
+        ramp = np.clip(1 - (np.arange(points)[:, np.newaxis] - np.arange(points - 1)) / width, 0, 1)
+        inverse = self.sizes / (self.sizes**2 + ridge * self.sizes[0] ** 2)
+        return np.asarray(self.right.T @ (inverse[:, np.newaxis] * (self.left.T @ ramp)))
+
+
+def dominating(table: Floats) -> Dominating:
+    """Return scores for a table of shape (points, cells).
+
+    A ramp that falls from 1 to 0 over some points from a cut on is fitted by ridge regression to what scores can have
+    as expectations, the rows of ``table`` times them, and the scores are raised until none is below the cut's step.
+    """
+    points = len(table)
+    decomposed = _Decomposed(*np.linalg.svd(table, full_matrices=False))
+    step = (np.arange(points)[:, np.newaxis] < np.arange(1, points)).astype(np.float64)
+    even = table.mean(axis=0)
+    kinds = [(ridge, 2**power) for ridge in _RIDGES for power in range((points - 1).bit_length())]
+    facts = []
+    for kind in kinds:
+        scores = decomposed.scores(*kind)
+        raised = (step - table @ scores).max(axis=0)
+        mean = even @ scores
+        variance = np.maximum(even @ scores**2 - mean**2, 0)
+        facts.append((mean + raised - step.mean(axis=0), variance, np.ptp(scores, axis=0), raised))
+    return Dominating(decomposed, kinds, *np.array(facts).swapaxes(0, 1))
+
+
+class TabulatedFacts(Protocol):
+    """The facts of a tabulated mechanism, whose only cohort is 0."""
+
+    @property
+    def size(self) -> int:
+        """How many points there are."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+
+    def cell_law(self, item: int) -> Sequence[Fraction]:
+        """Return the chances of the cells, for a point."""
+
+    def mean_score(self, cell: int) -> Fraction:
+        """Return the score of a cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """The law with the chances ``table`` of cells, shape (points, cells), and the ``score`` of each cell.
+
+    The expected score is the answer in parts of the range, for every point.
+    """
+
+    table: Floats
+    score: Floats
+
+    @classmethod
+    def of(cls, facts: TabulatedFacts) -> Self:
+        """Return the law of a mechanism."""
+        table = [[float(chance) for chance in facts.cell_law(point)] for point in range(facts.size)]
+        return cls(np.array(table), np.array([float(facts.mean_score(cell)) for cell in range(facts.cells)]))
+
+    @property
+    def points(self) -> int:
+        """How many points the grid has."""
+        return len(self.table)
+
+    def scores(self, tally: Tally) -> Scores:
+        """Return the scores of the reports of a tally."""
+        return Scores(self.score, tally.counts[0])
+
+    def noise_variance(self, tally: Tally) -> float:
+        """Return the noise variance of a score, or somewhat more: for whose answers these are is not well told.
+
+        It is the sample variance of the scores, that of the answers included, kept between the least and the worst.
+        """
+        if tally.total < 2:
+            return self.worst_variance
+        return min(max(self.scores(tally).variance, float(self._variances.min())), self.worst_variance)
+
+    def least_noise_variance(self, tally: Tally) -> float:
+        """Return the noise variance of a score, for the answer where it is smallest."""
+        return float(self._variances.min())
+
+    @property
+    def worst_variance(self) -> float:
+        """The noise variance of a score, for the answer where it is largest."""
+        return float(self._variances.max())
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """The noise variance of a score, for each answer."""
+        return np.asarray(self.table @ self.score**2 - (self.table @ self.score) ** 2)
+
+    def cuts(self, tally: Tally, confidence: float) -> Cuts:
+        """Return the shares below all points, by intervals alone.
+
+        Unbiased ones would take the inverse of the table, which magnifies noise beyond use (for Gaussian noise by
+        powers of ten), so ``frequency`` and its errors are NaN. Intervals take scores that dominate the share.
+        """
+        unknown = np.full(self.points - 1, np.nan)
+        rising, falling = self._dominating
+        tail = (1 - confidence) / 2
+        high = np.clip(rising.bounds(tally.counts[0], tail), 0, 1)
+        low = np.clip(1 - falling.bounds(tally.counts[0], tail)[::-1], 0, 1)
+        return Cuts.between(unknown, unknown, unknown, np.minimum(low, high), np.maximum(low, high))
+
+    @cached_property
+    def _dominating(self) -> tuple[Dominating, Dominating]:
+        """Scores of the shares below points, and of those above when the points are counted from the other end."""
+        return dominating(self.table), dominating(self.table[::-1])
+
+    def cell_shares(self, tally: Tally) -> Floats:
+        """Return the share of the reports in each cell."""
+        return np.asarray(tally.counts[0] / max(tally.total, 1))
+
+    @property
+    def cost(self) -> int:
+        """The cost of one estimate, whose matrix is computed in each of about ten steps."""
+        return 300 + self.points**2 * len(self.score) // 10_000
+
+    @property
+    def floor(self) -> float:
+        """No chance that every point has is set apart."""
+        return 0.0
+
+    def spread(self, curve: Floats) -> Floats:
+        """Return the chances of the cells of a curve."""
+        return np.asarray(curve @ self.table)
+
+    def gathered(self, cells: Floats) -> Floats:
+        """Return the sum over cells, weighed by their chances, of each point."""
+        return np.asarray(self.table @ cells)
+
+    def solver(self, cells: Floats, points: Floats) -> Solver:
+        """Factor the matrix."""
+        matrix = (self.table * cells) @ self.table.T
+        matrix.flat[:: self.points + 1] += points
+        factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return lambda right: np.asarray(linalg.cho_solve(factor, right, check_finite=False))

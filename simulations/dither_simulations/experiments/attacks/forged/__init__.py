@@ -1,1 +1,0 @@
-"""Forged reports: what they are, what they raise, and what theory says of it."""

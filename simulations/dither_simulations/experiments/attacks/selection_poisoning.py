@@ -1,0 +1,104 @@
+"""Poisoning of a selection: forged reports that raise the shares of chosen items.
+
+An honest lie is a set of chosen items, as many as it may have. A crafted report supports the most chosen items at once:
+the adversary chooses the window, too, so that all weight is on a few windows, and an item is estimated from d/s times
+fewer reports than there are.
+
+If a forged report speaks of item j with probability c_j and supports it with s_j, m of them beside n honest ones, of
+which a share c speaks of each item, move its share f_j by
+
+    m (s_j - c_j (q + (p - q) f_j)) / ((p - q) (c n + c_j m)).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither_server.tally.tally import Tally
+from dither_shared import Mechanism, ParameterError, Shape
+
+from ...samplers import sample_tally
+from ...samplers.sets import sample_sets
+from ...trials.mechanism_by_name import SETTLED, named_selection
+from ...users.populations import Floats, Population, set_label
+from ...users.set_sources import ItemChances
+from ...users.sets import SetLaw
+from .forging import best_symbols
+from .poisoning import Attacked, SharePoisoning
+
+
+@dataclass(frozen=True)
+class SelectionPoisoning(SharePoisoning):
+    """Raises the shares of items. A person has at most ``at_most``, the first with chance 1/2, others by Zipf's law."""
+
+    size: int = 16
+    at_most: int | None = None
+
+    offered: ClassVar = SETTLED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.at_most is not None and self.at_most > self.size:
+            raise ParameterError("--at-most", f"{self.at_most} is more than the {self.size} items")
+
+    @classmethod
+    def usual(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the mechanisms of sets, without a limit but for privset, which must know it."""
+        return tuple(name for name in SETTLED if given["at_most"] or name != "privset")
+
+    @cached_property
+    def _people_of_sets(self) -> SetLaw:
+        return ItemChances().people(self.size, self.at_most)
+
+    def mechanism(self, name: str) -> Mechanism:
+        """Return the mechanism of that name."""
+        return named_selection(name, self.size, self.at_most, self.epsilon)
+
+    def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
+        """Return the tally of the honest."""
+        return sample_sets(mechanism, self._people_of_sets, self.users, rng)
+
+    def lie(self, setting: Attacked, rng: np.random.Generator) -> Tally:
+        """Return the tally of honest randomizers that are given as many chosen items as a set may have."""
+        chosen, claimed = self.chosen_values(), self._claimed()
+        sets = [
+            sum(1 << chosen[(first + more) % len(chosen)] for more in range(claimed)) for first in range(len(chosen))
+        ]
+        counts = rng.multinomial(setting.forged, np.full(len(sets), 1 / len(sets)))
+        return sample_tally(setting.mechanism, Population(tuple(map(set_label, sets)), counts), rng)
+
+    def _claimed(self) -> int:
+        """Return how many chosen items a lie claims."""
+        return self.targets if self.at_most is None else min(self.targets, self.at_most)
+
+    def expected(self, setting: Attacked) -> float:
+        """Return the sum over the chosen items."""
+        mechanism, forged = setting.mechanism, setting.forged
+        p, q = float(mechanism.p), float(mechanism.q)
+        shares = self._people_of_sets.shares[self.chosen_values()]
+        spoken, supported = self._forged_law(setting)
+        honest = self.users * float(mechanism.coverage)
+        moved = forged * (supported - spoken * (q + (p - q) * shares)) / (p - q) / (honest + forged * spoken)
+        return float(moved.sum())
+
+    def _forged_law(self, setting: Attacked) -> tuple[Floats, Floats]:
+        """Return P[a forged report speaks of an item] and P[it supports it], for each chosen item."""
+        attack, mechanism, _ = setting
+        p, q, covered = float(mechanism.p), float(mechanism.q), float(mechanism.coverage)
+        chosen, everyone = self.chosen_values(), np.ones(self.targets)
+        if attack == "crafted-input":
+            return covered * everyone, covered * (q + (p - q) * self._claimed() / self.targets) * everyone
+        if mechanism.shape is not Shape.SYMBOL:
+            size = mechanism.weight or 0
+            best = min(size, self.targets) / self.targets
+            return everyone, everyone * (best if attack == "crafted-report" else size / mechanism.cells)
+        symbols = np.argwhere(np.ones((mechanism.cohorts, mechanism.cells)))
+        if attack == "crafted-report":
+            symbols = best_symbols(mechanism, chosen)
+        speaking = [[mechanism.supporting(item, cohort) for item in chosen] for cohort in range(mechanism.cohorts)]
+        spoken = np.array([[bool(each) for each in speaking[cohort]] for cohort, _ in symbols])
+        supported = np.array([[cell in each for each in speaking[cohort]] for cohort, cell in symbols])
+        return spoken.mean(axis=0), supported.mean(axis=0)

@@ -1,0 +1,181 @@
+"""Three attacks on series of reports, with memory and without; ``SERIES`` has them by the names of their commands."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy import special
+
+from dither_shared import Mechanism, Shape
+
+from ...users.populations import Floats
+from .permanent import distinct, permanent_draw, same_draw
+from .series import Attacked, Device, SeriesAttack, answers_of, devices, profiles, scores
+
+
+@dataclass(frozen=True)
+class Averaging(SeriesAttack):
+    """Guess a value from many reports of it: each device has a random one, the guess is what most reports support.
+
+    Without memory the guess becomes as good as one likes; with memory, no better than the permanent draw allows. The
+    bound is e^E/(e^E + k - 1), E being the exact loss of the reports: the posterior probability of a value, of k
+    equally likely ones, which no loss of E lets exceed.
+    """
+
+    success: ClassVar = "values guessed"
+    subject: ClassVar = "A value guessed from many reports of it"
+
+    def successes(self, setting: Attacked, seed: np.random.SeedSequence) -> float:
+        """Return how many values were guessed; a device of which several are as likely counts as its chance."""
+        mechanism, cell = setting
+        draw, noise = seed.spawn(2)
+        answers = answers_of(mechanism)
+        held = np.random.default_rng(draw).integers(len(answers), size=self.devices).tolist()
+        successes = 0.0
+        for place, device in zip(held, devices(mechanism, self.devices, cell.memoised, noise), strict=True):
+            score = scores(mechanism, device.reports(answers[place], cell.reports))
+            best = score == score.max()
+            successes += float(best[place]) / int(best.sum())
+        return successes
+
+    def bound(self, setting: Attacked) -> float:
+        """Return the posterior probability that the loss of all reports allows."""
+        others = len(answers_of(setting.mechanism)) - 1
+        return 1 / (1 + others * math.exp(-setting.mechanism.epsilon_after(setting.cell.reports)))
+
+    def expected(self, setting: Attacked) -> float | None:
+        """Return how often the majority of reports of two values is right."""
+        return majority(setting.mechanism, setting.cell.reports)
+
+
+@dataclass(frozen=True)
+class Linkage(SeriesAttack):
+    """Match two series of uploads, to find those of one device.
+
+    An adversary, such as a collector that turned bad, has a named series of uploads from each of N devices, and a later
+    series from each without a name. For each later series it names the device whose earlier series is the most similar.
+    All devices have the same value, so whatever it finds out comes from the noise.
+
+    The bound is what knowing every permanent draw would give, in expectation: as many devices can be told apart as
+    there are different draws among them, and of those with the same one any is as likely. Without memory it is that of
+    a guess, which is right once in hundreds.
+    """
+
+    success: ClassVar = "found again"
+    subject: ClassVar = "Two series of uploads matched"
+    log: ClassVar = True
+
+    def successes(self, setting: Attacked, seed: np.random.SeedSequence) -> float:
+        """Return how many later series were matched; of equally similar devices any may be named."""
+        mechanism, cell = setting
+        item = answers_of(mechanism)[0]
+        pairs = [
+            [device.reports(item, cell.reports) for _ in range(2)]
+            for device in devices(mechanism, self.devices, cell.memoised, seed)
+        ]
+        earlier, later = (profiles(mechanism, series) for series in zip(*pairs, strict=True))
+        # The inner products of profiles less their means, of which whole tables would not fit the memory.
+        usual = np.asarray(earlier.mean(axis=0)), np.asarray(later.mean(axis=0))
+        lean = (earlier @ usual[1])[np.newaxis, :] + (later @ usual[0])[:, np.newaxis]
+        similar = (later @ earlier.T).toarray() - lean + usual[0] @ usual[1]
+        ties = similar >= similar.max(axis=1, keepdims=True) - 1e-4
+        return float((ties.diagonal() / ties.sum(axis=1)).sum())
+
+    def bound(self, setting: Attacked) -> float:
+        """Return the share of devices that their permanent draws tell apart, in expectation."""
+        draw = permanent_draw(setting.mechanism) if setting.cell.memoised else None
+        return (1.0 if draw is None else distinct(setting.mechanism, draw, self.devices)) / self.devices
+
+
+@dataclass(frozen=True)
+class Change(SeriesAttack):
+    """Tell whether a device's value changed: reports of one value, then as many of the same one or of another.
+
+    Memory hides the value and not the moment at which it changes: another value has another permanent draw. The
+    adversary knows both values and looks at two things: how unlike the two series are, and by how much more the second
+    supports the new value. It learns on one half of the devices which of them to trust, and where to draw the line, and
+    is judged on the other half. Half of the devices change, so that guessing is right in 1 of 2 cases.
+
+    The bound is that of any adversary: with memory 1 - P[both permanent draws are alike]/2, without it
+    1/(1 + e^(-T ε)), T reports being of another value.
+    """
+
+    success: ClassVar = "told rightly"
+    subject: ClassVar = "A change of value found out"
+
+    def successes(self, setting: Attacked, seed: np.random.SeedSequence) -> float:
+        """Return how many devices were judged rightly, after training on as many others."""
+        mechanism, cell = setting
+        count = self.devices
+        changed = np.arange(2 * count) % 2 == 1
+        seen = np.array(
+            [
+                _statistics(device, cell.reports, bool(moved))
+                for device, moved in zip(devices(mechanism, 2 * count, cell.memoised, seed), changed, strict=True)
+            ]
+        )
+        best = max((_learnt(seen[:count, which], changed[:count]), which) for which in range(seen.shape[1]))
+        (_, line), which = best
+        judged = seen[count:, which] > line
+        return float((judged == changed[count:]).sum())
+
+    def bound(self, setting: Attacked) -> float:
+        """Return the success of any adversary."""
+        mechanism, cell = setting
+        if cell.memoised:
+            old, new = _both(mechanism)
+            return 1 - same_draw(mechanism, answers_of(mechanism)[old], answers_of(mechanism)[new]) / 2
+        return 1 / (1 + math.exp(-cell.reports * mechanism.epsilon))
+
+
+SERIES: Mapping[str, type[SeriesAttack]] = {"averaging": Averaging, "linkage": Linkage, "change": Change}
+
+
+def majority(mechanism: Mechanism, reports: int) -> float | None:
+    """Return how often the majority of reports of one of two values is right (a tie counts half).
+
+    None for other mechanisms.
+    """
+    if mechanism.size != 2 or mechanism.shape is not Shape.SYMBOL or not mechanism.own_cells:
+        return None
+    if mechanism.permanent_law is None:
+        return _most(float(mechanism.p), reports)
+    kept = float(mechanism.permanent_law[0])
+    instant = (float(mechanism.p) + kept - 1) / (2 * kept - 1)
+    right = _most(instant, reports)
+    return kept * right + (1 - kept) * (1 - right)
+
+
+def _most(truth: float, reports: int) -> float:
+    most, least = (float(special.bdtrc(half, reports, truth)) for half in (reports // 2, (reports - 1) // 2))
+    return (most + least) / 2
+
+
+def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float]:
+    """Return two numbers that grow with a change: the series' distance, and the second's support of the new value."""
+    mechanism = device.mechanism
+    old, new = _both(mechanism)
+    answers = answers_of(mechanism)
+    series = [device.reports(answers[place], reports) for place in (old, new if moved else old)]
+    before, after = profiles(mechanism, series)
+    lean = 0.0
+    if not mechanism.items.open:
+        gained = scores(mechanism, series[1])
+        lean = float(gained[new] - gained[old])
+    return float(((after - before) ** 2).sum()), lean
+
+
+def _both(mechanism: Mechanism) -> tuple[int, int]:
+    """Return the places of two answers; of numbers the two ends."""
+    return 0, len(answers_of(mechanism)) - 1 if mechanism.items.ordered else 1
+
+
+def _learnt(seen: Floats, changed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:
+    """Return the best share of right answers that a threshold between observed values reaches, and that threshold."""
+    order = np.argsort(seen, kind="stable")
+    lines = np.append(seen[order][0] - 1, seen[order])
+    right = [float(((seen > line) == changed).mean()) for line in lines]
+    best = int(np.argmax(right))
+    return right[best], float(lines[best])

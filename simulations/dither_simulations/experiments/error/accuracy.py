@@ -1,0 +1,177 @@
+"""The experiment of ``dither-sim error``: measure how far estimates are from the truth, with theory beside it.
+
+A kind of survey is a subclass: what is estimated, the columns of its table and the panels of its plot.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from matplotlib.figure import Figure
+
+from dither_shared import ParameterError
+from dither_shared.counted import counted
+
+from ...choices import Law
+from ...options.common import check_names, given_fields
+from ...output.curves import Curve, curves_plot
+from ...output.tables import Column, results_table, varies
+from ...sweeps import Experiment, Row, identity_of
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A place in the grid; ``asked`` is the name of a mechanism, or "auto"."""
+
+    asked: str
+    size: int
+    users: int
+    epsilon: float
+    day: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy(Experiment):
+    """What to sweep over: every mechanism at every number of users and every ε."""
+
+    names: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    users: tuple[int, ...]
+    source: Any
+    permanent_epsilon: float | None = None
+    repeats: int = 20
+    seed: int = 0
+    confidence: float = 0.95
+    law: Law | None = None
+
+    offered: ClassVar[tuple[str, ...]]
+    """The mechanisms that may be asked for."""
+    usual_users: ClassVar[int] = 100_000
+    columns: ClassVar[Sequence[Column]]
+    words: ClassVar[int] = 1
+    """Columns of the table that hold words."""
+    notes: ClassVar[Sequence[str]] = ()
+    """Lines below the table."""
+    curves: ClassVar[Sequence[Curve]]
+    axes: ClassVar[Mapping[str, str]] = {"epsilon": "ε of one report", "users": "users"}
+    only_joint: ClassVar[str] = ""
+    """Why values cannot be drawn one by one, if they cannot."""
+
+    @classmethod
+    def asked(cls, seed: int, given: Mapping[str, Any]) -> Self:
+        """Return the experiment that options ask for; raise ParameterError for what cannot be."""
+        return cls(**cls.chosen(seed, given))
+
+    @classmethod
+    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields: options by their name, and the usual ones; a file says itself how many users there are."""
+        law: Law | None = "device" if given["device"] else given["law"]
+        if cls.only_joint and law == "marginal":
+            raise ParameterError("--law", f"marginal goes with --type share; {cls.only_joint}")
+        check_names(given["names"], cls.offered)
+        usual = {
+            "names": tuple(cls.usual(given)),
+            "users": (getattr(given["source"], "users", cls.usual_users),),
+        }
+        always = {"seed": seed, "law": law or ("joint" if cls.only_joint else None)}
+        return usual | given_fields(cls, given) | always
+
+    @classmethod
+    def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
+        """Return the mechanisms that are simulated if none is asked for."""
+        return cls.offered
+
+    def check(self, scheduler: str | None) -> None:
+        """Raise ParameterError if a cell is impossible, before anything is computed."""
+        for cell in self.cells():
+            self.setting(cell)
+
+    @contextmanager
+    def ready(self) -> Iterator[Self]:
+        """Yield the experiment with all that it needs beside this process."""
+        yield self
+
+    def define(self, path: Path) -> None:
+        """Write the definitions that a collector must have. Raises ParameterError if none can collect this."""
+        raise ParameterError("--definitions", "goes with --type share")
+
+    def cells(self) -> Sequence[Cell]:
+        """Return the grid: for each name each number of users, then ε."""
+        return [
+            Cell(name, 0, users, epsilon) for name, users, epsilon in product(self.names, self.users, self.epsilons)
+        ]
+
+    def identity(self) -> str:
+        """Return a digest of all that the numbers depend on, the contents of a file included."""
+        return identity_of(replace(self, source=None), getattr(self.source, "contents", self.source))
+
+    def about(self, cell: Cell, setting: Any) -> Row:
+        """Return the columns that describe a cell."""
+        return {
+            "asked": cell.asked,
+            "mechanism": setting.mechanism.name,
+            "law": setting.law,
+            "epsilon": cell.epsilon,
+            **self.extent(cell, setting),
+            "users": cell.users,
+            "distribution": self.source.name,
+            "confidence": self.confidence,
+            "repeats": self.repeats,
+            "seed": self.seed,
+        }
+
+    @abstractmethod
+    def extent(self, cell: Cell, setting: Any) -> Row:
+        """Return the columns that say how much is asked, such as the number of values."""
+
+    def table(self, rows: Sequence[Row]) -> str:
+        """Return the results for a terminal."""
+        return "\n".join([results_table(self.columns, rows, self.words), *self.notes])
+
+    def plot(self, rows: Sequence[Row]) -> Figure:
+        """Return the results as a picture."""
+        return curves_plot(rows, self.curves, self.title(rows), self.axes)
+
+    def title(self, rows: Sequence[Row]) -> str:
+        """Return the title of the picture: what does not vary, and how to read it."""
+        row = rows[0]
+        fixed = [] if varies(rows, "users") else [counted(row["users"], "user")]
+        fixed += self.fixed(rows)
+        band = "" if row["repeats"] == 1 else "; band: 95 %"
+        points = f"points: mean of {row['repeats']}{band}"
+        return f"{', '.join([*fixed, row['distribution']])}\n{self.legend(row, points)}"
+
+    def fixed(self, rows: Sequence[Row]) -> list[str]:
+        """Return what a title says of the extent."""
+        return []
+
+    def legend(self, row: Row, points: str) -> str:
+        """Return the second line of the title."""
+        return f"{points}; dashed: theory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizedAccuracy(Accuracy):
+    """The same at every number of values, of items, or of strings."""
+
+    sizes: tuple[int, ...]
+
+    usual_size: ClassVar[int] = 64
+    noun: ClassVar[str] = "value"
+
+    @classmethod
+    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that options set; a file says itself how many values there are."""
+        return {"sizes": (getattr(given["source"], "size", cls.usual_size),), **super().chosen(seed, given)}
+
+    def cells(self) -> Sequence[Cell]:
+        """Return the grid: for each name each size, for each size each number of users, then ε."""
+        return [Cell(*place) for place in product(self.names, self.sizes, self.users, self.epsilons)]
+
+    def fixed(self, rows: Sequence[Row]) -> list[str]:
+        """Return the size, if it is fixed."""
+        return [] if varies(rows, "size") else [counted(rows[0]["size"], self.noun)]

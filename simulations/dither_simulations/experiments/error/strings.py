@@ -1,0 +1,147 @@
+"""``dither-sim error --type string``: which of the most frequent strings are found, in a list or without one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither_server.estimation.strings.reach import reach
+from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
+from dither_shared.counted import counted
+
+from ...options.common import check_names
+from ...output.curves import Curve
+from ...output.tables import EPSILON, Column, measured, parameter, value
+from ...sweeps import Row
+from ...trials.measures import Measures
+from ...trials.mechanism_by_name import DISCOVERING, LOOKED_UP, named, named_discovery
+from ...trials.string_trial import StringSetting, run_string_trial
+from ...users.populations import Floats
+from ...users.sources import Column as ColumnOfFile
+from ...users.strings import WORDS, listed, made_up, spelled
+from .accuracy import Cell, SizedAccuracy
+
+
+def _reach(row: Mapping[str, Any]) -> str:
+    share = row["reach"]
+    return "-" if share is None else "none" if share > 1 else f"{100 * share:.2g} %"
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    return counted(row["listed"], "candidate") if row["listed"] is not None else "nothing listed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StringAccuracy(SizedAccuracy):
+    """Every mechanism of strings. With ``discover`` nothing is listed, else ``candidates`` strings are looked for.
+
+    People hold ``size`` strings, which are among the candidates. ``reach`` is the share of people that a string must
+    have to be found about half the time, as computed beforehand; None of mechanisms for which nothing says it.
+    """
+
+    candidates: int | None = None
+    discover: DiscoveryQuestion | None = None
+
+    offered: ClassVar = (*LOOKED_UP, *DISCOVERING)
+    usual_users: ClassVar = 1_000_000
+    usual_size: ClassVar = 1000
+    noun: ClassVar = "string"
+    only_joint: ClassVar = "strings share buckets"
+    axes: ClassVar = {"epsilon": "ε of one report", "users": "users", "size": "strings that people hold"}
+    curves: ClassVar = (
+        Curve("recall_16", "found of the 16\nmost frequent", log=False),
+        Curve("false", "held by nobody,\nof those found", log=False),
+    )
+    columns: ClassVar = (
+        value("mechanism", "mechanism"),
+        parameter("size", "strings"),
+        parameter("users", "n"),
+        EPSILON,
+        Column("reach", _reach),
+        value("recall_8", "top 8", ".2f"),
+        value("recall_16", "top 16", ".2f"),
+        value("recall_32", "top 32", ".2f"),
+        value("f1", "F1 of 16", ".2f"),
+        measured("found", "found", ".1f"),
+        measured("false", "false", ".3f"),
+        value("missed", "missed", ".3f"),
+    )
+    notes: ClassVar = (
+        "Top: share of the 8, 16, 32 most frequent that are found. Reach: the share of people whose string should",
+        "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
+    )
+
+    @classmethod
+    def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that options set."""
+        if given["discover"] is not None and given["candidates"] is not None:
+            raise ParameterError("--candidates", "goes without --discover, which needs no list")
+        check_names(given["names"], tuple(cls.usual(given)))
+        return super().chosen(seed, given)
+
+    @classmethod
+    def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
+        """Return the mechanisms that look strings up, or those that discover them."""
+        return LOOKED_UP if given["discover"] is None else DISCOVERING
+
+    def setting(self, cell: Cell) -> StringSetting:
+        """Return the mechanism, the people and the candidates; raise ParameterError for what cannot be."""
+        mechanism = self._mechanism(cell)
+        labels, shares = self._held(cell)
+        law = self.law or "joint"
+        if self.discover is not None:
+            people = spelled(self.discover, mechanism, labels, shares)
+            return StringSetting(
+                mechanism, people.labels, people.shares, cell.users, (), self.discover, self.confidence, law
+            )
+        many = self._listed(cell)
+        if many < len(labels):
+            raise ParameterError("--candidates", f"{many} are fewer than the {len(labels)} strings that people hold")
+        return StringSetting(mechanism, labels, shares, cell.users, listed(labels, many), None, self.confidence, law)
+
+    def _mechanism(self, cell: Cell) -> Mechanism:
+        if self.discover is not None:
+            return named_discovery(cell.asked, self.discover, cell.epsilon, self.permanent_epsilon)
+        return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
+
+    def _listed(self, cell: Cell) -> int:
+        return 10 * cell.size if self.candidates is None else self.candidates
+
+    def _held(self, cell: Cell) -> tuple[tuple[str, ...], Floats]:
+        """Return the strings that people hold, and their shares."""
+        people = self.source.population(cell.size, 10**9)
+        if isinstance(self.source, ColumnOfFile):
+            return people.labels, people.shares
+        question = self.discover
+        characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
+        labels = made_up(cell.size, characters, length)
+        if len(labels) < cell.size:
+            raise ParameterError("--size", f"{cell.size} strings are more than the {len(labels)} that there can be")
+        return labels, people.shares
+
+    def simulate(self, setting: StringSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        """Return the measures of one trial."""
+        return (run_string_trial(setting, seed),)
+
+    def extent(self, cell: Cell, setting: StringSetting) -> Row:
+        """Return how many strings there are, where they are looked for, and the reach."""
+        question, mechanism = self.discover, setting.mechanism
+        many = None if question is not None else self._listed(cell)
+        return {
+            "size": cell.size,
+            "listed": many,
+            "discover": None if question is None else f"{question.alphabet}/{question.length}",
+            "reach": reach(mechanism, cell.users, many or 0) if mechanism.pure else None,
+        }
+
+    def table(self, rows: Sequence[Row]) -> str:
+        """Return the results for a terminal, and what they are of."""
+        table, *notes = super().table(rows).rsplit("\n", len(self.notes))
+        first = rows[0]
+        about = f"{counted(first['size'], self.noun)}, {first['distribution']}; {_where(first)}."
+        return "\n".join([table, "", about, *notes])
+
+    def legend(self, row: Row, points: str) -> str:
+        """Return where strings are looked for; there is no theory of it."""
+        return f"{_where(row)}; {points}"

@@ -1,1 +1,0 @@
-"""``dither-sim error --type string``: which strings are found, in a list or without one."""

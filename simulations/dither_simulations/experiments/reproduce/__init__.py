@@ -1,1 +1,0 @@
-"""``dither-sim reproduce``: numbers that others published, beside ours."""

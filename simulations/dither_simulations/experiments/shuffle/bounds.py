@@ -1,0 +1,250 @@
+"""Bounds on what a report tells in a shuffled batch, and an attack that shows how near to the truth they are."""
+
+import decimal
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dither_server.analysis.composition import rounded_up
+from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
+from dither_server.analysis.shuffling.generic import MARGIN
+from dither_server.analysis.shuffling.lattice import Steps, TiltedSum
+from dither_shared import Mechanism, ParameterError
+from dither_shared.primitives.two_level import TwoLevel
+
+from ...output.lines import Line, Panel, lines_plot
+from ...output.tables import render
+
+_CENTRES = 9
+"""Bars are tried around 0 to 8 standard deviations."""
+
+_HEAVIEST = 16
+"""The greatest w: beyond, the lattice would grow and the attack hardly gain."""
+
+_NOTHING = 1e-12
+"""What is less likely is a rounding error."""
+
+_CLIP = 50.0
+"""Beyond this exponent what a transform may get wrong is more than 1 anyway."""
+
+
+def attack(law: TwoLevel, reports: int, delta: float) -> float:
+    """Return an ε that is certainly not above the least with which a report is (ε, ``delta``)-private.
+
+    It is 0 where the attack learns nothing that ``delta`` does not allow.
+    """
+    odds, blanket = float(law.ratio), float(law.blanket)
+    alone = blanket * float(law.share - law.overlap)
+    first = odds * alone, alone
+    weights = (min(round(odds), _HEAVIEST), 1) if sum(first) < 1 - _NOTHING else (1, 0)
+    found = [_told((alone, odds * alone), first, weights, reports, delta)]
+    if law.aside is not None:
+        other = alone + blanket * (odds - 1) * float(law.aside)
+        found.append(_told((other, other), first, (1, 1), reports, delta))
+    return max(found)
+
+
+_Pair = tuple[float, float]
+
+
+def _told(others: _Pair, first: _Pair, weights: tuple[int, int], reports: int, delta: float) -> float:
+    """Return ln of the greatest (P - δ)/P' over bars, rounded down, or 0; ``weights`` are those of A and of B.
+
+    ``others`` and ``first`` are P[a report adds to A] and P[it adds to B], for each other device and for that in
+    question if it holds the first value; if it holds the second these two change places.
+    """
+    if reports == 1:
+        return math.log(max(1.0, (first[0] / MARGIN - delta * MARGIN) / (first[1] * MARGIN)))
+    values = np.array([weights[0], -weights[1], 0])
+    masses = np.array([*others, max(0.0, 1 - sum(others))])
+    steps = Steps(values[masses > _NOTHING], masses[masses > _NOTHING] / masses[masses > _NOTHING].sum())
+    mean, variance = steps.moments(0.0)
+    best = 0.0
+    for far in range(_CENTRES):
+        centre = mean + far * math.sqrt(variance / (reports - 1))
+        if centre >= weights[0]:
+            break
+        found = _best_bar(steps.sum_of(reports - 1, steps.tilt_to(centre)), first, weights, delta)
+        if found < best:
+            break
+        best = found
+    return best
+
+
+def _best_bar(law: TiltedSum, first: _Pair, weights: tuple[int, int], delta: float) -> float:
+    """Return the greatest ln((P - δ)/P') over the bars in the window of a tilted law, rounded down.
+
+    With S the sum of the others and B of weight 1, P - P' = (p - p')·(P[bar - w <= S < bar] + P[S = bar]), without the
+    last term if its weight is 0: no digits cancel. What a transform may get wrong is taken off P and added to P'.
+    """
+    scale = np.exp(np.minimum(law.log_scale - law.tilt * law.places, _CLIP))
+    least, most = np.maximum(law.masses - law.wrong, 0.0) * scale, (law.masses + law.wrong) * scale
+    surely, tail = (np.cumsum(masses[::-1])[::-1] for masses in (least, most))
+    bars = np.arange(weights[0], len(scale))
+    at_bar = weights[1] * least[bars]
+    gap = (first[0] - first[1]) * (surely[bars - weights[0]] - surely[bars] + at_bar)
+    second = tail[bars] + first[1] * (tail[bars - weights[0]] - tail[bars]) - first[0] * at_bar
+    more = (gap / MARGIN - delta * MARGIN) / (second * MARGIN)
+    return math.log1p(max(0.0, float(more.max(initial=0.0))))
+
+
+_FIRST = 100
+_EVERY = 10**0.5
+"""Numbers of reports of a picture: the least, and how far apart they are."""
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Batches of ``reports`` reports, of which the share ``forged`` hides nobody, at a ``delta`` per batch.
+
+    One device has ``own`` reports in each.
+    """
+
+    mechanism: Mechanism
+    reports: int
+    delta: float
+    forged: float = 0.0
+    own: int = 1
+    batches: int = 1
+
+
+@dataclass(frozen=True)
+class ShuffleRow:
+    """What ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is no less than the truth.
+
+    - ``local``: ε₀ of one report, with no δ, whoever shuffles; ``honest``: the reports that are not forged;
+    - ``generic``, ``blanket``: ε with ``delta``, for any mechanism of that ε₀ and by the law of this one; None where
+      there is no amplification, and the latter also where the law has more than two levels;
+    - ``best``: the least of these and of ``own`` times ε₀; ``attack``: an ε below which an attack on one report proves
+      that no claim is true, None where a device has several;
+    - ``epsilon_after``, ``delta_after``: what ``batches`` such batches of one device come to;
+    - ``reason``: why there is no amplification.
+    """
+
+    mechanism: str
+    size: int | None
+    local: float
+    reports: int
+    honest: int
+    delta: float
+    generic: float | None
+    blanket: float | None
+    best: float
+    attack: float | None
+    own: int
+    batches: int
+    epsilon_after: float
+    delta_after: float
+    reason: str | None
+
+
+def weigh(one: Shuffle) -> ShuffleRow:
+    """Return the bounds; raises ParameterError for a number or a δ that cannot be."""
+    found = amplified(one.mechanism, one.reports, one.delta, one.forged, one.own)
+    law = one.mechanism.two_level
+    epsilon, delta = found.after(one.batches)
+    return ShuffleRow(
+        mechanism=one.mechanism.name,
+        size=one.mechanism.size,
+        local=found.local,
+        reports=one.reports,
+        honest=found.reports,
+        delta=one.delta,
+        generic=found.generic,
+        blanket=found.blanket,
+        best=found.best,
+        attack=None if found.reason or law is None or one.own > 1 else attack(law, found.reports, one.delta),
+        own=one.own,
+        batches=one.batches,
+        epsilon_after=epsilon,
+        delta_after=delta,
+        reason=found.reason,
+    )
+
+
+def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
+    """Yield the shuffles of a picture: each mechanism with more and more reports, up to the most that are asked for."""
+    for mechanism in dict.fromkeys(one.mechanism for one in shuffles):
+        mine = [one for one in shuffles if one.mechanism == mechanism]
+        most, reports = max(one.reports for one in mine), float(_FIRST)
+        while reports < most:
+            yield Shuffle(mechanism, round(reports), mine[0].delta, mine[0].forged, mine[0].own)
+            reports *= _EVERY
+        yield Shuffle(mechanism, most, mine[0].delta, mine[0].forged, mine[0].own)
+
+
+_HEADER = ("mechanism", "ε of one", "honest reports", "δ", "any law", "this law", "attack")
+_DIGITS = 4
+
+
+def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
+    """Return a table of the bounds, what several batches come to, and in words what must be true for them."""
+    batches = rows[0].batches
+    header = (*_HEADER, f"after {batches:,} batches", "with δ") if batches > 1 else _HEADER
+    reasons = dict.fromkeys((row.mechanism, row.reason) for row in rows if row.reason)
+    lines = [f"{name}: no amplification; {reason}." for name, reason in reasons]
+    if len(reasons) < len({row.mechanism for row in rows}):
+        if rows[0].own > 1:
+            lines += [f"The bounds are of {rows[0].own:,} reports of one device in a batch, all together."]
+        lines += [
+            "Each ε but that of the attack is no less than the truth. It stands beside the ε of one report, and is"
+        ]
+        lines += [
+            "true only if",
+            *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
+        ]
+    return "\n".join((render(header, [_cells(row) for row in rows]), "", *lines))
+
+
+def shuffle_plot(rows: Sequence[ShuffleRow]) -> Figure:
+    """Return a figure of the bounds against the number of reports, a panel for each mechanism, on logarithmic axes.
+
+    Raises ParameterError if there is no amplification, or no ε above 0, of any of them.
+    """
+    names = dict.fromkeys((row.mechanism, row.local) for row in rows)
+    panels = [panel for name in names if (panel := _panel([row for row in rows if (row.mechanism, row.local) == name]))]
+    if not panels:
+        raise ParameterError("--plot", "there is no amplification to be shown")
+    who = "one report tells" if rows[0].own == 1 else f"{rows[0].own:,} reports of one device tell"
+    title = f"What {who} among others that are shuffled\nwith δ = {rounded_up(rows[0].delta, 3)}"
+    return lines_plot(panels, title, "reports of one batch")
+
+
+def _panel(rows: Sequence[ShuffleRow]) -> Panel | None:
+    lines = [
+        _line("any law", rows, [row.generic for row in rows]),
+        _line("this law", rows, [row.blanket for row in rows]),
+        _line("attack", rows, [row.attack for row in rows]),
+    ]
+    lines = [line for line in lines if line.at]
+    if not lines:
+        return None
+    at = [row.reports for row in rows]
+    return Panel(lines, f"ε, {rows[0].mechanism}", limit=("not shuffled", at, [row.own * row.local for row in rows]))
+
+
+def _line(name: str, rows: Sequence[ShuffleRow], losses: Sequence[float | None]) -> Line:
+    known = [(row.reports, loss) for row, loss in zip(rows, losses, strict=True) if loss]
+    values = [loss for _, loss in known]
+    return Line(name, [reports for reports, _ in known], values, values, values)
+
+
+def _cells(row: ShuffleRow) -> tuple[str, ...]:
+    after = (_up(row.epsilon_after), rounded_up(row.delta_after, 3)) if row.batches > 1 else ()
+    losses = (_up(row.generic), _up(row.blanket), _down(row.attack))
+    return (row.mechanism, _up(row.local), f"{row.honest:,}", rounded_up(row.delta, 3), *losses, *after)
+
+
+def _up(number: float | None) -> str:
+    return "-" if number is None else rounded_up(number, _DIGITS)
+
+
+def _down(number: float | None) -> str:
+    if number is None:
+        return "-"
+    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
+    return rounded_up(float(context.create_decimal(Decimal(number))), _DIGITS)

@@ -1,0 +1,239 @@
+"""Plots of lines: measured points with their interval as a band, theory dashed.
+
+Few lines share a panel and have their names at their ends; of many, each has a small panel of its own.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from .plots import COLOURS, FONT, GREY, INK, figure_of
+
+_MARKERS = "os^Dv<>PXhd"
+_GRID = "#E5E5E5"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of one line, its entries in the order of ``at``; a theory may have gaps.
+
+    ``low`` and ``high`` are the ends of the interval of each point.
+    """
+
+    name: str
+    at: Sequence[float]
+    value: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    theory: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines that share axes; ``limit`` is a dotted line with a name, its points and their heights."""
+
+    lines: Sequence[Line]
+    up: str
+    log: bool = True
+    limit: tuple[str, Sequence[float], Sequence[float]] | None = None
+
+    @property
+    def names(self) -> int:
+        """How many lines have a name."""
+        return len(self.lines) + (self.limit is not None)
+
+
+def scale(axes: Axes, panel: Panel, *, log: bool) -> None:
+    """Give axes their scales, the numbers along them, and a grid; ``log`` is of the horizontal one."""
+    axes.set_xscale("log" if log else "linear")
+    axes.set_yscale("log" if panel.log else "linear")
+    _plain_numbers(axes, sorted({at for line in panel.lines for at in line.at}), log)
+    _few_powers(axes, panel.log)
+    axes.grid(visible=True, which="major", color=_GRID, linewidth=0.8)
+
+
+def draw_line(axes: Axes, line: Line, colour: str, marker: str) -> float:
+    """Draw a line and return the height at which it ends."""
+    known = [(at, theory) for at, theory in zip(line.at, line.theory, strict=False) if theory is not None]
+    if known:
+        axes.plot(*zip(*known, strict=True), "--", color=colour, linewidth=1.4, zorder=2)
+    axes.fill_between(line.at, line.low, line.high, color=colour, alpha=0.22, linewidth=0, zorder=1)
+    axes.plot(
+        line.at,
+        line.value,
+        f"{marker}{'' if known else '-'}",
+        color=colour,
+        linewidth=1.1,
+        markersize=5.5,
+        markeredgecolor="white",
+        markeredgewidth=0.7,
+        zorder=3,
+    )
+    return line.value[-1]
+
+
+def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
+    """Write numbers as people write them: those that were tried or, where these are many, powers of two or ten."""
+    if log:
+        base = 2 if tried[-1] < 100 * tried[0] else 10
+        powers = [float(base) ** power for power in range(-20, 51)]
+        axes.set_xticks(tried if len(tried) <= 6 else [at for at in powers if tried[0] <= at <= tried[-1]])
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif all(at == int(at) for at in tried):
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: _plain(at)))
+
+
+def _few_powers(axes: Axes, log: bool) -> None:
+    """Name the powers of ten and, where an axis spans but one or two, 2 and 5 times these."""
+    low, high = axes.get_ylim()
+    if log:
+        short = high < 100 * low
+        axes.yaxis.set_major_locator(LogLocator(10, (1, 2, 5) if short else (1,)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    if log and short:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: _plain(at)))
+
+
+def _plain(at: float) -> str:
+    if at == 0 or 1e-3 <= abs(at) < 1e4:
+        return f"{at:.3g}" if at < 1e3 else f"{at:,.0f}"
+    power = int(np.floor(np.log10(abs(at)) + 1e-9))
+    lead = f"{at / 10**power:.3g}"
+    return f"$10^{{{power}}}$" if lead == "1" else f"${lead}·10^{{{power}}}$"
+
+
+def look_of(number: int) -> tuple[str, str]:
+    """Return the colour and the marker of a line; no two of the first 77 share both."""
+    return COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
+
+
+def breakable(name: str) -> str:
+    """Return a name whose hyphens are spaces, at which it may be broken."""
+    return name.replace("-", " ")
+
+
+_COLUMNS = 3
+_SMALL = 0.85 * FONT
+_LETTERS_ABOVE = 20
+"""Letters of a name in one line, above its panel."""
+_WIDE, _HIGH = 5.8, 1.8
+"""Inches: of the figure, and of a row with the names above it."""
+_TOP, _FOOT = 0.58, 0.42
+"""Inches above and below all rows."""
+_OTHERS = "#CFCFCF"
+
+
+def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
+    """Return a block of small panels for each panel, one a line, all on the axes of the block."""
+    counts = [-(-len(panel.lines) // _COLUMNS) for panel in panels]
+    height = _TOP + _HIGH * sum(counts) + _FOOT
+    figure = Figure(figsize=(_WIDE, height))
+    FigureCanvasAgg(figure)
+    top = height - _TOP
+    for panel, rows in zip(panels, counts, strict=True):
+        _block(figure, panel, top, log=log)
+        figure.text(0.005, (top - _HIGH * rows / 2) / height, panel.up, rotation=90, va="center", fontsize=FONT)
+        top -= _HIGH * rows
+    limits = dict.fromkeys(panel.limit[0] for panel in panels if panel.limit is not None)
+    caption = "; ".join([title, *(f"dotted: {name}" for name in limits), "grey: the others"])
+    figure.text(0.01, 1 - 0.1 / height, caption.replace("; dotted", "\ndotted"), va="top", fontsize=_SMALL)
+    figure.text(0.56, 0.12 / height, across, ha="center", fontsize=FONT)
+    return figure
+
+
+def _block(figure: Figure, panel: Panel, top: float, *, log: bool) -> None:
+    """Draw the panels of a block below ``top`` inches; the first and the lowest carry numbers."""
+    height, left, gap = figure.get_figheight(), 0.14, 0.03
+    width = (0.99 - left - gap * (_COLUMNS - 1)) / _COLUMNS
+    first: Axes | None = None
+    for number, line in enumerate(panel.lines):
+        row, column = divmod(number, _COLUMNS)
+        foot = top - _HIGH * (row + 1) + 0.06
+        box = (left + column * (width + gap), foot / height, width, (_HIGH - 0.48) / height)
+        axes = figure.add_axes(box, sharex=first, sharey=first)
+        first = first or axes
+        _multiple(axes, panel, line, log=log)
+        lowest = number + _COLUMNS >= len(panel.lines)
+        axes.tick_params(labelsize=_SMALL, labelleft=column == 0, labelbottom=lowest)
+
+
+def _multiple(axes: Axes, panel: Panel, line: Line, *, log: bool) -> None:
+    """Draw one line in colour before all others, under its name."""
+    for other in panel.lines:
+        axes.plot(other.at, other.value, "-", color=_OTHERS, linewidth=1, zorder=0.5)
+    if panel.limit is not None:
+        axes.plot(*panel.limit[1:], ":", color=GREY, linewidth=1.8, zorder=1)
+    draw_line(axes, line, COLOURS[0], "o")
+    scale(axes, panel, log=log)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    name = "\n".join(textwrap.wrap(breakable(line.name), _LETTERS_ABOVE))
+    axes.set_title(name, loc="left", fontsize=_SMALL, pad=3, linespacing=0.95)
+
+
+_FEW = 7
+"""Of more names than this in a panel, each line takes a panel of its own."""
+_LETTERS_BESIDE = 13
+"""Letters of a name in one line, beside the axes."""
+
+
+def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
+    """Return a figure of panels, one below the other, on one horizontal axis, which is logarithmic with ``log``."""
+    most = max(panel.names for panel in panels)
+    if most > _FEW:
+        return multiples_plot(panels, title, across, log=log)
+    each = 4.2 if len(panels) == 1 else max(2.6, 0.7 + 0.44 * most)
+    figure, rows = figure_of(each * len(panels), len(panels))
+    height = figure.get_figheight()
+    figure.subplots_adjust(left=0.155, right=0.735, top=1 - 0.59 / height, bottom=0.59 / height, hspace=0.12)
+    for axes, panel in zip(rows, panels, strict=True):
+        names = [
+            (line.name, draw_line(axes, line, *look_of(number)), look_of(number))
+            for number, line in enumerate(panel.lines)
+        ]
+        if panel.limit is not None:
+            name, at, heights = panel.limit
+            axes.plot(at, heights, ":", color=GREY, linewidth=1.8, zorder=1)
+            names.append((name, heights[-1], (GREY, "")))
+        scale(axes, panel, log=log)
+        axes.set_ylabel(panel.up)
+        axes.tick_params(axis="x", labelbottom=axes is rows[-1])
+        _name_lines(figure, axes, names)
+    rows[-1].set_xlabel(across)
+    rows[0].set_title(title, loc="left", fontsize=FONT)
+    return figure
+
+
+def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, tuple[str, str]]]) -> None:
+    """Write each name beside the end of its line, moved apart where lines end together, but not out of the axes."""
+    figure.canvas.draw()
+    wrapped = [textwrap.wrap(breakable(name), _LETTERS_BESIDE) for name, _, _ in ends]
+    gap = (0.2 + 1.05 * max(map(len, wrapped))) * FONT / 72 * figure.dpi / axes.bbox.height
+    ordered = sorted(zip(ends, wrapped, strict=True), key=lambda entry: -entry[0][1])
+    at = [axes.transAxes.inverted().transform(axes.transData.transform((1.0, end)))[1] for (_, end, _), _ in ordered]
+    for ((_, _, (colour, marker)), lines), end, place in zip(ordered, at, _apart(at, gap), strict=True):
+        beside: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False, "scalex": False, "scaley": False}
+        axes.plot([1.005, 1.05], [end, place], "-", color=colour, linewidth=0.8, **beside)
+        if marker:
+            axes.plot([1.05], [place], marker, color=colour, markersize=5, **beside)
+        where: dict[str, Any] = {"transform": axes.transAxes, "va": "center", "linespacing": 0.95}
+        axes.text(1.085, place, "\n".join(lines), color=INK, fontsize=FONT, **where)
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Return descending places at least ``gap`` apart, moved down from 1 and then up from 0 as far as they must."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(min(place, 1.0 if not moved else moved[-1] - gap))
+    last = -np.inf
+    for index in reversed(range(len(moved))):
+        moved[index] = last = max(moved[index], last + gap, 0.0)
+    return moved

@@ -1,0 +1,210 @@
+"""Sweeps: simulate every cell of a grid repeatedly, and sum up the trials in rows, beside theory.
+
+The seed of a trial depends on the experiment's seed, the cell's place in the grid and the number of the repeat, and on
+nothing else: not on who runs it, on how many there are, or on whether the sweep was killed in between.
+"""
+
+import hashlib
+import json
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dither_shared import ParameterError
+from dither_spool.workers import Map, here
+
+from .trials.measures import Measures
+
+Row = dict[str, Any]
+"""One result: a number, a string or None per column. All rows of an experiment have the same columns."""
+
+_CHUNK = 16
+"""Trials that are sent to a worker together, since sending each by itself would cost more than running it."""
+
+
+class Part(NamedTuple):
+    """One of the things that each trial measures: columns that name it, and what theory says of its measures.
+
+    ``theory`` is keyed by column: ``mse_theory`` stands behind the measure ``mse`` and its standard error ``mse_se``.
+    """
+
+    columns: Row
+    theory: Measures
+
+
+class Experiment(ABC):
+    """Trials over a grid of cells. Subclasses are frozen dataclasses that pickle, because workers receive them."""
+
+    seed: int
+    """The root of all randomness."""
+    repeats: int
+    """Trials per cell."""
+
+    @abstractmethod
+    def cells(self) -> Sequence[Any]:
+        """Return the cells, in the order of their rows."""
+
+    @abstractmethod
+    def setting(self, cell: Any) -> Any:
+        """Return what all trials of a cell share, such as its mechanism; raise ParameterError if the cell cannot be."""
+
+    @abstractmethod
+    def simulate(self, setting: Any, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        """Run one trial and return the measures of each part; they depend on the arguments alone."""
+
+    @abstractmethod
+    def about(self, cell: Any, setting: Any) -> Row:
+        """Return the columns that describe a cell."""
+
+    def theory(self, cell: Any, setting: Any) -> Sequence[Part]:
+        """Return the parts of a trial, with what theory expects of them."""
+        return (Part({}, {}),)
+
+    def identity(self) -> str:
+        """Return a digest that differs from every other experiment's: of all that its numbers depend on."""
+        return identity_of(self)
+
+    def rows(self, cell: Any, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+        """Return one row per part: the means of its measures with their standard errors, beside theory."""
+        setting = self.setting(cell)
+        about, rows = self.about(cell, setting), []
+        for place, part in enumerate(self.theory(cell, setting)):
+            row = about | part.columns
+            trials = [outcome[place] for outcome in outcomes]
+            for name in trials[0]:
+                row[name], row[f"{name}_se"] = mean([trial[name] for trial in trials])
+                row |= {column: value for column, value in part.theory.items() if column.startswith(f"{name}_")}
+            rows.append(row)
+        return rows
+
+
+def sweep(
+    experiment: Experiment,
+    run: Map = here,
+    journal: "Journal | None" = None,
+    step: Callable[[int], object] = int,
+) -> list[Row]:
+    """Return the rows of every cell, in the order of the cells.
+
+    Cells that ``journal`` has are not tried again; others are added to it when they are finished. ``step`` is called
+    with the number of trials made since it was last called.
+    """
+    cells = experiment.cells()
+    rows: dict[int, list[Row]] = {}
+    for place, known in ({} if journal is None else journal.done).items():
+        rows[place] = known
+        step(experiment.repeats)
+    for place, found in _finished(experiment, cells, [at for at in range(len(cells)) if at not in rows], run, step):
+        rows[place] = found
+        if journal is not None:
+            journal.append(place, found)
+    return [row for place in range(len(cells)) for row in rows[place]]
+
+
+def seeds(experiment: Experiment, place: int) -> list[np.random.SeedSequence]:
+    """Return the seeds of the trials of the cell at a place."""
+    return np.random.SeedSequence(experiment.seed, spawn_key=(place,)).spawn(experiment.repeats)
+
+
+def mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """Return the mean and its standard error, which one value does not have; None where a value is not defined."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None, None
+    if len(known) == 1:
+        return known[0], None
+    return float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
+
+
+def identity_of(*parts: object) -> str:
+    """Return a digest of all that an experiment's numbers depend on: its ``repr``, and numpy's version."""
+    return hashlib.sha256(repr((np.__version__, *parts)).encode("utf-8")).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Task:
+    experiment: Experiment
+    cell: Any
+    seeds: tuple[np.random.SeedSequence, ...]
+
+
+def _finished(
+    experiment: Experiment, cells: Sequence[Any], places: Sequence[int], run: Map, step: Callable[[int], object]
+) -> Iterator[tuple[int, list[Row]]]:
+    """Yield the places of cells with their rows, each as soon as it is finished."""
+    tasks = [_tasks(experiment, cells[place], seeds(experiment, place)) for place in places]
+    results = run(_perform, [task for chunks in tasks for task in chunks])
+    for place, chunks in zip(places, tasks, strict=True):
+        outcomes: list[Sequence[Measures]] = []
+        for some in islice(results, len(chunks)):
+            outcomes += some
+            step(len(some))
+        yield place, experiment.rows(cells[place], outcomes)
+
+
+def _tasks(experiment: Experiment, cell: Any, all_seeds: Sequence[np.random.SeedSequence]) -> list[_Task]:
+    starts = range(0, len(all_seeds), _CHUNK)
+    return [_Task(experiment, cell, tuple(all_seeds[start : start + _CHUNK])) for start in starts]
+
+
+def _perform(task: _Task) -> list[Sequence[Measures]]:
+    setting = task.experiment.setting(task.cell)
+    return [task.experiment.simulate(setting, seed) for seed in task.seeds]
+
+
+class Journal:
+    """Makes a sweep resumable: the rows of each finished cell, appended to a file that is synced to disk.
+
+    A line is a JSON object. The first holds the sweep's ``identity``; each other holds a cell's number and its rows. A
+    line that a crash cut short does not count, and the next one overwrites it. Raises ParameterError if the file is of
+    another sweep, or cannot be read or written.
+    """
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self.path = path
+        self.done: dict[int, list[Row]] = {}
+        try:
+            self._file = path.open("a+b")
+            self._file.seek(0)
+            content = self._file.read()
+        except OSError as error:
+            raise ParameterError(str(path), f"cannot be read and written: {error.strerror}") from None
+        whole = content[: content.rfind(b"\n") + 1]
+        self._file.truncate(len(whole))
+        self._read(whole, identity)
+
+    def _read(self, whole: bytes, identity: str) -> None:
+        lines = [json.loads(line) for line in whole.splitlines()]
+        if not lines:
+            self._write({"sweep": identity})
+        elif lines[0] != {"sweep": identity}:
+            self.close()
+            raise ParameterError(
+                str(self.path), "belongs to another sweep, which is unfinished; finish that one, or delete the file"
+            )
+        self.done = {line["cell"]: line["rows"] for line in lines[1:]}
+
+    def append(self, cell: int, rows: Sequence[Row]) -> None:
+        """Add a finished cell; it is on disk when this returns."""
+        self._write({"cell": cell, "rows": rows})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line, allow_nan=False).encode("utf-8") + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file, and keep it for the next run."""
+        self._file.close()
+
+    def discard(self) -> None:
+        """Remove the file, when the sweep is finished and its rows are written elsewhere."""
+        self.close()
+        self.path.unlink()

@@ -1,1 +1,0 @@
-"""Many trials over a grid of settings: work shared out, and kept when a run is interrupted."""

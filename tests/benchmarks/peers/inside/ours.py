@@ -1,0 +1,51 @@
+"""Measure dither as its peers are measured: the device's randomizer, encoded rows, the collector's estimator."""
+
+from dataclasses import dataclass
+
+from dither_server.estimation.estimate import estimate
+from dither_server.tally.tally import Tally
+from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Report, SystemEntropy
+
+from .driver import Estimates, serve
+from .protocol import Case
+
+
+@dataclass(frozen=True)
+class Dither:
+    """A device and a collector."""
+
+    mechanism: Mechanism
+    labels: tuple[str, ...]
+    entropy: Entropy
+
+    @property
+    def declared(self) -> float:
+        """The exact loss, rounded up."""
+        return self.mechanism.epsilon
+
+    def report(self, value: int) -> bytes:
+        """Return the row that is sent."""
+        cohort = self.entropy.below(self.mechanism.cohorts)
+        return Report(cohort, self.mechanism.randomize(value, self.entropy, cohort)).encode(self.mechanism)
+
+    def estimate(self, reports: list[bytes]) -> Estimates:
+        """Fold and decode."""
+        estimated = estimate(self.mechanism, self.labels, Tally.fold(self.mechanism, b"".join(reports)))
+        return Estimates(estimated.frequency, estimated.consistent)
+
+    def place(self, report: bytes, value: int) -> int:
+        """Return whether a cell that the value marks is in the report."""
+        decoded = Report.decode(report, self.mechanism)
+        marked = self.mechanism.marked(value, decoded.cohort)
+        return int(not set(marked).isdisjoint(decoded.cells(self.mechanism)))
+
+
+def make(case: Case) -> Dither:
+    """Return the mechanism of a case; rates are those of the operating system's entropy."""
+    mechanism = MECHANISMS[case.mechanism].calibrate(case.size, case.epsilon)
+    entropy = SystemEntropy() if case.kind == "rate" else KeyedEntropy(case.seed.to_bytes(32, "big"))
+    return Dither(mechanism, tuple(map(str, range(case.size))), entropy)
+
+
+if __name__ == "__main__":
+    serve(make)

@@ -1,0 +1,148 @@
+"""Two apps of one name share consent and outbox: it is told where it can be known, and an update is none."""
+
+import dataclasses
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make
+from client.test_processes import needs_posix
+from dither import Client
+from dither import __main__ as program
+from dither.cli.lint import lint
+from dither.reporting.app_name_clash import is_about_app_name_clash, noted
+from dither_shared import Metric, RandomizedResponse
+
+OURS = {"mobile": MOBILE, "theme": THEME}
+THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.calibrate(2, 2.0))}
+
+
+def warned(trouble: dict[str, int]) -> int:
+    return sum(count for what, count in trouble.items() if is_about_app_name_clash(what))
+
+
+def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
+    """Return the client of a program that starts, on a device whose user said yes to all."""
+    return make(folder, metrics=metrics, background=True, spread=1e6, mode=None, environ={"DITHER": "on"}, **other)
+
+
+def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
+    """Let one of two apps report each day."""
+    for app in apps:
+        client = make(folder, metrics=OURS if app == "o" else THEIRS)
+        client.record("mobile", True)
+        calendar.pass_days(1)
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_version_that_comes_back_reveals_another_app_of_the_name(
+    make: Make, calendar: Calendar, tmp_path: Path, background: bool
+) -> None:
+    """An update is none, nor are programs of one app that ask different metrics."""
+    metrics = {"o": OURS, "t": THEIRS, "w": {"weekly": WEEKLY}}
+    told = {"ooo": False, "ootttt": False, "oto": True, "otot": True, "too": False, "ow": False, "owow": False}
+    for apps, known in told.items():
+        for app in apps:
+            given = {"background": background, "environ": {"DITHER": "on"}, "mode": None, "spread": 1e6}
+            client = make(tmp_path / apps, metrics=metrics[app], **given)
+            for name in metrics[app]:
+                client.record(name, True)  # a client without a thread notes its versions with its first report
+            calendar.pass_days(1)
+        looking = make(tmp_path / apps, metrics=metrics[apps[-1]], mode=None)
+        assert warned(client.status().trouble) == warned(looking.status().trouble) == known, apps
+
+
+def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
+    make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In one period there is one report of a metric, whoever asks: the other's answer is ignored, and counted."""
+    for day in range(3):
+        for app in (OURS, THEIRS):
+            client = started(make, folder, app)
+            client.record("mobile", True)
+            assert client.status().ignored == (app is THEIRS)
+            assert bool(warned(client.status().trouble)) is (day > 0)
+        calendar.pass_days(1)
+    assert len(caplog.messages) == 4, "one of each start, from the second day on"
+    for message in caplog.messages:
+        assert "go by the name 'tests': metrics.mobile is asked in two versions by turns" in message
+        assert "org.example.notes" in message
+    looking = make(folder, metrics=THEIRS, mode=None)
+    assert warned(looking.status().trouble) == 1, "also one that only looks"
+    assert make(folder, metrics={"weekly": WEEKLY}, mode=None).status().trouble == {}, "metrics of others are not ours"
+    calendar.pass_days(15)
+    assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
+
+
+def test_a_program_that_is_off_or_only_looks_makes_no_note(make: Make, folder: Path) -> None:
+    started(make, folder, OURS)
+    for mode in ("off", "on"):
+        make(folder, metrics=THEIRS, background=mode == "off", environ={"DITHER": mode}).status()
+    for _ in range(2):
+        assert started(make, folder, OURS).status().trouble == {}
+
+
+def test_an_update_writes_the_note_once(make: Make, folder: Path) -> None:
+    seen = []
+    for app in (OURS, OURS, THEIRS, THEIRS):
+        started(make, folder, app)
+        seen.append((folder / "versions").stat().st_ino)
+    assert seen[0] == seen[1] != seen[2] == seen[3]
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b"null", b'{"mobile": 1}', b'{"mobile": [[1]]}', b"\xff", b"[" * 99999])
+def test_damaged_version_notes_count_as_none(make: Make, folder: Path, damage: bytes) -> None:
+    for app in (OURS, THEIRS):
+        started(make, folder, app)
+    (folder / "versions").write_bytes(damage)
+    for app, known in ((OURS, False), (THEIRS, False), (OURS, True)):
+        assert bool(warned(started(make, folder, app).status().trouble)) is known
+
+
+@pytest.mark.parametrize("kind", ["a folder", pytest.param("a link", marks=needs_posix)])
+def test_unreadable_version_notes_do_no_harm(make: Make, folder: Path, kind: str) -> None:
+    started(make, folder, OURS)
+    (folder / "versions").unlink()
+    (folder / "versions").mkdir() if kind == "a folder" else (folder / "versions").symlink_to("/dev/zero")
+    client = started(make, folder, OURS)
+    client.record("mobile", True)
+    assert client.flush(60)
+    assert client.status().trouble == {}
+
+
+def test_notes_are_forgotten_with_the_rest(make: Make, folder: Path) -> None:
+    started(make, folder, OURS).forget()
+    assert not (folder / "versions").exists()
+
+
+def test_notes_are_bounded(make: Make, folder: Path) -> None:
+    for number in range(20):
+        named = {f"metric_{number}_{place:03}": dataclasses.replace(MOBILE, name=f"m{place}") for place in range(200)}
+        notes = noted((folder / "versions").read_bytes() if number else b"", named, 739000 + number)
+        folder.mkdir(exist_ok=True)
+        (folder / "versions").write_bytes(notes or b"")
+    assert (folder / "versions").stat().st_size < 30_000
+    assert noted((folder / "versions").read_bytes(), named, 740000) is None
+
+
+def test_app_name_warning_does_not_stop_a_command(
+    make: Make, calendar: Calendar, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calendar.day = date.today()  # noqa: DTZ011 - the command has no calendar of its own
+    calendar.pass_days(-3)
+    days(make, calendar, folder, "oto")
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    given = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
+    assert program.main(["off", *given], environ={}) == 0
+    told = capsys.readouterr()
+    assert "telemetry is off" in told.out
+    assert "two apps, or two versions of one" in told.err
+
+
+def test_lint_advises_a_unique_app_name() -> None:
+    today = date(2026, 11, 18)
+    (finding,) = lint([], today, "notes")
+    assert finding.startswith("app: 'notes' may be another app's name, too")
+    assert lint([], today, "org.example.notes") == lint([], today) == []

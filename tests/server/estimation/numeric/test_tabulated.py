@@ -1,0 +1,70 @@
+"""Laws that are tables: what a mechanism says of itself, and estimates of what it leaves."""
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks.numeric_coverage import mean_in, population
+from dither_server.estimation.numeric.estimate import estimate_number
+from dither_server.estimation.numeric.tabulated import Tabulated
+from dither_server.tally.tally import Tally
+
+LAWS = [[Fraction(5, 8), Fraction(1, 4), Fraction(1, 8)], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]]
+LAWS.append(LAWS[0][::-1])
+SCORES = [Fraction(-1, 2), Fraction(1, 2), Fraction(3, 2)]
+FACTS = SimpleNamespace(size=3, cells=3, cell_law=lambda point: LAWS[point], mean_score=lambda cell: SCORES[cell])
+
+
+def laplace(points: int, epsilon: float) -> Tabulated:
+    """Two-sided geometric noise on a grid, folded into the range."""
+    place, last, decay = np.arange(points), points - 1, np.exp(-epsilon / (points - 1))
+    table = decay ** np.abs(place[:, np.newaxis] - place) / (1 + decay)
+    table[:, 1:last] *= 1 - decay
+    score = place.astype(np.float64)
+    score[[0, last]] = -decay / (1 - decay), last + decay / (1 - decay)
+    return Tabulated(table, score / last)
+
+
+def test_scores_are_those_of_the_mechanism() -> None:
+    law = Tabulated.of(FACTS)
+    tally = Tally(np.array([8]), np.array([[5, 2, 1]]))
+    assert law.scores(tally).mean == 0
+    assert law.worst_variance == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "noise"), [([1, 0, 0], 5 / 12), ([5, 0, 0], 11 / 36), ([5, 0, 5], 5 / 12), ([10, 15, 10], 125 / 306)]
+)
+def test_noise_is_the_sample_variance_within_what_it_can_be(counts: list[int], noise: float) -> None:
+    """It is 11/36 at the ends and 5/12 in the middle."""
+    law = Tabulated(np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]]), np.array([-1 / 3, 0.5, 4 / 3]))
+    assert law.noise_variance(Tally(np.array([sum(counts)]), np.array([counts]))) == pytest.approx(noise)
+
+
+def test_the_channel_is_the_table() -> None:
+    law, rng = Tabulated.of(FACTS), np.random.default_rng(1)
+    curve, cells, points = rng.random((3, 3))
+    assert law.spread(curve) == pytest.approx(law.table.T @ curve)
+    assert law.gathered(cells) == pytest.approx(law.table @ cells)
+    matrix = law.table @ np.diag(cells) @ law.table.T + np.diag(points)
+    assert matrix @ law.solver(cells, points)(curve) == pytest.approx(curve)
+
+
+@pytest.mark.parametrize("reports", [0, 1, 2, 1000, 10**6])
+@pytest.mark.parametrize("points", [2, 33])
+def test_an_estimate_holds_the_truth(points: int, reports: int) -> None:
+    """Each of some hundred intervals with a confidence of 1 - 1e-9."""
+    law, shares = laplace(points, 1.0), population("age", points)
+    counts = np.random.default_rng(2).multinomial(reports, shares @ law.table)
+    found = estimate_number(law, Tally(np.array([reports]), counts[np.newaxis]), 1 - 1e-9)
+    below = np.append(0, np.cumsum(shares))
+    assert found.mean.low <= mean_in(shares) <= found.mean.high
+    assert (found.cuts.low <= below + 1e-12).all()
+    assert (below <= found.cuts.high + 1e-12).all()
+    assert found.fit.short <= 0.001
+    assert np.isnan(found.cuts.frequency[1:-1]).all()
+    if reports == 10**6:
+        assert found.mean.high - found.mean.low < 0.03
+        assert (found.cuts.high - found.cuts.low).mean() < 0.4

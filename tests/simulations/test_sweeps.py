@@ -1,0 +1,125 @@
+"""Sweeps that are spread, killed and resumed give the numbers of one that was not."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dither_shared import ParameterError
+from dither_simulations.cli import main
+from dither_simulations.experiments.error.shares import ShareAccuracy
+from dither_simulations.sweeps import Journal, sweep
+from dither_simulations.trials.measures import Measures
+from dither_simulations.trials.trial import Setting
+from dither_simulations.users.sources import Distribution
+from dither_spool.workers import workers
+from server.dask import cluster_of
+
+PLAN = ShareAccuracy(
+    names=("randomized-response",),
+    epsilons=(0.5, 1.0, 2.0),
+    sizes=(8,),
+    users=(1000,),
+    source=Distribution(),
+    repeats=20,
+    seed=3,
+)
+ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "0.5,1,2", "-k", "8", "-n", "1000")
+
+KILLED = f"""
+import os, signal
+from dither_simulations import sweeps
+from dither_simulations.cli import main
+write, lines = sweeps.Journal._write, 0
+
+def dying(self, line):
+    global lines
+    lines += 1
+    if lines == 4:  # the head and two cells are written; the power goes in the midst of the third
+        self._file.write(b'{{"cell": 2, "ro')
+        self._file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(self, line)
+
+sweeps.Journal._write = dying
+main([*{ARGUMENTS!r}, "--out", "rows.csv"])
+"""
+
+
+def test_processes_change_no_number_and_send_errors_back() -> None:
+    beyond = replace(PLAN, names=("bit-flip",), sizes=(20_000,), law="joint", repeats=1)
+    with workers(2) as run:
+        assert sweep(PLAN, run) == sweep(PLAN)
+        with pytest.raises(ParameterError, match="size: 20000") as caught:
+            sweep(beyond, run)
+    assert caught.value.place == "size"
+
+
+@pytest.mark.slow  # starts a scheduler and two workers; the workers of one machine are tested above
+def test_a_dask_cluster_changes_no_number() -> None:
+    with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as run:
+        assert sweep(PLAN, run) == sweep(PLAN)
+
+
+def test_where_there_is_no_scheduler_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9"])
+    assert result.exit_code == 2
+    assert "--scheduler: no Dask scheduler answers at 'tcp://127.0.0.1:9'" in result.stderr
+
+
+def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    part = tmp_path / "rows.csv.part"
+    left = part.read_bytes().split(b"\n")
+    assert [json.loads(line).get("cell") for line in left[:-1]] == [None, 0, 1]
+    assert left[-1] == b'{"cell": 2, "ro'
+
+    tried: list[float] = []
+    simulate = ShareAccuracy.simulate
+
+    def watched(self: ShareAccuracy, setting: Setting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        tried.append(setting.asked)
+        return simulate(self, setting, seed)
+
+    monkeypatch.setattr(ShareAccuracy, "simulate", watched)
+    monkeypatch.chdir(tmp_path)
+    resumed = CliRunner().invoke(main, [*ARGUMENTS, "--out", "rows.csv"])
+    assert resumed.exit_code == 0, resumed.output
+    assert set(tried) == {2.0}  # what was finished is not tried again
+    assert not part.exists()
+
+    again = CliRunner().invoke(main, [*ARGUMENTS, "--out", "again.csv"])
+    assert again.stdout == resumed.stdout
+    assert Path("again.csv").read_bytes() == Path("rows.csv").read_bytes()
+
+
+def test_what_another_sweep_left_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+    path = tmp_path / "rows.part"
+    Journal(path, PLAN.identity()).close()
+    with pytest.raises(ParameterError, match="another sweep"):
+        Journal(path, replace(PLAN, seed=4).identity())
+    assert path.exists()
+    journal = Journal(path, PLAN.identity())
+    journal.discard()
+    assert not path.exists()
+
+
+def test_a_finished_cell_is_read_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "rows.part"
+    journal = Journal(path, PLAN.identity())
+    rows = sweep(PLAN, journal=journal)
+    journal.close()
+    steps: list[int] = []
+    again = Journal(path, PLAN.identity())
+    assert sweep(PLAN, journal=again, step=steps.append) == rows
+    again.close()
+    assert steps == [20, 20, 20]
