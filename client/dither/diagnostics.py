@@ -1,8 +1,8 @@
 """Diagnostics: count what went wrong, and log each kind once; nothing is raised into the host.
 
-The log contains the kind of problem, the type of the exception, the system's text for an error number, and the path in
-the state folder. It does not contain the message of an exception, which may quote a value, except that of a
-``StateError``, which is our own text.
+The log names the kind and type of an exception, the system's words for a system error, and the part of the state folder
+that it is about. It does not contain the message, which may quote a value, except that of a ``StateError``, which is
+ours.
 """
 
 import errno
@@ -17,7 +17,7 @@ from .forks import importing
 from .state.state import BusyError, StateError
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
-"""Errors without a path, because they concern an open file."""
+"""Errors of a file that is already open, which name no path."""
 
 _LONGEST_PATH = 500
 
@@ -42,7 +42,7 @@ class Diagnostics:
     def warn(self, message: str) -> bool:
         """Log a warning if logging is set up; return whether it is.
 
-        Without handlers Python would print it on the user's terminal, for which a collector that is down is no reason.
+        Otherwise Python would write it to the terminal of a user, who should not see that a collector is down.
         """
         logging = sys.modules.get("logging")
         if logging is None or not logging.getLogger("dither").hasHandlers():
@@ -91,7 +91,7 @@ class Guard:
 
 
 def described(error: BaseException, folder: Path | None = None) -> str:
-    """Describe an exception without values: its type, the system's or our text, a path in ``folder``."""
+    """Return an exception in words without any value: its type, the system's or our words, a path in ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):
         said = f"{name}, {error}"
@@ -102,7 +102,7 @@ def described(error: BaseException, folder: Path | None = None) -> str:
 
 
 def _path(error: BaseException, folder: Path | None) -> str:
-    """Return the path of an error if it is ``folder``, inside it, or a parent of it; else ""."""
+    """Return the path that an error is about if that is ``folder``, within it or above it; otherwise ""."""
     if folder is None or isinstance(error, BusyError):
         return ""
     if isinstance(error, StateError):

@@ -79,7 +79,7 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "ids": Room(
-        (*_named(f"{_SERVER}/store", "batch_ids", "purge"),),
+        _named(f"{_SERVER}/store", "batch_ids", "tables/tallies"),
         _tests("server/store", "store", "removal", "batch_ids"),
     ),
     "spool": Room(

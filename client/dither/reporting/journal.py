@@ -232,13 +232,13 @@ class Journal:
         cursor, records, damaged = self._cursor, 0, 0
         rewritten = torn = False
         while (news := self.state.news(cursor)) is not None:
-            if news.rewritten:
+            if news.anew:
                 self._start_over()
             for record in news.records:
                 self._apply(record)
             self.ledger.check_size()
             cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
-            rewritten, torn = rewritten or news.rewritten, news.torn
+            rewritten, torn = rewritten or news.anew, news.torn
         if cursor == self._cursor:
             return
         self._cursor = cursor  # last: if a piece cannot be applied, all is read again

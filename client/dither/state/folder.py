@@ -110,7 +110,7 @@ class FolderState(FolderJournal):
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records behind ``cursor``, or None if there are none."""
         news = super().news(cursor)
-        if news is not None and news.rewritten:
+        if news is not None and news.anew:
             self._key = None  # after "forget" the secret is another one, too
         return news
 

@@ -46,10 +46,10 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def near_line_ends(data: bytes) -> list[int]:
-    """Return the positions around each end of a line, and every 17th: damage within a line is of one kind."""
+    """Return the positions around each end of a line, and every 41st: damage within a line is of one kind."""
     ends = [position for position, byte in enumerate(data) if byte == ord("\n")]
     near = {end + offset for end in ends for offset in (-1, 0, 1, 2)}
-    return sorted((near | set(range(0, len(data), 17))) & set(range(len(data))))
+    return sorted((near | set(range(0, len(data), 41))) & set(range(len(data))))
 
 
 def everywhere(data: bytes) -> list[int]:
@@ -128,7 +128,7 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
     make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], damage: Damage
 ) -> None:
     calendar.pass_days(1)
-    for broken in damage(used["secret"], everywhere(used["secret"])):
+    for broken in damage(used["secret"], everywhere(used["secret"])[::3]):
         if broken == used["secret"]:
             continue
         restore(folder, used | {"secret": broken})

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dither_server.estimation.crossing import crossed, groups_of
+from dither_server.estimation.sums import crossed, groups_of
 from dither_server.tally.tally import Tally
 from dither_shared import SubsetSelection
 from dither_shared.mechanisms.auto import choose

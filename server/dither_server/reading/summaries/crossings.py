@@ -15,11 +15,10 @@ from dither_shared.questions.cross import BETWEEN
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
 from ...analysis.repeated_reports import periods_of, repeat_error
-from ...estimation.crossing import Crossed, crossed, groups_of
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import verdicts
 from ...estimation.intervals.ratios import Ratios
-from ...estimation.sums import Sums
+from ...estimation.sums import Crossed, Sums, crossed, groups_of
 from ...protocol.json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares

@@ -12,9 +12,7 @@ import pytest
 
 from dither_server.dashboard.publishing.editions import Asked
 from dither_server.dashboard.publishing.site import Site, base_of, title_of
-from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.exports import unescape_formula
-from dither_server.reading.query import Query
 from dither_server.store import Store
 from dither_shared import ParameterError, parse_metrics
 from server.collecting import rows_of, upload
@@ -133,13 +131,7 @@ def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> Non
     assert "No reports yet; it takes" in page(site, "metrics/unasked/index.html").words
 
 
-def test_tables_hold_what_the_api_answers(url: str, site: Path) -> None:
-    with closing(Store(url, create=False)) as store:
-        span = {"since": MONDAY + timedelta(days=14), "until": LAST}
-        table = EstimateReader(store).table(THEME, Query(**span))  # type: ignore[arg-type]  # of days
-    assert json.loads((site / "metrics/theme/theme.json").read_text(encoding="utf-8")) == [table.whole()]
-    lines = (site / "metrics/theme/theme.ndjson").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["value"] for line in lines] == list(THEME.labels)
+def test_site_has_the_weeks_and_the_definition(site: Path) -> None:
     steps = json.loads((site / "metrics/theme/theme.weeks.json").read_text(encoding="utf-8"))["steps"]
     assert [(step["since"], step["reports"]) for step in steps] == [("2026-09-21", 210), ("2026-09-28", 90)]
     assert (site / "metrics.toml").read_bytes() == KINDS_TOML.encode()

@@ -75,7 +75,9 @@ def test_flat_rows_are_values_and_pairs() -> None:
     rows = flat.rows()
     assert set(rows[0]) == set(names_of(COLUMNS))
     assert [row["given"] for row in rows[:9]] == [None] * 9
-    assert all(row["given"] for row in rows[9:])
+    assert [(row["given"], row["value"], row["frequency"], row["both"]) for row in rows[9:]] == [
+        (pair["given"], pair["value"], pair["share"], pair["both"]) for pair in told_of(2_000).whole()["pairs"]
+    ]
     assert {name for row in rows[9:] for name, cell in row.items() if cell is not None} == {
         "value", "frequency", "low", "high", "verdict", "given", "both",
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from dither_server.app import collector_of
 from dither_server.reading.costs import effort
 from dither_server.reading.summaries.shares_view import in_words, time_series
 from dither_server.reading.summaries.summary import Steps
-from server.collecting import THEME
+from dither_server.reading.summaries.svg import drawing_of
+from server.collecting import THEME, TODAY
 from server.dashboard.shown import filled
 
 
@@ -38,6 +40,20 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     assert drawn.over.starts == days[1:]
     monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", effort(THEME))
     assert finished(time_series(THEME, rows, over, effort(THEME), read, 0.95)) is None
+
+
+def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
+    points: list[dict[str, float | None]] = [
+        {"frequency": 0.1, "low": 0.0, "high": 0.2},
+        {"frequency": None, "low": 0.0, "high": 0.5},
+        {"frequency": -0.1, "low": 0.1, "high": 0.3},
+    ]
+    days = [TODAY + timedelta(days=day) for day in (0, 1, 4)]
+    drawn = drawing_of(points, days, 0.0, 0.4)
+    assert drawn.line == "0.0,60.0 600.0,80.0"  # no point for what is unknown, and none below the drawing
+    assert drawn.band == "0.0,40.0 150.0,0.0 600.0,20.0 600.0,60.0 150.0,80.0 0.0,80.0"
+    assert drawn.dots == "M0.0,60.0h0M600.0,80.0h0"
+    assert [(slot.x, slot.width) for slot in drawn.slots] == [(0.0, 75.0), (75.0, 300.0), (375.0, 225.0)]
 
 
 def row(verdict: str, error: float | None) -> dict[str, Any]:
