@@ -98,9 +98,7 @@ class EstimateReader:
         extra_rows = summary_of(metric).extra_rows(metric)
         cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
         planned = [_source(metric, part, history, span)]
-        if _table_key(planned[0], query, candidates, None) not in self._cache:
-            self._demand(cost)
-        ((source, whole),) = self._of_one_moment(planned, query, candidates, None)
+        ((source, whole),) = self._of_one_moment(planned, query, candidates, None, cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
         return self._chosen(replace(whole, about=about), query)
@@ -141,15 +139,17 @@ class EstimateReader:
         query: EstimateQuery,
         candidates: tuple[str, ...] | None,
         places: Indices | None,
+        cost: int = 0,
     ) -> Iterator[tuple[_Source, Table]]:
         """Yield the answers about parts of a metric version on the same days, of those with reports and of the last.
 
-        They are of every value, or of those at ``places``. If all are remembered, nothing is read; else everything is
-        read again, in one snapshot.
+        They are of every value, or of those at ``places``. If all are remembered, nothing is read; else ``cost`` is
+        demanded, and everything is read again, in one snapshot.
         """
         known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
         tallies: list[Tally | None] = [None] * len(sources)
         if any(table is None and _shown(source, sources) for source, table in zip(sources, known, strict=True)):
+            self._demand(cost)
             with self._store.snapshot() as snapshot:
                 history = snapshot.history(sources[0].metric, *sources[0].span)
                 sources = [_source(one.metric, one.part, history, one.span) for one in sources]

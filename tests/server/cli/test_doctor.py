@@ -123,7 +123,7 @@ def test_damaged_database_is_a_problem(folder: Path) -> None:
     (folder / "dither.db").write_bytes(b"no database" * 1000)
     result = doctor(folder)
     assert result.exit_code == 2
-    assert any("not a database" in line for line in found(result, "problem")), result.stdout
+    assert any("not a SQLite database" in line for line in found(result, "problem")), result.stdout
 
 
 def test_large_database_is_read_whole_only_on_request(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
