@@ -28,8 +28,6 @@ from .cli.users import USERS, add_command
 from .client import Client
 from .upload.transport import Nowhere
 
-__all__ = ["main"]
-
 _OF_THE_DEVELOPER = {
     "test": "try a collector, and say what an app would meet there; no report is sent",
     "lint": "say what the definitions lack",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from .testing import Telemetry
 
-__all__ = ["dither_metrics", "telemetry"]
-
 
 @pytest.fixture
 def dither_metrics(pytestconfig: pytest.Config) -> "str | Path | Mapping[str, Metric]":

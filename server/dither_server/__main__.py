@@ -5,8 +5,6 @@ import sys
 
 from dither_shared.standard_output import written_whole
 
-__all__ = ["main"]
-
 _NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
 
 

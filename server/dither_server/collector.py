@@ -30,8 +30,6 @@ from .store import Store, StoreError
 from .store.removal import Housekeeper
 from .store.sink import Sink, spool_package
 
-__all__ = ["Collector"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from dither_serving.process import prepare_process
 from .app import collector_of, create_app
 from .config.sources import configured, resolve
 
-__all__ = ["app"]
-
 prepare_process()
 app = create_app(configured(resolve({}, os.environ)))
 _answer = app.wsgi_app

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NUMBER", "REPORTS", "STRINGS", "TEXT", "Json", "Optional", "Schema", "closed", "list_of", "object_of"]
-
 Json = dict[str, Any]
 
 

@@ -15,8 +15,6 @@ from .hashed import over_cohorts
 from .registry import joint_draws, sample_tally
 from .unary import responses
 
-__all__: list[str] = []
-
 
 @sample_tally.register
 def _(mechanism: DitheredResponse, population: Population, rng: np.random.Generator) -> Tally:

@@ -1,1 +1,0 @@
-"""What estimates ask of the law of a mechanism of numbers; ``registry`` is the one list of them."""
