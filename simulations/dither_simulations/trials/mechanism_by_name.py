@@ -33,22 +33,22 @@ _NUMERIC = tuple(name for name, family in MECHANISMS.items() if family.items == 
 NUMERIC = tuple(dict.fromkeys((_NUMERIC[0], "dithered-response-mean", *_NUMERIC)))
 """The mechanisms of numbers; dithered-response-mean has its steps chosen for the mean alone."""
 
-SETTLED = tuple(name for name, family in MECHANISMS.items() if family.items == SETS)
+SET_MECHANISMS = tuple(name for name, family in MECHANISMS.items() if family.items == SETS)
 """The mechanisms of sets."""
 
-ALONE = "boolean"
+PER_ITEM = "boolean"
 """The name for asking of each item by itself, yes or no, at ε/d: what a selection is to be better than."""
 
-SELECTIONS = (AUTO, *SETTLED, ALONE)
+SELECTIONS = (AUTO, *SET_MECHANISMS, PER_ITEM)
 """The ways to ask which of some items a person has."""
 
-LOOKED_UP = ("projective-count-mean-sketch", "rappor")
+STRING_MECHANISMS = ("projective-count-mean-sketch", "rappor")
 """The mechanisms of strings that are looked for in a list, of which some are found."""
 
 DISCOVERING = tuple(name for name, family in MECHANISMS.items() if family.items == SPELLED)
 """The mechanisms of strings that nobody listed."""
 
-REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
+MEMOIZED = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
 """The mechanisms with a permanent part, which may be left out but in RAPPOR."""
 
 
@@ -76,7 +76,7 @@ def named_selection(
     name: str, size: int, at_most: int | None, epsilon: float, permanent_epsilon: float | None = None
 ) -> Mechanism:
     """Return the mechanism of sets of that name (of ``SELECTIONS``), or the coin of one item alone, of a share of ε."""
-    if name == ALONE:
+    if name == PER_ITEM:
         forever = None if permanent_epsilon is None else permanent_epsilon / size
         return MECHANISMS["randomized-response"].configure(
             2, {"epsilon": epsilon / size} | ({} if forever is None else {"permanent_epsilon": forever})

@@ -29,7 +29,7 @@ from dither_simulations.experiments.attacks.selection_poisoning import Selection
 from dither_simulations.experiments.attacks.series_attacks import Averaging, Change, Linkage, majority
 from dither_simulations.experiments.attacks.string_poisoning import StringPoisoning
 from dither_simulations.sweeps import Row, sweep
-from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, SETTLED, named
+from dither_simulations.trials.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
 
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
@@ -73,10 +73,10 @@ def beyond(rows: Sequence[Row]) -> list[Row]:
 
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
-    closed = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC, *SETTLED})
+    closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
     assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=1)))
-    assert not beyond(sweep(Linkage(REMEMBERING, (1, 5), devices=60, repeats=1)))
-    assert not beyond(sweep(Change(REMEMBERING, (1, 5), devices=40, repeats=1)))
+    assert not beyond(sweep(Linkage(MEMOIZED, (1, 5), devices=60, repeats=1)))
+    assert not beyond(sweep(Change(MEMOIZED, (1, 5), devices=40, repeats=1)))
 
 
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
@@ -141,7 +141,7 @@ def _law(symbol: bool, own: int) -> list[float]:
     return [prod(high if bit else 1 - high for bit, high in zip(row, chances, strict=True)) for row in rows]
 
 
-@pytest.mark.parametrize("name", REMEMBERING)
+@pytest.mark.parametrize("name", MEMOIZED)
 def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) -> None:
     """The ratio of its probabilities, over what two values mark, is what the mechanism declares for ever."""
     mechanism = named(name, 8, 1.0, 2.0, at_most=3)
@@ -177,7 +177,7 @@ def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: 
     ("targets", "epsilon"),
     [(1, 2.0), pytest.param(1, 0.3, marks=SLOW), pytest.param(5, 2.0, marks=SLOW), (5, 0.3)],
 )
-@pytest.mark.parametrize("name", SETTLED)
+@pytest.mark.parametrize("name", SET_MECHANISMS)
 def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int, epsilon: float) -> None:
     """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9; and a share of 0.02.
 

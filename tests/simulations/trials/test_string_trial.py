@@ -9,7 +9,7 @@ from dither_server.estimation.strings.reach import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion
 from dither_simulations.choices import Law
-from dither_simulations.trials.mechanism_by_name import LOOKED_UP, named, named_discovery
+from dither_simulations.trials.mechanism_by_name import STRING_MECHANISMS, named, named_discovery
 from dither_simulations.trials.string_trial import Found, StringSetting, found_in, run_string_trial, string_scores
 from dither_simulations.users.populations import zipf
 from dither_simulations.users.strings import listed, made_up, spelled
@@ -29,7 +29,7 @@ def discovered(users: int, epsilon: float = 4.0) -> StringSetting:
     return StringSetting(mechanism, people.labels, people.shares, users, (), QUESTION)
 
 
-@pytest.mark.parametrize("name", LOOKED_UP)
+@pytest.mark.parametrize("name", STRING_MECHANISMS)
 def test_frequent_strings_are_found_in_a_list(name: str) -> None:
     """Of 3 trials: the 16 most frequent have 1% and more, many times the reach."""
     setting = looked_up(name, 10**6)
@@ -50,7 +50,7 @@ def test_frequent_strings_are_discovered() -> None:
 @pytest.mark.parametrize("law", ["joint", "device"])
 def test_few_people_tell_nothing_and_that_is_no_error(law: Law) -> None:
     seed = np.random.SeedSequence(1)
-    for setting in (looked_up(LOOKED_UP[0], 20, 0.5), discovered(20, 0.5)):
+    for setting in (looked_up(STRING_MECHANISMS[0], 20, 0.5), discovered(20, 0.5)):
         few = replace(setting, law=law)
         score = run_string_trial(few, seed)
         assert score["recall_8"] <= 0.25
@@ -58,7 +58,7 @@ def test_few_people_tell_nothing_and_that_is_no_error(law: Law) -> None:
 
 
 def test_scores_count_hits_ghosts_and_misses() -> None:
-    setting = looked_up(LOOKED_UP[0], 10)
+    setting = looked_up(STRING_MECHANISMS[0], 10)
     found = Found((HELD[1], "ghost", HELD[0], HELD[30]), np.array([0.0, 0.1, 0.9, 0.0]), np.array([1.0, 0.2, 1.0, 1.0]))
     score = string_scores(setting, found)
     assert (score["recall_8"], score["recall_16"], score["recall_32"]) == (2 / 8, 2 / 16, 3 / 32)
@@ -70,5 +70,5 @@ def test_scores_count_hits_ghosts_and_misses() -> None:
 
 
 def test_without_reports_nothing_is_found() -> None:
-    for setting in (looked_up(LOOKED_UP[0], 10), discovered(10)):
+    for setting in (looked_up(STRING_MECHANISMS[0], 10), discovered(10)):
         assert found_in(setting, Tally.zero(setting.mechanism)).labels == ()

@@ -28,13 +28,13 @@ from ...trials.mechanism_by_name import (
     CLOSED,
     DISCOVERING,
     LISTED_SPEAKING,
-    LOOKED_UP,
+    MEMOIZED,
     NUMERIC,
-    REMEMBERING,
-    SETTLED,
+    SET_MECHANISMS,
+    STRING_MECHANISMS,
 )
 
-_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *SETTLED, *NUMERIC})
+_INDEXED_MEMOIZED = tuple(name for name in MEMOIZED if name in {*CLOSED, *SET_MECHANISMS, *NUMERIC})
 _ATTACKED = "Attack this; repeatable.  [default: all]"
 
 
@@ -94,7 +94,7 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
 
 _series(
     "averaging",
-    _INDEXED_REMEMBERING,
+    _INDEXED_MEMOIZED,
     200,
     "1,7,30,90",
     "Guess a value from many reports.",
@@ -102,7 +102,7 @@ _series(
 )
 _series(
     "linkage",
-    REMEMBERING,
+    MEMOIZED,
     500,
     "1,7,30",
     "Match a device's uploads.",
@@ -110,7 +110,7 @@ _series(
 )
 _series(
     "change",
-    REMEMBERING,
+    MEMOIZED,
     200,
     "1,7,30",
     "Tell whether a value changed.",
@@ -121,7 +121,7 @@ _series(
 @attack.command(short_help="Raise estimates by forged reports.")
 @type_option("Raise shares of answers or of items, the mean of a number, or a string that nobody has.")
 @mechanism_option(
-    (*LISTED_SPEAKING, *NUMERIC, *SETTLED, *LOOKED_UP, *DISCOVERING),
+    (*LISTED_SPEAKING, *NUMERIC, *SET_MECHANISMS, *STRING_MECHANISMS, *DISCOVERING),
     "Attack this; repeatable.  [default: all of the type]",
 )
 @epsilon_option

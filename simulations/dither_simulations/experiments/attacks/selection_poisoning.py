@@ -22,7 +22,7 @@ from dither_shared import Mechanism, ParameterError, Shape
 
 from ...samplers import sample_tally
 from ...samplers.sets import sample_sets
-from ...trials.mechanism_by_name import SETTLED, named_selection
+from ...trials.mechanism_by_name import SET_MECHANISMS, named_selection
 from ...users.populations import Floats, Population, set_label
 from ...users.set_sources import ItemChances
 from ...users.sets import SetLaw
@@ -37,7 +37,7 @@ class SelectionPoisoning(SharePoisoning):
     size: int = 16
     at_most: int | None = None
 
-    offered: ClassVar = SETTLED
+    offered: ClassVar = SET_MECHANISMS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,7 +47,7 @@ class SelectionPoisoning(SharePoisoning):
     @classmethod
     def usual(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the mechanisms of sets, without a limit but for privset, which must know it."""
-        return tuple(name for name in SETTLED if given["at_most"] or name != "privset")
+        return tuple(name for name in SET_MECHANISMS if given["at_most"] or name != "privset")
 
     @cached_property
     def _people_of_sets(self) -> SetLaw:

@@ -29,7 +29,7 @@ from ...samplers import sample_tally
 from ...samplers.hashed import cohort_shares
 from ...sweeps import Experiment, Row
 from ...trials.measures import Measures
-from ...trials.mechanism_by_name import DISCOVERING, LOOKED_UP, named, named_discovery
+from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
 from ...trials.string_trial import StringSetting, found_in
 from ...users.populations import Counts, Population, apportion, zipf
 from ...users.strings import WORDS, listed, made_up, spelled
@@ -81,7 +81,7 @@ class StringPoisoning(Experiment):
     def asked(cls, seed: int, given: Mapping[str, Any]) -> Self:
         """Return the experiment that options ask for, by the names of its fields; raise ParameterError otherwise."""
         discover = given["discover"]
-        known = LOOKED_UP if discover is None else DISCOVERING
+        known = STRING_MECHANISMS if discover is None else DISCOVERING
         check_names(given["names"], known)
         experiment = cls(**{"names": known, **given_fields(cls, given), "seed": seed})
         if discover is not None and len(discover.characters) ** discover.length <= experiment.size:

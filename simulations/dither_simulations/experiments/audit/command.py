@@ -13,7 +13,7 @@ from ...choices import MAX_SIZE
 from ...options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of
 from ...options.run import Run, run_options
 from ...output.tables import render
-from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SETTLED, named
+from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
 
 _HEADER = ("mechanism", "reports", "declared ε", "at least", "by the event", "")
 
@@ -93,7 +93,9 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
 
 
 @click.command()
-@mechanism_option((*NAMES, *NUMERIC, *SETTLED, *DISCOVERING), "Attack this; repeatable.  [default: every mechanism]")
+@mechanism_option(
+    (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Attack this; repeatable.  [default: every mechanism]"
+)
 @epsilon_option
 @click.option(
     "-k",

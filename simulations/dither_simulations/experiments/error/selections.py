@@ -19,7 +19,7 @@ from ...samplers.sets import sample_sets
 from ...sweeps import Part, Row
 from ...trials.devices import device_entropy, device_tally
 from ...trials.measures import Measures, intervals, recall
-from ...trials.mechanism_by_name import ALONE, SELECTIONS, SETTLED, named_selection
+from ...trials.mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
 from .accuracy import Cell, SizedAccuracy
@@ -126,7 +126,7 @@ class SelectionAccuracy(SizedAccuracy):
     def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
         """Return the mechanisms of sets that need no limit, or all with one; and items asked one by one."""
         limited = given["at_most"] is not None
-        return [*(name for name in SETTLED if limited or "at_most" not in MECHANISMS[name].keys), ALONE]
+        return [*(name for name in SET_MECHANISMS if limited or "at_most" not in MECHANISMS[name].keys), PER_ITEM]
 
     def setting(self, cell: Cell) -> SetSetting:
         """Return the mechanism and the people; raise ParameterError if there is no such mechanism, or no such set."""

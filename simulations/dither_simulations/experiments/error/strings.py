@@ -15,7 +15,7 @@ from ...output.curves import Curve
 from ...output.tables import EPSILON, Column, measured, parameter, value
 from ...sweeps import Row
 from ...trials.measures import Measures
-from ...trials.mechanism_by_name import DISCOVERING, LOOKED_UP, named, named_discovery
+from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
 from ...trials.string_trial import StringSetting, run_string_trial
 from ...users.populations import Floats
 from ...users.sources import Column as ColumnOfFile
@@ -43,7 +43,7 @@ class StringAccuracy(SizedAccuracy):
     candidates: int | None = None
     discover: DiscoveryQuestion | None = None
 
-    offered: ClassVar = (*LOOKED_UP, *DISCOVERING)
+    offered: ClassVar = (*STRING_MECHANISMS, *DISCOVERING)
     usual_users: ClassVar = 1_000_000
     usual_size: ClassVar = 1000
     noun: ClassVar = "string"
@@ -83,7 +83,7 @@ class StringAccuracy(SizedAccuracy):
     @classmethod
     def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
         """Return the mechanisms that look strings up, or those that discover them."""
-        return LOOKED_UP if given["discover"] is None else DISCOVERING
+        return STRING_MECHANISMS if given["discover"] is None else DISCOVERING
 
     def setting(self, cell: Cell) -> StringSetting:
         """Return the mechanism, the people and the candidates; raise ParameterError for what cannot be."""

@@ -13,7 +13,7 @@ from dither_shared.privacy.wording import odds_sentence
 
 from ...output.tables import Column, results_table, value
 from ...sweeps import Row
-from ...trials.mechanism_by_name import ALONE, named_selection
+from ...trials.mechanism_by_name import PER_ITEM, named_selection
 from .planner import IntervalPlanner, in_percent, percent, yes_or_no
 
 
@@ -209,7 +209,7 @@ class SelectionPlanner(SharePlanner):
 
     def otherwise(self, epsilon: float) -> list[str]:
         """Return what asking of each item by itself would take, at a share of ε."""
-        alone = named_selection(ALONE, self.size, self.at_most, epsilon)
+        alone = named_selection(PER_ITEM, self.size, self.at_most, epsilon)
         users = self.users_for(alone.variance(self.share))
         return [f"  Asked one by one, at ε/{self.size} each: {counted(users, 'user')}."]
 

@@ -11,7 +11,7 @@ from dither_shared.privacy.wording import odds_sentence
 
 from ...output.tables import Column, results_table, value
 from ...sweeps import Row
-from ...trials.mechanism_by_name import DISCOVERING, LOOKED_UP, named, named_discovery
+from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
 from .planner import Planner, percent, yes_or_no
 
 _LIST = 1_000_000
@@ -42,7 +42,7 @@ class StringPlanner(Planner):
         """Return the mechanism; raise ParameterError if there is none for that ε."""
         if self.discover is not None:
             return named_discovery(DISCOVERING[0], self.discover, epsilon, self.permanent_epsilon)
-        return named(LOOKED_UP[0], 0, epsilon, self.permanent_epsilon)
+        return named(STRING_MECHANISMS[0], 0, epsilon, self.permanent_epsilon)
 
     @property
     def where(self) -> str:
@@ -69,7 +69,7 @@ class StringPlanner(Planner):
     def _row(self, epsilon: float) -> Row:
         mechanism, needed, by_list = self.mechanism(epsilon), self.needed(epsilon), None
         if self.discover is not None:
-            by_list = reports_for(named(LOOKED_UP[0], 0, epsilon, self.permanent_epsilon), self.share, _LIST)
+            by_list = reports_for(named(STRING_MECHANISMS[0], 0, epsilon, self.permanent_epsilon), self.share, _LIST)
         return {
             "mechanism": mechanism.name,
             "epsilon": epsilon,

@@ -9,7 +9,7 @@ from dither_server.analysis.shuffling.generic import MOST_OWN, MOST_REPORTS
 from ...choices import MAX_SIZE
 from ...options.common import epsilon_option, mechanism_option, permanent_option, plot_option, share, users_list
 from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SETTLED, named
+from ...trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
 
 
 def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -32,7 +32,9 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
 
 
 @click.command()
-@mechanism_option((*NAMES, *NUMERIC, *SETTLED, *DISCOVERING), "Shuffle reports of this; repeatable.  [default: auto]")
+@mechanism_option(
+    (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Shuffle reports of this; repeatable.  [default: auto]"
+)
 @epsilon_option
 @click.option(
     "-k",
