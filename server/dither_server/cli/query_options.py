@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dither_shared import DitherError, ParameterError
+from dither_shared import ParameterError
 
 from ..reading.parameters import Parameter, Parameters
 from .options import Refusal
@@ -31,8 +31,9 @@ def query_options(kind: type[Q], *names: str) -> Callable[[Callable[..., None]],
                 query = kind(
                     **{name: _read(name, chosen[name], text) for name, text in given.items() if text not in {None, ()}}
                 )
-            except DitherError as error:
-                raise Refusal(str(error)) from None
+            except ParameterError as error:
+                place = _flag_of(error.place) if error.place in chosen else error.place
+                raise Refusal(f"{place}: {error.problem}") from None
             command(*args, query=query, **options)
 
         decorated: Callable[..., None] = wrapped
