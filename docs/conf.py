@@ -22,6 +22,7 @@ nitpick_ignore_regex = [("py:.*", r"(collections\.abc|contextlib|datetime|enum|f
 # What public classes hold, and nobody outside need know.
 nitpick_ignore = [
     ("py:class", "dither_shared.mechanism.Items"),
+    ("py:class", "dither_shared.primitives.two_level.TwoLevel"),
     ("py:class", "dither_shared.questions.question.Answers"),
     ("py:class", "dither_shared.rows.RowFormat"),
     ("py:class", "dither_shared.sealed.Suite"),

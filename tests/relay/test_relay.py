@@ -200,7 +200,7 @@ def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
     with collecting(POOLS) as collector:
         if lost == "database":
             (tmp_path / "relay.db").write_bytes(b"no database" * 100)
-            with pytest.raises(Exception, match="not a database"):
+            with pytest.raises(Exception, match="not a SQLite database"):
                 Relay(config(tmp_path, collector.url))
             (tmp_path / "relay.db").unlink()
         for _ in range(2):

@@ -55,6 +55,7 @@ def _answer(app: Flask, body: bytes, chance: random.Random) -> int:
         "REMOTE_ADDR": "127.0.0.1",
         "HTTP_HOST": "localhost",
         "SERVER_PROTOCOL": "HTTP/1.1",
+        "wsgi.url_scheme": "http",
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": str(len(body)),
         "wsgi.input": io.BytesIO(body),

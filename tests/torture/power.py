@@ -135,8 +135,6 @@ def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[b
         with closing(sqlite3.connect(folder / "dither.db")) as connection:
             checked = connection.execute("PRAGMA integrity_check").fetchone()[0]
             counted = {row[0] for row in connection.execute("SELECT batch FROM batches")}
-            for (ids,) in connection.execute("SELECT ids FROM batch_journal WHERE typeof(ids) = 'blob'"):
-                counted |= {ids[start : start + 16] for start in range(0, len(ids), 32)}
     except sqlite3.DatabaseError as error:
         return f"corrupt: {error}"
     if checked != "ok":

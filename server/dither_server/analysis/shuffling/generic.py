@@ -35,8 +35,7 @@ from scipy.special import betainc
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import float_above
 
-MOST_REPORTS = 10**10
-"""Reports of the largest shuffle."""
+from . import MOST_OWN, MOST_REPORTS
 
 LEAST_DELTA = 1e-30
 
@@ -48,10 +47,6 @@ _MOST_BLOCKS = 1024
 
 _WIDE, _LEFT_OUT = 13, 1e-30
 """Standard deviations, and as many counts above, that are cut into blocks; less is left below (Chernoff)."""
-
-
-MOST_OWN = 10**6
-"""Reports of one device that are looked at together, at most."""
 
 
 def generic_epsilon(epsilon: float, reports: int, delta: float, own: int = 1) -> float:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dither_server.analysis.shuffling.generic import MOST_OWN, MOST_REPORTS
+from dither_server.analysis.shuffling import MOST_OWN, MOST_REPORTS
 
 from ...choices import MAX_SIZE
 from ...options.common import epsilon_option, mechanism_option, permanent_option, plot_option, share, users_list
