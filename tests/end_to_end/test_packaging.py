@@ -78,6 +78,7 @@ def wheel(made: Path) -> Mapping[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+@pytest.mark.slow  # builds what CI publishes
 def test_the_sdist_is_the_repository(sdist: Mapping[str, bytes]) -> None:
     """So its tests find what they read: workflows, documentation, vectors, the client for JavaScript."""
     if not (ROOT / ".git").exists():
@@ -105,6 +106,7 @@ def test_the_wheel_needs_nothing_unless_an_extra_is_asked_for(wheel: Mapping[str
     assert set(facts.get_all("Provides-Extra", [])) == set(PROJECT["project"]["optional-dependencies"])
 
 
+@pytest.mark.slow  # builds what CI publishes, twice
 def test_builds_are_reproducible(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
     """From what the sdist holds, in another folder, at another time."""
     with tarfile.open(made / f"{STEM}.tar.gz") as archive:

@@ -65,6 +65,7 @@ def foreign(imports: Mapping[str, list[str]], files: Iterable[str]) -> set[str]:
     return {one for name in files for one in imports[name] if one not in imports}
 
 
+@pytest.mark.slow  # starts TypeScript
 def test_sources_have_the_right_types() -> None:
     known = packages() / ".cache" / "tsc.tsbuildinfo"  # what has not changed is not checked again
     assert run(packages() / ".bin" / "tsc", "--incremental", "--tsBuildInfoFile", known) == ""

@@ -113,6 +113,7 @@ def test_commands_of_the_page_run_as_the_service_does() -> None:
     assert "-E DITHER_CONFIG=/etc/dither/collector.toml" in text
 
 
+@pytest.mark.slow  # starts three cold processes
 def test_gunicorn_runs_two_workers_on_one_file(tmp_path: Path) -> None:
     """The WSGI module, imported once and forked: each worker commits, and both end cleanly."""
     pytest.importorskip("gunicorn")

@@ -218,6 +218,7 @@ def test_damaged_rows_and_unknown_versions_take_no_id() -> None:
     assert found.ids.tobytes() == b"".join(one.batch for one in good)
 
 
+@pytest.mark.slow  # ten times the usual size
 def test_a_million_records_twice_take_little_memory() -> None:
     mechanism = RandomizedResponse.calibrate(5, 1.0)
     random = np.random.default_rng(17)

@@ -72,6 +72,7 @@ def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, bl
     assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
 
+@pytest.mark.slow  # starts Dask's workers
 def test_a_dask_cluster_changes_no_number(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(300, 10)
     deliver(blobs, sent, 10)

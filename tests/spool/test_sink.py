@@ -436,6 +436,7 @@ def filled(spool: SpoolSink) -> int:
     return taken
 
 
+@pytest.mark.slow  # fills a disk of 40 MB; room and refusals are tested beside
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
 def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> None:
     """Nothing is deleted by hand, and all that was taken is counted."""

@@ -74,6 +74,7 @@ def test_control_c_ends_an_audit_and_leaves_the_terminal_as_it_was() -> None:
     assert b"Traceback" not in shown
 
 
+@pytest.mark.slow  # waits for a million draws
 def test_an_audit_reports_progress_on_all_its_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     advanced: list[int] = []
     monkeypatch.setattr(Progress, "advance", lambda _, steps: advanced.append(steps))

@@ -121,6 +121,7 @@ def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) 
         fetch(access, "/healthz")
 
 
+@pytest.mark.slow  # starts a laboratory and a collector
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed in /proc")
 def test_sigterm_ends_the_collector_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dither_simulations", *ARGUMENTS, "-n", "1e5", "--collector", "auto"]

@@ -17,6 +17,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["audit", *map(str, arguments)])
 
 
+@pytest.mark.slow  # tests/contract enumerates the law of each
 def test_every_mechanism_is_audited_and_passes() -> None:
     """A right mechanism fails with 1e-3 at most, by the bound's confidence; the seed is fixed.
 

@@ -4,6 +4,8 @@ import re
 from math import isclose
 from pathlib import Path
 
+import pytest
+
 from dither_simulations.experiments.demo.example import publish_example
 
 KEPT = Path(__file__).parents[3] / "docs/published/answers"
@@ -18,6 +20,7 @@ def files_of(site: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow  # makes the whole published example
 def test_the_example_comes_out_again(tmp_path: Path) -> None:
     """Numbers may differ in the last places, for processors add them up in different orders."""
     publish_example(tmp_path / "site")
