@@ -296,8 +296,10 @@ def _end(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # closed, by the program or by who read
+        except (OSError, ValueError) as error:  # closed, by the program or by its reader
             status = status or 120
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(f"Exception ignored in: {stream!r}\n{type(error).__name__}: {error}\n")
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)

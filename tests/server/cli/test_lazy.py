@@ -39,7 +39,7 @@ for arguments in json.loads(sys.argv[2]):
         sys.exit()
     os.close(theirs)
     *told, imported = open(ours, encoding="utf-8").read().splitlines()
-    print(json.dumps([arguments, os.wait()[1], told, imported]))
+    print(json.dumps([arguments, os.wait()[1], told, imported]), flush=True)
 """
 
 
