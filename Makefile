@@ -13,9 +13,8 @@ test: TESTS := -m "not slow"
 test test-all: .venv/installed
 	@$(MAKE) --no-print-directory --jobs 2 lint cases TESTS='$(TESTS)'
 
-# One process more than there are processors, because tests wait for processes, browsers and disks.
 cases: .venv/installed
-	$(BIN)/python -m pytest --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count(), 4) + 1)') --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(TESTS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .
