@@ -194,6 +194,7 @@ class SpoolSink:
         seconds: float,
         folded_up_to: Callable[[], datetime | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        beat: float = _BEAT,
     ) -> None:
         layout.make()
         self.layout = layout
@@ -201,6 +202,7 @@ class SpoolSink:
         self._size = size
         self._seconds = seconds
         self._clock = clock
+        self._beat = beat
         self._journals = Journals(layout, size, seconds, clock)
         self._adopt_at = float("-inf")
         self._needed = layout.needed()
@@ -290,7 +292,7 @@ class SpoolSink:
             self._attempt("seal", self._journals.seal)
             self._attempt("append", self._try_to_write)
             self._attempt("room", self._check_room)
-            self._due.wait(min(_BEAT, max(self._journals.seconds_left(), 0.0)))
+            self._due.wait(min(self._beat, max(self._journals.seconds_left(), 0.0)))
 
     def _attempt(self, what: str, step: Callable[[], object]) -> None:
         """Take a step and remember whether it fails. It is tried again at the next beat."""

@@ -272,7 +272,7 @@ class Watched(Folder):
 
 def made(folder: Path, size: int = 1 << 20, seconds: float = 300.0, database: Database | None = None) -> SpoolSink:
     layout = SpoolLayout(Watched(folder).watch(), folder / "open")
-    return SpoolSink(DatabaseLink(database or Database()), layout, size, seconds)
+    return SpoolSink(DatabaseLink(database or Database()), layout, size, seconds, beat=0.1)
 
 
 def wait_for_beats(spool: SpoolSink, count: int) -> None:
