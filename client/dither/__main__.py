@@ -121,7 +121,7 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
         "--at-most", type=int, metavar="W", help="number of answers that one person may choose, if it is limited"
     )
     command.add_argument(
-        "--draws", type=int, default=1_000_000, metavar="N", help="draw so many reports of each of two inputs"
+        "--draws", type=int, default=1_000_000, metavar="N", help="draw this many reports of each of two inputs"
     )
     command.add_argument("--reports", type=int, default=1, metavar="T", help="reports of one device in a row")
 

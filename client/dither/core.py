@@ -25,7 +25,7 @@ from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies.kinds import SEALED, kind_for
 from .reporting.bodies.sealing import SealError, require
-from .reporting.journal import Journal
+from .reporting.bookkeeping import Journal
 from .reporting.recorder import Recorder
 from .reporting.strata import NONE_GIVEN, Stratifier
 from .settings import MOST_SECONDS, number

@@ -57,7 +57,7 @@ def metrics_of(given: object) -> Mapping[str, Metric]:
     kinds = {(type_name(name), type_name(one)) for name, one in given.items() if not _is_metric(name, one)}
     for name, one in kinds:
         raise ParameterError(
-            "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
+            "metrics", f"must map names to metrics, but maps an object of type {name} to one of type {one}"
         )
     return given
 

@@ -66,7 +66,7 @@ class RelayConfig:
             raise ParameterError("batch", f"{self.batch} is below 2; a report alone is not hidden among others")
         if self.max_age > RETRY_DAYS:
             raise ParameterError(
-                "max_age", f"{self.max_age} is above {RETRY_DAYS}; the collector knows retries so long"
+                "max_age", f"{self.max_age} is above {RETRY_DAYS}, the days for which a collector recognizes retries"
             )
 
         if self.body_limit < _LEAST_BODY:

@@ -62,7 +62,7 @@ class UploadEndpoint:
             then(self._refused(error))
 
     def settled(self, environ: WSGIEnvironment) -> bool:
-        """Return that to begin with a request waits for nothing."""
+        """Return True: beginning a request never blocks."""
         return True
 
     def headers(self, origin: str | None) -> list[tuple[str, str]]:

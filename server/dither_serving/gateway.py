@@ -33,7 +33,7 @@ _SOON = 1
 """Seconds after which an address with too many requests in work may send another."""
 
 _MAKE_ROOM = 0.1
-"""Seconds between two looks whether a peer that does not read its answer keeps a thread for which a request waits."""
+"""Seconds between checks for a peer that holds a thread by not reading its answer, while a request waits."""
 
 _SLICE = 0.002
 """Seconds after which the answers that are left wait for the next iteration of the loop."""
@@ -60,7 +60,7 @@ class UploadEndpoint(Protocol):
         """Take a request; ``then`` is called once with its answer, from any thread."""
 
     def settled(self, environ: WSGIEnvironment) -> bool:
-        """Return whether to begin with a request waits for nothing."""
+        """Return whether ``begin`` takes this request without blocking."""
 
     def refuse(self, problem: Problem) -> None:
         """Count a request to the path that is refused before it is begun."""
@@ -199,7 +199,7 @@ class Gateway:
             self._idle.set()
 
     def _head(self, code: int, headers: list[tuple[str, str]]) -> bytes:
-        # Ours come last: of an answer that is cut, a length shows it.
+        # Our own headers come last, so that a truncated head still has the Content-Length.
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
         head = f"HTTP/1.1 {reason(code)}\r\n{lines}Server: dither\r\nDate: {self._now()}\r\n\r\n"
         return head.encode("latin-1")

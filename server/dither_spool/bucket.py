@@ -124,7 +124,7 @@ def _distinct(records: Records) -> tuple[Records, Records]:
     content = np.stack([of_several.version, of_several.stratum, of_several.ranks()])
     order = np.lexsort((content[2], of_several.stratum, of_several.day, of_several.version, batch[several]))
     begins = np.diff(batch[several][order], prepend=-1) > 0
-    first = order[begins][np.cumsum(begins) - 1]  # for each record in this order, that of its id which counts
+    first = order[begins][np.cumsum(begins) - 1]  # per record in this order: the record that counts for its id
     counts[several] = False
     counts[several[order[begins]]] = True
     alike = (content[:, order] == content[:, first]).all(axis=0)

@@ -44,7 +44,7 @@ class _Request(NamedTuple):
 @settings_options("db", "spool", "spool_open", "horizon", "lock_wait")
 @workers_options()
 @click.option(
-    "--skip", metavar="NAME", multiple=True, help="Skip what cannot be read of this damaged segment. Repeatable."
+    "--skip", metavar="NAME", multiple=True, help="Skip the unreadable parts of this damaged segment. Repeatable."
 )
 @click.option("--every", metavar="INTERVAL", help="Fold again after each interval, such as 10m, 30s or 1h.")
 @click.option("--dry-run", is_flag=True, help="Say what would be counted, and change nothing.")
@@ -135,7 +135,7 @@ def _blobs(request: _Request, database: str) -> "BlobStore":
 def _horizon(found: Found) -> timedelta:
     days = int(str(_value(found, "horizon")))
     if days <= RETRY_DAYS:
-        raise ParameterError("horizon", f"{days} is not above {RETRY_DAYS}; devices retry for so many days")
+        raise ParameterError("horizon", f"{days} is not above {RETRY_DAYS}, the days for which devices retry")
     return timedelta(days=days)
 
 

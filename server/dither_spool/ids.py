@@ -81,7 +81,7 @@ def add(blobs: BlobStore, bucket: int, run: str, ids: Ids, today: int) -> None:
 
 
 def forget(blobs: BlobStore, horizon: int, today: int) -> int:
-    """Delete the ids that are older than so many days, and return the number of files. Raises SpoolError.
+    """Delete the ids older than ``horizon`` days, and return the number of deleted files. Raises SpoolError.
 
     A batch whose id is forgotten would be counted again: the horizon must exceed the time for which devices retry.
     Between one day of ids and the next at most ``_GAP`` days count, or a clock that jumped by years would make all
@@ -136,9 +136,9 @@ def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
             raise _damaged(name, "ends within an id")
         yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
     if size != 16 * count:
-        raise _damaged(name, f"has {size} bytes of ids where {16 * count} are right")
+        raise _damaged(name, f"has {size} bytes of ids, not {16 * count}")
     if found != checksum:
-        raise _damaged(name, "is not as it was written")
+        raise _damaged(name, "does not match its checksum")
 
 
 def _read(opened: BinaryIO, size: int, name: str) -> bytes:

@@ -113,7 +113,7 @@ class SpoolLayout(NamedTuple):
         return self.blobs.bytes_of(SEGMENTS) + self.backlog().open_bytes + _IDS * _PAGE
 
     def require_room(self, size: int, needed: int, journals: int = _FULL) -> None:
-        """Raise SpoolError unless so many journals of ``size`` bytes fit beyond what is ``needed``."""
+        """Raise SpoolError unless this many journals of ``size`` bytes fit beyond the ``needed`` bytes."""
         free = self.free()
         if free < needed + journals * size:
             full = "full" if journals == _FULL else "nearly full"
@@ -137,7 +137,7 @@ class SpoolLayout(NamedTuple):
         return Backlog(sum(sizes), sum(map(is_segment, self.blobs.names(SEGMENTS))), damaged, self.free())
 
     def idle(self, seconds: float) -> int:
-        """Return the number of journals to which nothing was appended for so long."""
+        """Return the number of journals to which nothing was appended for ``seconds`` seconds."""
         since, count = time.time() - seconds, 0
         try:
             for path in self.journals.glob(f"*{JOURNAL}"):

@@ -67,7 +67,7 @@ def _manifest(run: bytes, content: dict[str, Any]) -> Manifest:
 
 
 class Skipped(NamedTuple):
-    """What of a segment is skipped: bytes that cannot be read, and the bytes that it had, None if it is gone."""
+    """A skipped segment: how many of its ``size`` bytes are lost; both are None if the file is missing."""
 
     segment: str
     lost: int | None

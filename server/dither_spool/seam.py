@@ -19,7 +19,7 @@ from .sink import DatabaseLink, SpoolSink
 _ABOUT = "configuration"
 
 _SMALL = 1_000_000
-"""Bytes of a segment below which there would be so many that a fold mostly opens files."""
+"""Bytes of a small segment: with many of these a fold would spend most of its time on opening files."""
 
 _LATE = timedelta(days=1)
 

@@ -28,7 +28,7 @@ DAMAGED = "damaged"
 _NAME = re.compile(r"[0-9a-f]{32}\.segment")
 
 _MAGIC = b"dither\x00\x01"
-"""Of format 1."""
+"""The magic bytes of segment format 1."""
 
 _FRONT = struct.Struct("<8sII")
 """The magic, the bytes of the head that follow, and their checksum."""

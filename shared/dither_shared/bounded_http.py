@@ -282,7 +282,7 @@ def _body(reader: "_Reader", fields: Mapping[str, str], most: int) -> bytes:
     if length is None:
         return reader.rest(most)
     if not (length.isascii() and length.isdigit()):
-        raise AnswerError("the answer has no length that can be")
+        raise AnswerError("the answer has an invalid Content-Length")
     return reader.take(min(most, int(length[:18])))
 
 
@@ -291,7 +291,7 @@ def _chunks(reader: "_Reader", most: int) -> bytes:
     while len(body) < most:
         size = reader.line().partition(b";")[0].strip()
         if not 0 < len(size) <= 16 or not _HEX.issuperset(size):
-            raise AnswerError("the answer has a chunk of no length that can be")
+            raise AnswerError("the answer has an invalid chunk size")
         if not int(size, 16):
             break
         body += reader.take(min(most - len(body), int(size, 16)))

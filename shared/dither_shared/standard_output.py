@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)})
-"""What a file says that takes no more."""
+"""Error numbers of a file that cannot grow."""
 
 _GONE = frozenset({errno.EPIPE, errno.EINVAL} if sys.platform == "win32" else {errno.EPIPE})
-"""What a pipe says that nobody reads any more; on Windows it is the latter."""
+"""Error numbers of a pipe whose reader is gone; on Windows that is EINVAL."""
 
 
 @contextmanager
 def written_whole(program: str) -> Iterator[None]:
     """Run what prints; end the process with 1 if standard output did not take all of it.
 
-    On standard error stands why, in one line, unless whoever read has closed the pipe. An error that names a file, or
-    is of another kind, passes.
+    The reason is printed to standard error in one line, unless the reader has closed the pipe. An error that names a
+    file, or is of another kind, propagates.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # into a file, Windows writes cp1252

@@ -14,7 +14,8 @@ from pathlib import Path
 from .mutating import Mutant
 from .rooms import ROOMS
 
-_PARTS = ("shared", "client", "server", "simulations", "tests", "pyproject.toml", "README.md")
+_MADE = shutil.ignore_patterns("__pycache__", ".*", "node_modules", "_build")
+_PARTS = ("shared", "client", "server", "simulations", "tests", "docs", "pyproject.toml", "README.md")
 _SOURCES = ("shared", "client", "server", "simulations")
 _CAUGHT = {0: "survived", 1: "killed", 2: "killed", 4: "killed"}
 """By pytest's exit code: a test or a conftest that cannot be imported is an interruption or an error of use."""
@@ -35,7 +36,11 @@ class Copy:
         folder.mkdir()
         for part in _PARTS:
             if (tree / part).is_dir():
-                shutil.copytree(tree / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+                shutil.copytree(
+                    tree / part,
+                    folder / part,
+                    ignore=shutil.ignore_patterns("__pycache__", ".*", "node_modules", "_build"),
+                )
             else:
                 shutil.copy(tree / part, folder / part)
         self._compile()

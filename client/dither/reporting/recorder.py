@@ -21,7 +21,7 @@ from ..state.journal_records import Permanent, Queued
 from ..state.state import StateError
 from .bodies.report import build
 from .bodies.sealing import sealer
-from .journal import Journal
+from .bookkeeping import Journal
 from .keys import Keys
 from .ledger import Ledger
 from .strata import NONE_GIVEN, Stratifier

@@ -145,7 +145,7 @@ class FolderState(FolderJournal):
         if holder is None or 0 <= time.time() - holder.since < longer:
             return None
         lock = FileLock(self._paths["sending"], 1)
-        if lock.acquire():  # for a moment
+        if lock.acquire():  # only a probe: released at once
             lock.release()
             return None
         return holder

@@ -47,7 +47,7 @@ _EXTENT = 64
 """Most bytes of ``extent``."""
 
 _SLICE, _COURTESY = 8, 0.0005
-"""Records that are written to a draft at a time, in some 20 microseconds, and seconds of pause in between."""
+"""Records written to a draft per slice (some 20 microseconds), and seconds of pause between slices."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 

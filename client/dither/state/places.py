@@ -66,7 +66,7 @@ def folder_of(given: str | Path) -> Path:
     except UnicodeError:
         raise ParameterError("state", "this system's encoding of file names lacks some of its letters") from None
     if b"\0" in name:
-        raise ParameterError("state", "it holds a null character, as no file name does")
+        raise ParameterError("state", "contains a null character, which no file name can")
     with suppress(OSError):  # the working directory is gone, and whoever needs the folder will say so
         return Path(given).absolute()
     return Path(given)

@@ -78,7 +78,7 @@ class State(Protocol):
         """Release the journal."""
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the next records behind ``cursor``, of any writer, or None if there are none."""
+        """Return the next records after ``cursor``, from any writer, or None if there are none."""
 
     def append(self, records: Sequence[Record]) -> int:
         """Append records, all or none, and return the position behind them."""

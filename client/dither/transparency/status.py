@@ -12,7 +12,7 @@ from ..consent.rules import Consent
 from ..consent.silence import Silence
 from ..diagnostics import Diagnostics
 from ..reporting.account import cap_of
-from ..reporting.journal import Journal
+from ..reporting.bookkeeping import Journal
 from ..reporting.ledger import Ledger
 from ..reporting.recorder import Recorder
 from ..state.state import StateError

@@ -82,7 +82,7 @@ _RULES = {
 }
 _UNEXPECTED = AnswerRule("not what a collector answers; is there one at this address?")
 _OTHER_RULES = {3: AnswerRule("a redirect, which is not followed"), 5: AnswerRule("the collector failed")}
-"""By the hundred of the status."""
+"""Rules for all other statuses, by their first digit."""
 
 
 def rule_for(status: int) -> AnswerRule:

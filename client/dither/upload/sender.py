@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..reporting.bodies.kinds import read
-from ..reporting.journal import Journal
+from ..reporting.bookkeeping import Journal
 from ..state.journal_records import Queued
 from ..state.state import BusyError
 from .attempts import Attempts

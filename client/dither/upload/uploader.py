@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..reporting.journal import Journal
+from ..reporting.bookkeeping import Journal
 from ..settings import seconds
 from .attempts import Attempts
 from .schedule import UploadSchedule

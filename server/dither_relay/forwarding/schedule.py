@@ -26,5 +26,5 @@ def is_due(now: datetime, at: time, last: date) -> bool:
 
 
 def is_overdue(now: datetime, at: time, last: date | None) -> bool:
-    """Return whether an hour has come at which nobody began to forward; before the first start none has."""
+    """Return whether a daily forwarding time has passed without a round; False before the relay's first start."""
     return last is not None and is_due(now, at, last)

@@ -81,7 +81,7 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
 
 
 class _Key(NamedTuple):
-    """What makes a pool one."""
+    """The identity of a pool: rows with equal keys are of the same pool."""
 
     digest: str
     suite: str

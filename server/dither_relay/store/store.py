@@ -56,9 +56,9 @@ class RelayStore(Database):
         return [None] * len(uploads)
 
     def require_room(self, spare: int = 0) -> None:
-        """Raise StoreError as ``Database`` does. SQLite's log is room, for it is written over, and so are free pages.
+        """Raise StoreError as ``Database`` does, but count SQLite's log and free pages as free space.
 
-        Of these no more than half of it: they are none for the log.
+        Both are overwritten. Free pages count for at most half of ``room``, because the log cannot use them.
         """
         path = sqlite_path(self._engine)
         log = 0 if path is None else bytes_of(path.with_name(f"{path.name}-wal"))
@@ -197,7 +197,7 @@ def _use(connection: sa.Connection, hour: date) -> date:
 
 
 def _day_of(state: Mapping[str, str]) -> date | None:
-    """Return the day of the relay's calendar, None before its first hour."""
+    """Return the current day of the relay's own calendar, or None before its first forwarding time."""
     day = state.get(_DAY)
     return None if day is None else date.fromisoformat(day)
 

@@ -45,7 +45,7 @@ class Gatekeeper:
             raise Problem(Kind.UNAUTHORIZED, f"a token of the role {role.value} is needed")
         found = self._role_of(token)
         if not found.covers(role):
-            raise Problem(Kind.FORBIDDEN, f"a token of the role {found.value} may not do what takes {role.value}")
+            raise Problem(Kind.FORBIDDEN, f"the token has the role {found.value}; this needs {role.value}")
 
     def asks_for_token(self, environ: WSGIEnvironment, role: Role) -> bool:
         """Return whether a request may do what ``role`` may only with a token."""

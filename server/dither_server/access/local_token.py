@@ -27,7 +27,7 @@ class LocalToken:
         self.cookie = secrets.token_urlsafe(32)
 
     def matches(self, token: str) -> bool:
-        """Return whether that is the token; the time it takes tells nothing."""
+        """Return whether ``token`` is the local token, compared in constant time."""
         return _same(self.token, token)
 
     def is_kept_by(self, environ: WSGIEnvironment) -> bool:

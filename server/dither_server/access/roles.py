@@ -19,4 +19,4 @@ class Role(Enum):
 
 
 OPEN = None
-"""In place of a role: anyone may."""
+"""In place of a role: open to everyone."""

@@ -55,10 +55,9 @@ def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
 FALSE_ALARMS = 0.001
 
 _LEAST_EXPECTED = 25.0
-"""Of a count in a chi-square test, and
-"""
+"""Least expected count of a cell in a chi-square test."""
 _LEAST_VARIANCE = 400.0
-"""of a sum in a normal one: with less their laws are not near enough that far in the tail."""
+"""Least variance of a sum in a normal test: with less, the approximation is too poor that far in the tail."""
 
 
 class Check(TypedDict):
@@ -121,7 +120,7 @@ def _weight(sums: _Sums) -> float | None:
 
 
 def _weights(sums: _Sums) -> float | None:
-    """Do the same for each cohort, and add up the squares; where a cohort's marks depend on the answers, do not."""
+    """Test the ones of each cohort, and sum the squares; None if a cohort's marks depend on the answers."""
     moments = sums.mechanism.weight_moments if sums.mechanism.coverage == 1 else None
     if moments is None or len(sums.reports) == 1 or float(sums.reports.min()) * moments[1] < _LEAST_VARIANCE:
         return None

@@ -32,7 +32,7 @@ def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: floa
     """
     noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
     each = mechanism.reach[1] / float(mechanism.coverage)
-    # Of a share of 0 all of 1 - confidence is above (``feldman_cousins``).
+    # At a share of 0 all of 1 - confidence lies above (``feldman_cousins``).
     appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / each)
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 

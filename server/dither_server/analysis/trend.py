@@ -46,7 +46,7 @@ LEAST_REPORTS = 50
 """A step with fewer is shown, not tested: it would say little, and dilute the correction for the number of steps."""
 
 SLOPE_UNIT = "share per day"
-"""Of slopes: 0.01 is a percentage point a day, also where the steps are weeks."""
+"""The unit of slopes: 0.01 is one percentage point per day, even if the steps are weeks."""
 
 _NOTE = (
     "steps are not independent if the same people report again; slopes and steps are tested with the largest variance "
@@ -134,7 +134,7 @@ def trend_steps(
     confidence: float = 0.95,
     places: Indices | None = None,
 ) -> Generator[None, None, TrendTable]:
-    """Do the same in short steps, between which something else may be done, of so many stretches.
+    """Compute the trend of ``count`` stretches in short steps; each yield lets other work run.
 
     Only the values at ``places`` are shown, or all; the correction is for all in any case.
     """

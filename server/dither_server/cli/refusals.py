@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..store import Refusal
 
 _DAYS = timedelta(days=6)
-"""Days before the last one that are shown without a first day: a week in all."""
+"""Days shown before the last one if no first day is given: a week in all."""
 
 
 class _Line(NamedTuple):

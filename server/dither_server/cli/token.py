@@ -66,7 +66,7 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @token.command("rotate")
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
-@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Let the old one work for so long.")
+@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Keep the old one valid for this long.")
 @click.option("--expires", metavar="WHEN", help="End the new one then.  [default: as long as the old]")
 @refusing
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:

@@ -41,6 +41,6 @@ def check_common(config: _Common) -> None:
     if not 0 <= config.port <= 65_535:
         raise ParameterError("port", f"{config.port} is not between 0 and 65535")
     if config.horizon <= RETRY_DAYS:
-        raise ParameterError("horizon", f"{config.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
+        raise ParameterError("horizon", f"{config.horizon} is not above {RETRY_DAYS}, the days devices retry")
     if config.log_level not in _LEVELS:
         raise ParameterError("log_level", f"{config.log_level!r} is not one of debug, info, warning, error")

@@ -70,7 +70,7 @@ class PairEstimates:
 
 @dataclass(frozen=True, kw_only=True)
 class SetEstimate(Estimate):
-    """Shares of values of which a person may have several, or none; they are not known where no report speaks of one.
+    """Shares of values of which a person may have several or none; unknown for a value that no report covers.
 
     ``consistent`` are in [0, 1], and no more in all than a person may have. ``total`` and ``pairs`` are made from the
     same reports.

@@ -136,7 +136,7 @@ class Ingest:
         return self._told(problem.answer())
 
     def _count(self, kind: Kind, sent: Sent | None, size: int | None, count: int = 1) -> None:
-        """Count what is refused: a post, or so many reports of one."""
+        """Count a refused post, or ``count`` refused reports of one."""
         refused = Refused(kind.slug, size=size, times=count)
         if sent is not None and sent.metric in self.metrics:
             is_ours = sent.version in self.metrics[sent.metric]

@@ -39,7 +39,7 @@ class Prometheus(ServerNumbers):
         self._reports.labels(metric).inc(reports)
 
     def refused(self, reason: str, metric: str, version: str, count: int = 1) -> None:
-        """Count a refused batch, or so many reports of one, of a metric and version that are ours or ""."""
+        """Count a refused batch, or ``count`` refused reports of one; ``metric`` and ``version`` are ours or ""."""
         self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc(count)
 
     def sealed(self, metric: str, reports: int, refused: int, alarming: bool) -> None:

@@ -39,7 +39,7 @@ class Parameter:
     takes_others: bool = False
 
     def value(self, texts: list[str], name: str) -> object:
-        """Return the value that these texts give. Raises ParameterError at ``name``."""
+        """Return the value parsed from the parameter's texts. Raises ParameterError at ``name``."""
         if self.repeats:
             return tuple(self.read(text, name) for text in texts)
         if len(texts) > 1:
@@ -125,7 +125,7 @@ def number_of(text: str, place: str) -> float:
 
 
 def count_of(text: str, place: str) -> int:
-    """Return a whole number from 1; raise ParameterError at ``place`` otherwise."""
+    """Return a whole number of at least 1; raise ParameterError at ``place`` otherwise."""
     number = place_of(text, place)
     if not number:
         raise ParameterError(place, "not a whole number from 1")
@@ -133,7 +133,7 @@ def count_of(text: str, place: str) -> int:
 
 
 def place_of(text: str, place: str) -> int:
-    """Return a whole number from 0; raise ParameterError at ``place`` otherwise."""
+    """Return a whole number of at least 0; raise ParameterError at ``place`` otherwise."""
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise ParameterError(place, "not a whole number")
     return int(text)

@@ -115,7 +115,7 @@ class Database:
         try:
             return None if path is None else disk_of(path)
         except OSError as error:
-            raise StoreError(f"database: its disk cannot be looked at ({error.strerror})") from None
+            raise StoreError(f"database: the free space of its disk is unknown ({error.strerror})") from None
 
     def schema(self) -> str:
         """Return the schema of the tables, which is that of this program."""

@@ -29,7 +29,7 @@ def database_url(text: str) -> sa.URL:
     url = url.set(drivername=_DRIVERS[url.drivername])
     if url.drivername == "sqlite":
         if url.host or not url.database or url.database == ":memory:" or "\0" in url.database:
-            raise ParameterError("db", "a database in memory forgets; name a file, for example sqlite:///dither.db")
+            raise ParameterError("db", "in-memory databases lose all reports; name a file such as sqlite:///dither.db")
     elif "@" in (url.host or ""):
         raise ParameterError("db", "has two @; one in a password is written %40")
     elif url.port is not None and not 0 < url.port < 1 << 16:

@@ -146,7 +146,7 @@ def _packed(counts: Counts, bits: int) -> list[bytes]:
 
 
 def _unpacked(stored: Sequence[bytes], length: int, blocks: int = 1) -> NDArray[Any]:
-    """Return the counts of rows of ``length`` bytes, each of so many ``blocks``; one line for each row."""
+    """Return the counts in rows of ``length`` bytes, each of ``blocks`` blocks, as an array with one line per row."""
     counts = blocks * _WIDTH
     whole, bits = b"".join(stored), 8 * length // counts
     if bits >= 8:

@@ -30,13 +30,13 @@ _UNPACKED = 64
 
 _FEW_ROWS = 256
 _FEW_BITS = 1 << 20
-"""Up to so many rows and bits in all, a matrix product is quicker than adders."""
+"""Maximum rows, and maximum bits in total, for which a matrix product is faster than bit-sliced adders."""
 
 _LEFT_OVER = 48
-"""So few words of a weight are unpacked rather than added further."""
+"""With fewer words than this of one weight left, they are unpacked rather than added further."""
 
 _UNEVEN = 4
-"""A cohort with so many times the mean number of rows is added up alone, for the others would be padded to it."""
+"""A cohort with more than this many times the mean number of rows is summed separately, to limit padding."""
 
 
 class Folded(NamedTuple):
@@ -162,7 +162,7 @@ def _counted(numbers: Counts, size: int) -> tuple[Counts, Counts]:
 
 
 def _blocks(payloads: _Payloads, unpacked: int = 1) -> Iterator[_Payloads]:
-    """Yield rows of which each byte takes ``unpacked`` bytes meanwhile, some at a time."""
+    """Yield the rows in blocks that fit ``_BLOCK_BYTES`` while each byte takes up ``unpacked`` bytes."""
     step = max(1, _BLOCK_BYTES // (unpacked * payloads.shape[1]))
     return (payloads[start : start + step] for start in range(0, len(payloads), step))
 

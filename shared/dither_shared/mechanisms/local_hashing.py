@@ -93,7 +93,7 @@ class LocalHashing(ChainOfSymbols):
 
     @property
     def uniform_cells(self) -> tuple[int, int]:
-        """The symbols but 0, on which value 0 and the seed 0 fall: over all seeds the others are alike."""
+        """All symbols except 0: over all seeds they are equally frequent. Value 0 and seed 0 always hash to 0."""
         return 1, 1
 
     @property

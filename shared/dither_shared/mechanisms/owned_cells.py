@@ -19,7 +19,7 @@ def inside_at(epsilon: Fraction, owned: int, reports: int) -> Fraction:
 
 
 def checked_inside(inside: Fraction, owned: int, reports: int) -> Fraction:
-    """Return ``inside`` on the grid of 2^-64; raise ParameterError unless it tells something and not all."""
+    """Return ``inside`` on the grid of 2^-64; raise ParameterError unless it is above chance and below 1."""
     chance = Fraction(owned, reports)
     rounded = toward(chance, as_probability(inside, "inside"))
     if not chance < rounded < 1:

@@ -92,7 +92,7 @@ def audit(
 
 
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
-    """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
+    """Return the cohort and two inputs, among a few of each, whose marked cells differ most."""
     some: list[Item] = [b"%d" % number for number in range(40)]
     size = mechanism.size or 0
     if mechanism.items.sets:

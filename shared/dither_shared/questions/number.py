@@ -21,7 +21,7 @@ _FEW = 15
 """The width of a range whose whole numbers are better listed: subset selection is more exact up to 16 answers."""
 
 _WIDE, _USUAL = 100.0, 10.0
-"""Of a range from above 0, high over low from which its logarithm is even better; from 0, as if it began at 10."""
+"""The ratio of high to low above which a log scale is advised; and the low end assumed if low is 0."""
 
 _LONGEST_UNIT = 32
 

@@ -92,7 +92,7 @@ def members(value: object) -> list[object] | None:
 
 def type_name(value: object) -> str:
     """Return the name of an object's type, for a message; "object" for a name that is none."""
-    name = str.__str__(type.__dict__["__name__"].__get__(type(value)))  # a metaclass may have its own idea of a name
+    name = str.__str__(type.__dict__["__name__"].__get__(type(value)))  # a metaclass may override __name__
     return name if len(name) <= 64 and name.isidentifier() else "object"
 
 

@@ -46,7 +46,7 @@ class Question(ABC):
     kind: ClassVar[str]
     """The ``type`` of a metric's definition."""
     keys: ClassVar[frozenset[str]] = frozenset()
-    """The keys of a definition, beside those that every kind has."""
+    """The keys of a definition of this kind, besides those that every kind has."""
     items: ClassVar[Items]
     """What a mechanism must randomize to serve it."""
 
@@ -107,7 +107,7 @@ class Question(ABC):
 
     @property
     def names(self) -> Sequence[str]:
-        """Answers by which a sentence may name them, where "yes" and "no" would not be what is asked."""
+        """Answers to use as examples in a sentence, if "yes" and "no" are not the answers to the question."""
         return ()
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:

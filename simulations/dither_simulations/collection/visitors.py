@@ -35,7 +35,7 @@ class VisitError(DitherError):
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs that visitors take."""
+    """The programs that visitors need."""
 
     node: str
     chromium: str
@@ -69,7 +69,7 @@ class Page:
     def visit(
         self, metrics: Path, url: str, people: Iterable[Person], browsers: int, step: Callable[[], object]
     ) -> None:
-        """Let each person answer on the page, which asks ``metrics`` and reports to ``url``, so many at a time.
+        """Let each person answer on the page, which asks ``metrics`` and reports to ``url``, some at a time.
 
         ``step`` is called after each. Raises VisitError if one could not report.
         """

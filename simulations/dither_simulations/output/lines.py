@@ -180,7 +180,7 @@ def _multiple(axes: Axes, panel: Panel, line: Line, *, log: bool) -> None:
 
 
 _FEW = 7
-"""Of more names than this in a panel, each line takes a panel of its own."""
+"""Maximum named lines per panel; with more, each line gets a panel of its own."""
 _LETTERS_BESIDE = 13
 """Letters of a name in one line, beside the axes."""
 

@@ -23,7 +23,7 @@ from .files import write_bytes
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"
 INK = "#222222"
-"""Of names: some of the colours are too light for letters."""
+"""The text colour of names, because some of the colours are too light for text."""
 _BAR = "#C9C9C9"
 FONT = 11.5
 """The font size in points, on a figure 5.8 inches wide: still 11 pixels high in a picture 400 pixels wide."""

@@ -30,7 +30,7 @@ def joint_draws(mechanism: Mechanism, population: Population) -> float:
 
 @singledispatch
 def collision_bias(mechanism: Mechanism, population: Population) -> Floats:
-    """Return what fixed hash functions add to each estimate: nothing, where none are."""
+    """Return the bias that fixed hash functions add to each estimate; 0 for mechanisms without any."""
     return np.zeros(len(population.labels))
 
 

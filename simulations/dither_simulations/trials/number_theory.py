@@ -93,7 +93,7 @@ def worst_least_variance(epsilon: float) -> float:
 def _least(epsilon: float, weights: tuple[float, ...] | None) -> float:
     """Solve for P[score | answer], and for the least chance m of each score: m <= P <= e^ε m, P·1 = 1, P·score = x.
 
-    What is minimised is the mean of E score² - x² by ``weights``, or a number t that it exceeds nowhere.
+    Minimizes the mean of E score² - x² under ``weights``; without weights, its maximum t over all answers.
     """
     odds, (a, b) = math.exp(epsilon), (_INPUTS, _OUTPUTS)
     x, y = np.linspace(-0.5, 0.5, a), np.linspace(-1, 1, b) * _reach(epsilon)

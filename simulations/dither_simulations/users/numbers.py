@@ -15,7 +15,7 @@ from .populations import Counts, Floats
 
 
 class NumberSource(Protocol):
-    """Says which share of people has its nearest point where, for a grid of any number of points."""
+    """A distribution of people over the nearest points of a grid, for any number of points."""
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 """The characters of made-up strings, where no alphabet is given."""
 
 _SEED = 20261122
-"""Of made-up strings: they are the same in every trial."""
+"""The seed of made-up strings, which are the same in every trial."""
 
 
 def made_up(count: int, characters: str = WORDS, length: int = 12) -> tuple[str, ...]:

@@ -200,7 +200,7 @@ def _remove(folder: Path) -> None:
 
 def _sync(folder: Path) -> None:
     """Make the entries of a folder durable, if the system can."""
-    with suppress(PermissionError):  # Windows opens no folders
+    with suppress(PermissionError):  # Windows cannot open a directory
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

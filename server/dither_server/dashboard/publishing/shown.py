@@ -29,7 +29,7 @@ from .editions import Asked, Edition, Topic
 _TITLES = {kind.slug: kind.title for kind in Kind}
 
 _FEW = 3
-"""Maximum estimates of a metric on a first page of many metrics."""
+"""Maximum estimates shown per metric on a first page that lists many metrics."""
 
 
 class Shown(NamedTuple):

@@ -19,7 +19,7 @@ from ..fit import Fit
 
 
 class Pairs(NamedTuple):
-    """Pairs of values of which some reports speak together; each array has a row a pair.
+    """Pairs of values of which some reports speak together; each array has one row per pair.
 
     - ``values``: the two, as indices, the lower first, shape (pairs, 2);
     - ``both``: how many of the ``trials`` support both, and ``each``, shape (pairs, 2), how many support the one and
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
 Decoded = TypeVar("Decoded", bound=Mechanism)
 
 _COMPUTED = 16
-"""So many values that are computed cost as much as one that is shown."""
+"""How many values can be computed for the cost of showing one."""
 
 
 class Support(NamedTuple):
@@ -90,7 +90,7 @@ class Decoder(Generic[Decoded]):
     def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts | None:
         """Return how often a report supports each value, times how many of the value's ``group`` it then supports.
 
-        None where a tally does not tell, for it counts the cells of a report apart.
+        Returns None if the tally cannot tell, because it counts the cells of a report separately.
         """
         return None
 

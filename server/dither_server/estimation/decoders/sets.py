@@ -28,7 +28,7 @@ class BitWindows(Decoder[BitFlip]):
     """Windows whose cells are their bits."""
 
     def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Return the ones of each value in the windows that hold it."""
+        """Return, per value, how many reports from the windows that contain it have its bit set."""
         return _in_all(_in_each(tally.reports, tally.counts))
 
     def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
@@ -51,11 +51,11 @@ class PatternWindows(Decoder[SetResponse]):
     """Windows whose cells are the 2^s patterns of their bits."""
 
     def support(self, mechanism: SetResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Return the ones of each value in the windows that hold it."""
+        """Return, per value, how many reports from the windows that contain it have its bit set."""
         return _in_all(self.by_window(mechanism, tally))
 
     def by_window(self, mechanism: SetResponse, tally: Tally) -> Support:
-        """Return the same of each window."""
+        """Return these counts separately for each window."""
         return _in_each(tally.reports, _counted(tally, _bits(mechanism.window)))
 
     def pairs(self, mechanism: SetResponse, tally: Tally) -> Pairs:

@@ -21,7 +21,7 @@ _NEAR, _ROUNDED = 1e-10, 1e-15
 """An end is found when it moves by less than this number of standard errors, or this part of the range."""
 
 _SECANTS, _HALVINGS = 10, 60
-"""4 to 6 secants are usual; what is not found by then is halved in."""
+"""Maximum secant steps (4 to 6 are usual), and bisections for the ends that have not converged by then."""
 
 _TINY = 1e-290
 """A tail that is smaller is computed by its logarithm."""
@@ -86,7 +86,7 @@ class LowEnds:
         return np.asarray((chance - self.tails.upper(from_0, np.maximum(from_1, _NOUGHT))) * scale)
 
     def bends(self, trials: Floats) -> Floats:
-        """Return the shares, ascending, between which an end is smooth in the count: a row a bend of the tails."""
+        """Return the shares, ascending, between which an end is smooth in the count: one row per bend of the tails."""
         near = (
             self.tails.alike * self.support.error(0.0, trials),
             1 - self.tails.alike * self.support.error(1.0, trials),

@@ -33,11 +33,11 @@ class Levels(Protocol):
 
     @property
     def p(self) -> Fraction:
-        """The one chance."""
+        """P[a report supports it] of a user who counts in it."""
 
     @property
     def q(self) -> Fraction:
-        """The other."""
+        """P[a report supports it] of any other user."""
 
 
 class Law(NamedTuple):
@@ -172,7 +172,7 @@ def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: fl
     law, opposite = Support.between(q, p), Support.between(1 - p, 1 - q)
     low = ends_of_many(LowEnds(law, alpha), seen, out_of)
     high = 1 - ends_of_many(LowEnds(opposite, alpha), out_of - seen, out_of)
-    return low, np.maximum(low, high)  # for rounding, where an interval is hardly more than a point
+    return low, np.maximum(low, high)  # rounding may swap the ends of a very narrow interval
 
 
 def level_of_each(mechanism: Mechanism, values: int, alpha: float) -> tuple[Simultaneous, float]:

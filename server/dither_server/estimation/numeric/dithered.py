@@ -54,7 +54,7 @@ def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) ->
 
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""So many cuts are taken together."""
+"""Window widths: how many neighbouring cuts are pooled."""
 
 
 def pooled_bounds(
@@ -72,7 +72,7 @@ def pooled_bounds(
     above = _upper(successes, trials, base, gap, phases, alpha / 2)
     opposite = _upper((trials - successes)[::-1], trials[::-1], 1 - gap - base[::-1], gap, phases, alpha / 2)
     low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
-    return np.minimum(low, high), np.maximum(low, high)  # ends that cross have missed: hold what lies between
+    return np.minimum(low, high), np.maximum(low, high)  # bounds that cross have both missed: return what lies between
 
 
 def _upper(successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float) -> Floats:

@@ -51,7 +51,7 @@ class NumericEstimate:
 def estimate_number(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> NumericEstimate:
     """Return the estimate at a confidence; raise ParameterError if no interval can be made at it.
 
-    Of no reports means and shares are NaN, intervals are all that is possible, and the curve is even.
+    Without reports, means and shares are NaN, intervals are all that is possible, and the curve is even.
     """
     require_confidence(confidence)
     return NumericEstimate(

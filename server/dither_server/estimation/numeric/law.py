@@ -47,7 +47,7 @@ class NumericLaw(Channel, Protocol):
         """Return the variance of one score from the noise alone, averaged over those who reported (estimated)."""
 
     def least_noise_variance(self, tally: Tally) -> float:
-        """Return the same, or less where it cannot be estimated without bias."""
+        """Return this variance, or a smaller number if it has no unbiased estimate."""
 
     @property
     def worst_variance(self) -> float:

@@ -17,10 +17,10 @@ _SHORT = 1e-3
 """Natural units of log-likelihood, of all reports, by which the curve may be short of the greatest."""
 
 _ROUNDED = 1e-12
-"""The same of one report, where rounding hides less."""
+"""The same per report, used where rounding hides any smaller difference."""
 
 _STEPS = 50
-"""6 to 25 are usual."""
+"""Maximum steps; 6 to 25 are usual."""
 
 _INSIDE = 0.995
 """The part of the way to the edge, where a share would be 0, that one step may go."""

@@ -20,7 +20,7 @@ from .law import Scores
 from .likelihood import Solver
 
 _RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
-"""Of squares of the table's singular values, in parts of the largest: the less, the nearer and the noisier."""
+"""Ridge terms relative to the largest squared singular value of the table: smaller is less biased, but noisier."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Dominating:
     def bounds(self, counts: Counts, alpha: float) -> Floats:
         """Return bounds above the shares below points 1, 2, …, each of which misses with at most ``alpha``.
 
-        Of the kinds of scores that one is taken of which, by the number of reports alone, the tightest is expected. The
+        Each bound uses the kind of score that is expected to be tightest, chosen by the number of reports alone. The
         bound is the empirical Bernstein inequality (Maurer and Pontil 2009, theorem 4), which holds for any law of
         bounded scores: m + sqrt(2 V ln(2/α)/n) + 7 R ln(2/α)/(3(n-1)), with mean m, sample variance V, and range R.
         """

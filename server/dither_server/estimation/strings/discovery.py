@@ -27,11 +27,11 @@ from .selection import highest, selected, threshold
 from .spelling import Prefixes, Spelling
 
 Progress = Callable[[int, int], None]
-"""Told before each level its number, from 1 on, and how many there are; and behind the last one a number above."""
+"""Called with (level, levels) before each level, counted from 1, and with (levels + 1, levels) after the last."""
 
 
 def untold(level: int, levels: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def threshold(found: int, listed: int) -> float:
 def highest(score: Floats, most: int, spare: int | None = None) -> Indices:
     """Return the places, ascending, of the ``most`` highest scores.
 
-    With ``spare`` of those only that stand out so far that so many of all would if nobody held any string.
+    With ``spare``, only of scores so high that ``spare`` of all would be expected to pass if nobody held any string.
     """
     places = np.arange(len(score), dtype=np.intp)
     if spare is not None:

@@ -91,7 +91,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         openers = self._openers(batch.suite)
         opened, tried = sent.place.open(sealed, batch.pool.info, openers)
         with sent.place.turn():
-            # Of two rows with one encapsulated key, which the same device must have sealed, the last one counts.
+            # If two rows share an encapsulated key, the same device must have sealed both: the last one counts.
             rows = sound(metric.mechanism, dict(zip(row_ids(batch, opened), opened.values(), strict=True)))
             ids = tuple(rows or row_ids(batch, tried))
         sealing = Sealing(ids, batch.total, refused=len(sealed) - len(rows))

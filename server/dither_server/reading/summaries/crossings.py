@@ -274,7 +274,7 @@ def _conditional_rows(given: tuple[str, ...], values: tuple[str, ...], ratios: R
 
 
 def _verdict(low: float, high: float) -> str:
-    if not high - low < _WIDEST:  # nor of NaN
+    if not high - low < _WIDEST:  # also true if an end is NaN
         return "too-few"
     return "ok" if low > 0 else "noise"
 

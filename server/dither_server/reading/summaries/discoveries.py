@@ -239,7 +239,7 @@ def shown(value: str) -> str:
 
 
 def reach_text(answer: Mapping[str, Any]) -> str:
-    """Return in words what so many reports can find, and how many it takes to find more."""
+    """Return in words what this many reports can find, and how many are needed to find more."""
     sought, reach = answer["sought"], answer["reach"]
     more = f"one that {100 * sought['share']:g}% hold takes {counted(sought['reports'], 'report')}"
     if reach is None or reach >= 1:
@@ -297,7 +297,7 @@ def _point(name: str, row: Mapping[str, Any] | None) -> PointEstimate:
 
 
 def _below(answer: Mapping[str, Any]) -> list[str]:
-    """Return the lines below the strings of a terminal."""
+    """Return the lines that a terminal shows below the table of strings."""
     lines = []
     if answer["values"]:
         percent = f"{100 * FALSE_DISCOVERIES:g}%"

@@ -110,7 +110,7 @@ class Scale:
 def repeat_error(mean: Mean, memoised: bool, periods: int) -> float:
     """Return the standard error of a mean, in parts of the range, if the same people reported in each of the periods.
 
-    What of the variance is not noise, and with permanent draws all of it, does not average out over periods.
+    The part of the variance that is not noise (with permanent draws, all of it) does not average out over periods.
     """
     variance = mean.standard_error**2
     return math.sqrt(variance + (periods - 1) * (variance if memoised else mean.shared))

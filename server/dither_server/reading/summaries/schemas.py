@@ -74,4 +74,4 @@ ABOUT: Json = {
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
     "health": list_of(_CHECK), "stratum": STRATUM, "sealed": _SEALED, "folded_up_to": FOLDED,
 }  # fmt: skip
-"""What is told beside every estimate."""
+"""The fields that accompany every estimate."""

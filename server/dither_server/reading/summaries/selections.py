@@ -82,7 +82,7 @@ class SelectionView(SharesView):
 
     @property
     def pairs(self) -> list[dict[str, Any]]:
-        """The first of these."""
+        """The most frequent pairs, as many as a page shows."""
         return self.seen[:_PAGE_PAIRS]
 
     def pair_words(self, row: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ def odd_lines(answer: Mapping[str, Any]) -> list[str]:
 
 
 def change_words(row: Mapping[str, Any], change_takes: str) -> str:
-    """Return what a comparison found, and if no change, what it takes to see one: ``change_takes`` so many reports."""
+    """Return the result of a comparison in words, with ``change_takes`` and the reports needed to see a change."""
     words = "changed" if row["changed"] else "no change seen"
     if row["difference"] is None:
         words = "no reports on one side"

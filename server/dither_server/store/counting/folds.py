@@ -29,7 +29,7 @@ _FOLDING, _ADDING = 0x666F6C64, 0x666F6C65
 """Numbers of PostgreSQL's advisory locks: of the one fold that runs, "fold", and of a transaction that adds."""
 
 _LOCK_NOT_AVAILABLE = "55P03"
-"""PostgreSQL's code of what waited in vain for a lock."""
+"""PostgreSQL's error code for a lock that could not be acquired in time."""
 
 _BUSY = "another fold is under way on this database; try again when it has ended"
 
@@ -159,7 +159,7 @@ class Folds:
     def forget(self, before: date) -> None:
         """Drop the notes of finished runs, and all of runs that began before a day, but that the last had finished.
 
-        One that began so long ago and has not finished is one whose manifest is gone: nobody will go on with it.
+        An unfinished run that began before that day has lost its manifest, so no fold can resume it.
         """
         finished = sa.select(FOLD_RUNS.c.run).where(FOLD_RUNS.c.finished)
         last = finished.order_by(FOLD_RUNS.c.begun.desc()).limit(1).scalar_subquery()

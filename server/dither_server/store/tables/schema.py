@@ -147,7 +147,7 @@ IDENTITY = sa.Table(
     sa.Column("purges", sa.Integer, nullable=False, server_default="0"),
 )
 
-# Of a token there is only its digest: who reads the database cannot report or read with what stands here.
+# Only the digest of a token is stored: who reads the database cannot report or read with what stands here.
 TOKENS = sa.Table(
     "tokens",
     SCHEMA,

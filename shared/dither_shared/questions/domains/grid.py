@@ -35,7 +35,7 @@ _LEAST, _MOST = 1e-300, 1e300
 """Magnitudes of an end other than 0: far enough from where doubles end that no point comes near."""
 
 _FINEST = Fraction(1, 10**9)
-"""Of the larger end: the least step. Doubles tell points, and the boundaries between them, well apart."""
+"""The least step as a part of the larger end: doubles still separate the points and their boundaries."""
 
 _DIGITS = 40
 """Digits of the first bounds on a point of a logarithmic grid: one double in 10^17 needs more."""

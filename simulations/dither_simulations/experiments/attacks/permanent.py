@@ -35,7 +35,7 @@ class Bits:
     low: float
 
     def kinds(self) -> Sequence[tuple[float, float]]:
-        """Return them; draws alike in how many marked and other bits they have are counted together."""
+        """Return the probabilities and counts; draws with equally many marked and other bits are one kind."""
         others = self.cells - self.marked
         return [
             (

@@ -111,7 +111,7 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
     type=click.IntRange(100, 10**9),
     default=1_000_000,
     show_default=True,
-    help="Draw so many reports of each of two inputs.",
+    help="Draw this many reports of each of two inputs.",
 )
 @click.option(
     "--reports", callback=reports_of, default="1", show_default=True, help="Reports of one device, or a list."

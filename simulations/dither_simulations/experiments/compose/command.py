@@ -49,7 +49,7 @@ def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
     callback=_parts,
     multiple=True,
     metavar="εxREPORTS",
-    help="Add so many reports, 0.5x365; if each has a δ, 0.1:1e-9x30. Repeatable.",
+    help="Add reports, as EPSILONxCOUNT such as 0.5x365, or with a δ as in 0.1:1e-9x30. Repeatable.",
 )
 @click.option(
     "--metrics",

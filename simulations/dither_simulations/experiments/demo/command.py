@@ -48,7 +48,7 @@ def demo(
 
     The users are drawn from a table of browser usage, or are the rows of --input. The seed draws the users; the noise
     of their devices comes from the operating system, except with --no-http. With --browser they are visitors of a web
-    page: each answers its form in a browser's context of their own.
+    page: each fills in its form in a browser context of its own.
     """
     if repeats > 1 and not no_http:
         raise ParameterError("--repeats", "goes with --no-http")

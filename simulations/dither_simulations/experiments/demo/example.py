@@ -24,10 +24,10 @@ _FIRST, _WEEKS, _CHANGED = date(2026, 9, 7), 10, 6
 """The first day, a Monday; how many weeks there are; and how many of them are of the first version of ``theme``."""
 
 _SHARD = b"published answer"
-"""Of the process that counts; zeros are the shard of closed days."""
+"""The shard id of the counting process; the shard of closed days is all zeros."""
 
 _REPORTS = 140
-"""Of each metric, on a day."""
+"""Reports per metric and day."""
 
 _THEMES = ("light", "dark", "system", "sepia")
 _PLUGINS = {"spelling": 0.7, "git": 0.4, "lint": 0.3, "vim": 0.12, "pdf": 0.25, "diagrams": 0.02}

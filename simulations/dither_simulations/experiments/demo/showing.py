@@ -40,7 +40,7 @@ class Crowd(ABC):
     """Everyone who is asked, a limited number at a time."""
 
     unit: ClassVar[str]
-    """What one of them is."""
+    """The noun for one of them."""
 
     origins: str = ""
     """The origins of the pages that report."""

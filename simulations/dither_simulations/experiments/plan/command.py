@@ -99,8 +99,8 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=share,
     default="0.01",
     show_default=True,
-    help="Wanted half width of the interval: of a rare value's share, of that of an item that half of all have, of a "
-    "mean in parts of the range, of a quantile in rank.",
+    help="Target half-width of the interval: for shares, that of a rare value; for a selection, that of an item that "
+    "half of people have; for a mean, as a fraction of the range; for a quantile, in rank.",
 )
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."

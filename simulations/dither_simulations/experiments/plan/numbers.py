@@ -70,7 +70,7 @@ class NumberPlanner(IntervalPlanner):
     def _variance(self, mechanism: NumericMechanism) -> float:
         """Return n·Var of the mean of even answers, or of the share below the place of a quantile.
 
-        Of a mean V + Var x. Of a share, from all cuts within ρ of the range about the place: σ(1-σ)/(λ² m ρ), where
+        For a mean V + Var x. For a share, from all cuts within ρ of the range about the place: σ(1-σ)/(λ² m ρ), where
         σ = q j + λ t and j is the mean over these cuts of the number of cells below (``Dithered.cuts``).
         """
         if self.rank is None:

@@ -46,7 +46,7 @@ class SharePlanner(IntervalPlanner):
 
     @property
     def promises(self) -> dict[str, int]:
-        """What the mechanism may rely on."""
+        """The limits on answers that the mechanism may rely on, by parameter name."""
         return {}
 
     def mechanism(self, epsilon: float) -> Mechanism:
@@ -187,7 +187,7 @@ class SelectionPlanner(SharePlanner):
 
     items: ClassVar = SETS
     share: ClassVar = 0.5
-    """That of the widest interval."""
+    """The share whose interval is widest."""
     whose: ClassVar = "an item that half of all have"
     optimum: ClassVar = "risk/least"
 
@@ -204,7 +204,7 @@ class SelectionPlanner(SharePlanner):
 
     @property
     def promises(self) -> dict[str, int]:
-        """What the mechanism may rely on."""
+        """The limits on answers that the mechanism may rely on, by parameter name."""
         return {} if self.at_most is None else {"at_most": self.at_most}
 
     def otherwise(self, epsilon: float) -> list[str]:

@@ -26,7 +26,7 @@ _HEAVIEST = 16
 """The greatest w: beyond, the lattice would grow and the attack hardly gain."""
 
 _NOTHING = 1e-12
-"""What is less likely is a rounding error."""
+"""Probabilities below this are rounding errors."""
 
 _CLIP = 50.0
 """Beyond this exponent what a transform may get wrong is more than 1 anyway."""

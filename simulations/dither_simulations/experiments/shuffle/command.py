@@ -65,14 +65,14 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     type=click.IntRange(1, MOST_OWN),
     default=1,
     show_default=True,
-    help="Reports of one device in a batch, as where it waits for days.",
+    help="Reports of one device in a batch, for example after days offline.",
 )
 @click.option(
     "--batches",
     type=click.IntRange(1, 10**6),
     default=1,
     show_default=True,
-    help="Batches in which one device has so many.",
+    help="Number of batches in which one device has that many reports.",
 )
 @run_options
 @plot_option
