@@ -3,6 +3,8 @@
 _CLIENT, _SERVER, _PRIVACY = "client/dither", "server/dither_server", "shared/dither_shared/privacy"
 
 AMOUNTS: dict[tuple[str, str], str] = {
+    ("server/dither_server/analysis/composition.py", "_SPARE = 8"): "more digits than are needed are still enough",
+    ("server/dither_spool/records.py", "_CHUNK = 1 << 21"): "rows are the same in however many chunks",
     (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
     (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 64"): "a report that takes more asks the system once more",
     (
@@ -15,6 +17,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
 """Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        "shared/dither_shared/mechanisms/randomized_response.py",
+        "def marked(self, item: Item, cohort: int = 1) -> tuple[int, ...]:",
+    ): "it has one cohort, and does not look at its number",
     (
         f"{_SERVER}/estimation/intervals/chebyshev.py",
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",

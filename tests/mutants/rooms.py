@@ -62,8 +62,10 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "app_name_clash"),
-            *_tests("client/state", "lost_secret", "clock", "foul_state"),
+            *_tests(
+                "client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "app_name_clash", "strata"
+            ),
+            *_tests("client/state", "lost_secret", "clock", "foul_state", "forged_files"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
     ),
@@ -98,6 +100,9 @@ ROOMS: dict[str, Room] = {
     ),
     "estimates": Room(
         (f"{_SERVER}/estimation/estimate.py",),
-        _tests("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_shares"),
+        _tests(
+            *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_shares"),
+            "strings/test_lookup",
+        ),
     ),
 }

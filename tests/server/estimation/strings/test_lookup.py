@@ -37,6 +37,10 @@ def test_intervals_of_all_and_of_what_is_found_cover(surveys: list[tuple[Populat
     assert 0.945 < covered.mean() < 0.96  # of 60,000: its deviation is below 0.001
     found = np.array([told.found for _, told in surveys])
     assert covered[found].mean() > 0.88  # of some 120
+    for _, told in surveys:  # the error holds the noise and the drawing of those who reported
+        share = told.frequency[told.found]
+        sampling = np.hypot(told.noise_error[told.found], np.sqrt(share * (1 - share) / 200_000))
+        assert told.standard_error[told.found] == pytest.approx(sampling)
 
 
 def test_estimates_of_what_is_not_found_are_unbiased(surveys: list[tuple[Population, Estimate]]) -> None:
@@ -111,4 +115,6 @@ def test_lookup_of_one_report_has_finite_estimates_and_finds_nothing() -> None:
         assert told.found is not None
         assert not told.found.any()
         assert np.isfinite(told.frequency).all()
+        noise = np.sqrt(SKETCH.variance() / SKETCH.fitted_cells)  # of a string that nobody holds, in one report
+        assert told.noise_error == pytest.approx(np.full(len(labels), noise), rel=0.01)
         assert set(told.verdicts) == {"too-few"}
