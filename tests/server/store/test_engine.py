@@ -29,8 +29,8 @@ def test_sqlite_is_durable(tmp_path: Path) -> None:
 def test_urls_that_cannot_be_used_are_refused_with_the_reason() -> None:
     for url, match in (
         ("nonsense", "not a database URL"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
+        ("sqlite://", "in-memory"),
+        ("sqlite:///:memory:", "in-memory"),
         ("unheard-of://host/db", "not a database URL"),
         ("sqlite:////nowhere/at/all/dither.db", "folder does not exist"),
     ):
