@@ -152,7 +152,7 @@ class Attempts:
                 self._remember(memory)
 
     def _conclude(self, memory: _Memory) -> None:
-        """Count a begun attempt as failed; the collector is to blame if exits waited for it in vain, and not just one."""
+        """Count a begun attempt as failed; the collector is to blame if another exit waited in vain for it."""
         memory.at, memory.endpoint, memory.begun = memory.begun, memory.begun_to, 0.0
         memory.accepted, memory.result = False, UNANSWERED
         memory.failures += 1

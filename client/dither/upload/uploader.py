@@ -128,14 +128,10 @@ class ExitWait:
     def wait(self, begun: float) -> None:
         """Wait if there is something to wait for; the exit began at the moment ``begun``."""
         left = begun + self._wait - time.monotonic()
-        if (
-            begun - self._began < _SHORT_LIFE
-            and left > 0
-            and not self._rested(0)
-            and self._attempts.may_wait(self._every)
-        ):
-            if self._rested(left):
-                self._attempts.waited_in_time()
+        if begun - self._began >= _SHORT_LIFE or left <= 0 or self._rested(0):
+            return
+        if self._attempts.may_wait(self._every) and self._rested(left):
+            self._attempts.waited_in_time()
 
 
 _armed: "weakref.WeakSet[ExitWait]" = weakref.WeakSet()

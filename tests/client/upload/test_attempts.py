@@ -254,6 +254,7 @@ def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folde
 def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
     now, state = [1.79e9], dither.MemoryState()
     for waits, again in ((True, True), (False, True), (True, False)):
+        now[0] += 1
         first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         first.begin()
         now[0] += 1
