@@ -264,7 +264,7 @@ def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
         second.conclude()
         assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
         now[0] += 3600
-    assert second.failures() == 2
+    assert second.failures() == 3
 
 
 def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, folder: Path) -> None:
