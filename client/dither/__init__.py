@@ -15,9 +15,11 @@ Nothing is drawn, written or sent until the user has said so: ``telemetry.consen
 The names below are imported when they are first used: a program that only answers ``--help`` does not pay for them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+from importlib import import_module
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dither_shared.errors import DitherError, ParameterError
     from dither_shared.metrics.definition import load_metrics

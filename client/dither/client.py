@@ -9,29 +9,37 @@ The promises to the host: no method raises (but see ``strict``), ``record`` wait
 survives a kill -9, though not a power cut.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from datetime import date
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from dither_shared.metrics.metric import Metric
-from dither_shared.primitives.entropy import Entropy
-from dither_shared.sealed import SealKey
+import math
+
+from dither_shared.metrics.period import utc_today
 
 from . import forks
-from .consent.rules import Mode
 from .core import ClientCore, Setup, transport_for
 from .outcomes import Outcome, Timer
+from .reporting.definitions import load
 from .reporting.strata import NONE_GIVEN
 from .settings import epsilon_cap, metrics_of, sealed_for, strata_of
 from .state.places import check_app_name, state_of
-from .state.state import MemoryState
-from .transparency.status_fields import Status
 from .upload.schedule import SPREAD
-from .upload.transport import Transport
 from .upload.uploader import EVERY, WAIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import date
+    from pathlib import Path
+    from typing import Any
+
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.primitives.entropy import Entropy
+    from dither_shared.sealed import SealKey
+
+    from .consent.rules import Mode
+    from .state.state import MemoryState
+    from .transparency.status_fields import Status
+    from .upload.transport import Transport
 
 
 class Client:
@@ -86,21 +94,20 @@ class Client:
         strata: Mapping[str, object] = NONE_GIVEN,
         seal: str | SealKey | None = None,
     ) -> None:
-        setup = Setup(app=app, endpoint=endpoint, background=background, strict=strict)
-        setup = replace(setup, entropy=entropy or setup.entropy, today=today or setup.today)
+        setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
+        setup = setup._replace(background=background, strict=strict, policy=policy)
         core: ClientCore | None = None
         try:
             check_app_name(app)
-            setup = replace(setup, metrics=sealed_for(seal, metrics_of(metrics)))
-            setup = replace(setup, transport=transport_for(setup.metrics, transport, endpoint, token))
-            cap = epsilon_cap("lifetime_cap", lifetime_cap)
-            setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
-            rest: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
-            rest |= {"environ": environ, "policy": policy, "strata": strata_of(strata)}
-            self._core = core = ClientCore(replace(setup, **rest))
+            given = state_of(state, app)
+            asked = sealed_for(seal, metrics_of(metrics, lambda path: load(path, given)))
+            cap, own = epsilon_cap("lifetime_cap", lifetime_cap), strata_of(strata)
+            setup = setup._replace(metrics=asked, transport=transport_for(asked, transport, endpoint, token))
+            setup = setup._replace(lifetime_cap=cap, state=given, strata=own, spread=spread)
+            self._core = core = ClientCore(setup._replace(exit_wait=exit_wait, exit_every=exit_every))
             core.start()
         except Exception as error:
-            self._core = core or ClientCore(setup)
+            self._core = core or ClientCore(setup._replace(environ={}, policy=None))
             self._core.disable(error)
         forks.watch(self)
 

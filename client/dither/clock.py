@@ -5,6 +5,8 @@ day before this program was written; then nothing follows. Otherwise it is taken
 stay silent until a year that its clock once showed.
 """
 
+from __future__ import annotations
+
 from datetime import date
 
 _WRITTEN = date(2026, 11, 1).toordinal()

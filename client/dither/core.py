@@ -5,20 +5,18 @@ reports, the journal keeps them, the uploader sends them. No method raises anyth
 and those only if ``strict``; what each does for an app stands at ``Client``.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import date
-from pathlib import Path
 
 from dither_shared.errors import ParameterError, did_you_mean
-from dither_shared.metrics.metric import Metric
+from dither_shared.light import NamedTuple
 from dither_shared.metrics.period import utc_today
-from dither_shared.primitives.entropy import Entropy, SystemEntropy
+from dither_shared.primitives.entropy import SystemEntropy
 
 from .consent.permission import Permission
-from .consent.rules import Consent, Mode
+from .consent.rules import Consent
 from .consent.silence import Silence
 from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
@@ -29,28 +27,40 @@ from .reporting.bookkeeping import Journal
 from .reporting.recorder import Recorder
 from .reporting.strata import NONE_GIVEN, Stratifier
 from .settings import MOST_SECONDS, number
-from .state.state import MemoryState, State, StateError
+from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
 from .upload.attempts import Attempts
 from .upload.schedule import SPREAD
-from .upload.transport import HttpTransport, Nowhere, Transport
+from .upload.transport import HttpTransport, Nowhere
 from .upload.uploader import EVERY, WAIT, Uploader
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import date
+    from os import PathLike
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.primitives.entropy import Entropy
+
+    from .consent.rules import Mode
+    from .state.state import State
+    from .upload.transport import Transport
+
+
+class Setup(NamedTuple):
     """The arguments of a client (see ``Client``); by default it stores and sends nothing."""
 
     app: str
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = NONE_GIVEN
     endpoint: str = ""
-    strata: Mapping[str, object] = field(default_factory=dict)
-    state: State = field(default_factory=lambda: MemoryState("off"))
-    transport: Transport = field(default_factory=Nowhere)
-    entropy: Entropy = field(default_factory=SystemEntropy)
+    strata: Mapping[str, object] = NONE_GIVEN
+    state: State | None = None
+    transport: Transport | None = None
+    entropy: Entropy | None = None
     today: Callable[[], date] = utc_today
-    environ: Mapping[str, str] | None = field(default_factory=dict)
-    policy: Path | None = None
+    environ: Mapping[str, str] | None = NONE_GIVEN
+    policy: str | PathLike[str] | None = None
     lifetime_cap: float = math.inf
     spread: float = SPREAD
     exit_wait: float = WAIT
@@ -78,8 +88,9 @@ class ClientCore:
     _UNSEALED, _STATUS = SealError, Status  # kept here, because at shutdown the names of this module may be None
 
     def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        metrics, state, today = setup.metrics, setup.state, setup.today
+        state, entropy, today = setup.state or MemoryState("off"), setup.entropy or SystemEntropy(), setup.today
+        self.setup = setup = setup._replace(state=state, entropy=entropy, transport=setup.transport or Nowhere())
+        metrics = setup.metrics
         self.silence = Silence()
         self.diagnostics = Diagnostics(state.folder)
         self.guard = Guard(self.diagnostics, strict=setup.strict)
@@ -88,7 +99,7 @@ class ClientCore:
         )
         self.journal = Journal(
             state,
-            setup.entropy,
+            entropy,
             lambda: today().toordinal(),
             lifetime_cap=setup.lifetime_cap,
             metrics=metrics,
@@ -99,7 +110,7 @@ class ClientCore:
             metrics,
             self.journal,
             self.permission,
-            setup.entropy,
+            entropy,
             today,
             self.diagnostics,
             Stratifier(setup.strata, metrics.values(), self.diagnostics, strict=setup.strict),
@@ -116,7 +127,7 @@ class ClientCore:
         return Uploader(
             self.journal,
             self.attempts,
-            self.setup.transport,
+            self.setup.transport or Nowhere(),
             lambda: self.permission.consent().mode == "on",
             lambda error: self.diagnostics.failed("upload", error),
             spread=self.setup.spread,
@@ -257,7 +268,9 @@ class ClientCore:
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            return consent_text(setup.app, chosen, setup.entropy, today.toordinal(), self.recorder.strata.own)
+            return consent_text(
+                setup.app, chosen, setup.entropy or SystemEntropy(), today.toordinal(), self.recorder.strata.own
+            )
         except Exception as error:
             self.guard.caught("consent_text", error)
             return ""

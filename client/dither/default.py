@@ -4,15 +4,17 @@ Before ``init``, a record is ignored, and no mistake. So a library can record, a
 whether anything is reported.
 """
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
+
 from contextlib import contextmanager
-from inspect import signature  # which dataclasses have loaded
-from typing import Any, ParamSpec, cast
 
 from .client import Client
 from .outcomes import Outcome, Timer
 
-_Arguments = ParamSpec("_Arguments")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 _clients: list[Client] = []
 """The default client, if there is one."""
@@ -29,20 +31,7 @@ class StandIn(Client):
 _stand_ins: list[StandIn] = []
 
 
-def _signed_as(
-    model: Callable[_Arguments, Client],
-) -> Callable[[Callable[..., Client]], Callable[_Arguments, Client]]:
-    """Give a function the signature of ``model``: for type checkers, and for ``help`` and ``inspect``."""
-
-    def sign(function: Callable[..., Client]) -> Callable[_Arguments, Client]:
-        vars(function)["__signature__"] = signature(model).replace(return_annotation=Client)
-        return cast("Callable[_Arguments, Client]", function)
-
-    return sign
-
-
-@_signed_as(Client)
-def init(*arguments: Any, **named: Any) -> Client:
+def _init(*arguments: Any, **named: Any) -> Client:
     """Make the default client and return it; the arguments are those of ``Client``. One made before is closed."""
     if _stand_ins:
         return _stand_ins[-1].init(*arguments, **named)
@@ -51,6 +40,25 @@ def init(*arguments: Any, **named: Any) -> Client:
         earlier.close()
     _clients[:] = [client]
     return client
+
+
+if TYPE_CHECKING:
+    init = Client
+else:
+
+    class _Init:
+        """``init``, with the signature of ``Client``, which is worked out when somebody asks for it."""
+
+        __name__, __doc__, __wrapped__ = "init", _init.__doc__, Client
+        __call__ = staticmethod(_init)
+
+        @property
+        def __signature__(self):
+            from inspect import signature  # noqa: PLC0415 - it takes 8 ms to load
+
+            return signature(Client).replace(return_annotation=Client)
+
+    init = _Init()
 
 
 def default_client() -> Client | None:

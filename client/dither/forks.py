@@ -6,12 +6,18 @@ that, and whoever imports the same module there waits for ever. So what dither i
 wait for a thread that waits for its import.
 """
 
+from __future__ import annotations
+
 import os
 import threading
 import weakref
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Protocol
+
+from dither_shared.light import Protocol
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PATIENCE = 1.0
 """Seconds that a fork waits for an import, and an import for another or for a fork."""
@@ -62,7 +68,7 @@ class _Imports:
 _imports = _Imports()
 importing = _imports.importing
 
-_watched: "weakref.WeakSet[Forked]" = weakref.WeakSet()
+_watched: weakref.WeakSet[Forked] = weakref.WeakSet()
 
 
 def watch(forked: Forked) -> None:

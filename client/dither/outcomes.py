@@ -16,16 +16,24 @@ an exit and a task's cancellation (whatever is raised and is no Exception) inter
 answer.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from sys import modules
 from threading import get_ident
 from time import perf_counter
-from types import TracebackType
-from typing import Any, Self, TypeVar, cast
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from dither_shared.light import TypeVar, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any, Self
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
 # The flags of inspect, whose import costs more than all of dither:
 _GENERATOR, _COROUTINE = 0x20, 0x80
 

@@ -1,15 +1,13 @@
 """Check the arguments of a client before they are used, so that a mistake is reported where it is made."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from os import PathLike, fspath
 
 from dither_shared.errors import ParameterError
-from dither_shared.metrics.definition import load_metrics
-from dither_shared.metrics.metric import Metric
-from dither_shared.questions.plain import type_name
-from dither_shared.sealed import SealKey
+from dither_shared.plain import type_name
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here takes, and short enough for every clock and lock of the system."""
@@ -40,20 +38,20 @@ def epsilon_cap(name: str, value: object) -> float:
     return cap
 
 
-def path(name: str, value: object) -> str | Path:
+def path(name: str, value: object) -> str | PathLike[str]:
     """Return ``value``; raise ParameterError unless it is a path."""
-    if not isinstance(value, str | Path):
+    if not isinstance(value, str | PathLike):
         raise ParameterError(name, f"a value of type {type_name(value)}, where a path is wanted")
     return value
 
 
-def metrics_of(given: object) -> Mapping[str, Metric]:
-    """Return metrics by name: ``given`` itself, or the definitions in the file at that path.
+def metrics_of(given: object, load: Callable[[str], Mapping[str, Metric]]) -> Mapping[str, Metric]:
+    """Return metrics by name: ``given`` itself, or what ``load`` returns for the file at that path.
 
     Raises ParameterError if it is neither, and if the file cannot be read or contains a mistake.
     """
     if not isinstance(given, Mapping):
-        return load_metrics(path("metrics", given))
+        return load(fspath(path("metrics", given)))
     kinds = {(type_name(name), type_name(one)) for name, one in given.items() if not _is_metric(name, one)}
     for name, one in kinds:
         raise ParameterError(
@@ -69,6 +67,8 @@ def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Met
     a relay must not see any in the clear.
     """
     if given is not None:
+        from dataclasses import replace  # noqa: PLC0415 - only who seals pays for it
+
         key = _key(given)
         return {name: replace(metric, seal=key) for name, metric in metrics.items()}
     bare = [name for name, metric in metrics.items() if metric.seal is None]
@@ -80,6 +80,8 @@ def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Met
 
 
 def _key(given: object) -> SealKey:
+    from dither_shared.sealed import SealKey  # noqa: PLC0415 - likewise
+
     if isinstance(given, SealKey):
         return given
     if not isinstance(given, str):
@@ -101,6 +103,8 @@ def strata_of(given: object) -> Mapping[str, object]:
 
 
 def _is_metric(name: object, one: object) -> bool:
+    from dither_shared.metrics.metric import Metric  # noqa: PLC0415 - whoever has one has loaded it
+
     return isinstance(name, str) and isinstance(one, Metric)
 
 

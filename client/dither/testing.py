@@ -211,7 +211,7 @@ class Telemetry(StandIn):
         if own.silence:
             return
         harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
-        client._core = ClientCore(replace(own.setup, metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
+        client._core = ClientCore(own.setup._replace(metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
         self._listen(client._core)
         self.collector.define(own.setup.metrics)
         self._named |= own.setup.metrics.keys()
@@ -241,7 +241,9 @@ def _all_asked(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 def _unsealed(metrics: object, seal: object = None) -> Mapping[str, Metric]:
     """Return metrics, or those of a file, without the key that they or a client have; a mistake in it is told."""
-    read = sealed_for(seal, metrics_of(metrics))
+    if isinstance(metrics, Mapping):
+        metrics = {name: getattr(metric, "whole", metric) for name, metric in metrics.items()}
+    read = sealed_for(seal, metrics_of(metrics, load_metrics))
     return {name: metric if metric.seal is None else replace(metric, seal=None) for name, metric in read.items()}
 
 

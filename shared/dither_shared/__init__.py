@@ -1,32 +1,18 @@
 """What client and collector must agree on: mechanisms, metrics, exact privacy arithmetic, the wire format.
 
 Standard library only. Nothing here keeps state or reads a tally, and only ``bounded_http`` talks to a network.
-Mechanisms are imported when they are first used.
+Everything is imported when it is first used.
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from .errors import DitherError, ParameterError, WireError
-from .mechanism import Mechanism
-from .mechanisms import MECHANISMS
-from .metrics.definition import load_metrics, parse_metrics
-from .metrics.metric import Metric
-from .metrics.strata import Strata
-from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS
-from .questions.boolean import BooleanQuestion
-from .questions.choice import ChoiceQuestion
-from .questions.cross import CrossQuestion
-from .questions.discovery import DiscoveryQuestion
-from .questions.domains.domain import Domain
-from .questions.number import NumberQuestion
-from .questions.question import Question
-from .questions.selection import SelectionQuestion
-from .questions.string import StringQuestion
-from .rows import Shape
-from .wire import Batch, Report
+from importlib import import_module
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .errors import DitherError, ParameterError, WireError
+    from .mechanism import Mechanism
+    from .mechanisms import MECHANISMS
     from .mechanisms.bit_flip import BitFlip
     from .mechanisms.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
     from .mechanisms.discrete_gaussian import DiscreteGaussian
@@ -45,6 +31,22 @@ if TYPE_CHECKING:
     from .mechanisms.set_response import SetResponse
     from .mechanisms.subset_selection import SubsetSelection
     from .mechanisms.symmetric_unary import SymmetricUnary
+    from .metrics.definition import load_metrics, parse_metrics
+    from .metrics.metric import Metric
+    from .metrics.strata import Strata
+    from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
+    from .questions import QUESTIONS
+    from .questions.boolean import BooleanQuestion
+    from .questions.choice import ChoiceQuestion
+    from .questions.cross import CrossQuestion
+    from .questions.discovery import DiscoveryQuestion
+    from .questions.domains.domain import Domain
+    from .questions.number import NumberQuestion
+    from .questions.question import Question
+    from .questions.selection import SelectionQuestion
+    from .questions.string import StringQuestion
+    from .rows import Shape
+    from .wire import Batch, Report
 
 __all__ = [
     "MECHANISMS",
@@ -94,9 +96,45 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> type[Mechanism]:
-    """Import a family of mechanisms when it is first used."""
+VERSION = "0.1.0"
+"""Of client, collector and laboratory."""
+
+_HOMES = {
+    "Batch": "wire",
+    "BooleanQuestion": "questions.boolean",
+    "ChoiceQuestion": "questions.choice",
+    "CrossQuestion": "questions.cross",
+    "DiscoveryQuestion": "questions.discovery",
+    "DitherError": "errors",
+    "Domain": "questions.domains.domain",
+    "Entropy": "primitives.entropy",
+    "KeyedEntropy": "primitives.entropy",
+    "MECHANISMS": "mechanisms",
+    "Mechanism": "mechanism",
+    "Metric": "metrics.metric",
+    "NumberQuestion": "questions.number",
+    "ParameterError": "errors",
+    "QUESTIONS": "questions",
+    "Question": "questions.question",
+    "Report": "wire",
+    "SelectionQuestion": "questions.selection",
+    "Shape": "rows",
+    "Strata": "metrics.strata",
+    "StringQuestion": "questions.string",
+    "SystemEntropy": "primitives.entropy",
+    "WireError": "errors",
+    "load_metrics": "metrics.definition",
+    "parse_metrics": "metrics.definition",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name from its home, or a family of mechanisms, when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    family = globals()[name] = MECHANISMS.class_named(name)
-    return family
+    if name in _HOMES:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    else:
+        value = import_module(".mechanisms", __name__).MECHANISMS.class_named(name)
+    globals()[name] = value
+    return value

@@ -5,7 +5,11 @@ DitherError
 └── WireError         the peer's: bytes that no honest peer sends
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _LONGEST_NAME = 64
 
@@ -22,10 +26,10 @@ class ParameterError(DitherError, ValueError):
         self.place = place
         self.problem = problem
 
-    def __reduce__(self) -> tuple[type["ParameterError"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str]]:
         return type(self), (self.place, self.problem)  # so that it can come back from another process
 
-    def within(self, outer: str) -> "ParameterError":
+    def within(self, outer: str) -> ParameterError:
         """Return the same error seen from outside, its place prefixed with ``outer``."""
         return ParameterError(f"{outer}{self.place}", self.problem)
 

@@ -17,15 +17,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
+from .answers import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
 from .errors import ParameterError
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .primitives.two_level import TwoLevel
 from .rows import RowFormat, Shape
-
-Item = int | bytes
-"""The item that a mechanism randomizes: an index of a domain, a set of them with index j as bit j, or, for an open
-domain, the value's UTF-8 bytes."""
 
 
 @dataclass(frozen=True)
@@ -278,6 +275,20 @@ class Mechanism(ABC):
     def row_format(self) -> RowFormat:
         """The layout of its report rows."""
         return RowFormat(self.shape, self.cohorts, self.cells, self.listed)
+
+    @property
+    def stored_draws(self) -> tuple[object, ...] | None:
+        """What ``draws.draws_of`` makes the same reports of without this mechanism; None if nothing does."""
+        return None
+
+    @property
+    def payload_bytes(self) -> int:
+        """The width of a payload."""
+        return self.row_format.payload_bytes
+
+    def row(self, cohort: int, payload: bytes) -> bytes:
+        """Return the row of a cohort and a payload."""
+        return self.row_format.encode(cohort, payload)
 
     @property
     def row_bytes(self) -> int:

@@ -40,10 +40,10 @@ from dither_shared import (
     Question,
     parse_metrics,
 )
+from dither_shared.answers import Answers, Encoded
 from dither_shared.mechanism import LISTED, Items
+from dither_shared.plain import plain
 from dither_shared.questions.fields import Fields
-from dither_shared.questions.plain import plain
-from dither_shared.questions.question import Answers, Encoded
 from server.collecting import TODAY, config, environment
 
 STARS = {1: 10, 2: 20, 3: 20, 4: 60, 5: 90}

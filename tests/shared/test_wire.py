@@ -115,7 +115,7 @@ def test_quick_reader_takes_what_this_code_and_json_write(one: Batch) -> None:
     names = one.metric + (one.stratum or "")
     plain = names.isascii() and names.isprintable() and not set(names) & set('"\\[{')
     for written in (one.encode(), json.dumps(json.loads(one.encode())).encode()):
-        with patch("dither_shared.flat_json.json.loads", wraps=json.loads) as parser:
+        with patch("json.loads", wraps=json.loads) as parser:
             read = told(written)
         assert (read == one and not parser.called) == plain
 

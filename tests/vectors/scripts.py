@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import shake_256
 
 from dither_shared import Entropy
-from dither_shared.primitives.probability import ONE, WORD_BITS
+from dither_shared.primitives.entropy import ONE, WORD_BITS
 
 
 class Recorded(Entropy):

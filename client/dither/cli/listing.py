@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from dither_shared.errors import did_you_mean
@@ -18,12 +17,12 @@ from .text import as_json, attempt_text, plain, table
 def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
     """Print all apps, or the one that ``options`` name; return 1 if anything could not be read."""
     if options.app is None and options.state is None:
-        return _show_all(apps_in(apps_folder(), environ), for_programs=options.json)
+        return _show_all(apps_in(Path(apps_folder()), environ), for_programs=options.json)
     if options.app is not None:
         check_app_name(options.app)
-    folder = default_folder(options.app) if options.state is None else Path(options.state)
+    folder = Path(default_folder(options.app) if options.state is None else options.state)
     one = status_of(options.app or folder.absolute().name, folder, environ)
-    print(as_json(asdict(one)) if options.json else _one_text(one))
+    print(as_json(one) if options.json else _one_text(one))
     return _failed(one.trouble)
 
 
@@ -36,8 +35,8 @@ def ask_whether_meant(options: argparse.Namespace) -> None:
         return
     check_app_name(options.app)
     with suppress(OSError, StateError):  # the command itself says what is wrong
-        if not default_folder(options.app).exists():
-            question = did_you_mean(options.app, [path.name for path in apps_folder().iterdir()])
+        if not Path(default_folder(options.app)).exists():
+            question = did_you_mean(options.app, [path.name for path in Path(apps_folder()).iterdir()])
             if question:
                 print(f"dither: nothing is kept of {plain(options.app)}{plain(question)}", file=sys.stderr)
 
@@ -45,7 +44,7 @@ def ask_whether_meant(options: argparse.Namespace) -> None:
 def _show_all(listing: Listing, *, for_programs: bool) -> int:
     problems = [*listing.trouble, *(f"{one.app}: {what}" for one in listing.apps for what in one.trouble)]
     if for_programs:
-        print(as_json(asdict(listing)))
+        print(as_json(listing))
         return _failed(problems)
     if listing.apps:
         print(table([_HEAD, *map(_row, listing.apps)]))

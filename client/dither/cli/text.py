@@ -2,7 +2,8 @@
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from operator import methodcaller
 
 from dither_shared.counted import counted
@@ -37,8 +38,19 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def as_json(value: object) -> str:
-    """Return JSON, with dates and times in ISO 8601."""
-    return json.dumps(value, indent=2, default=methodcaller("isoformat"))
+    """Return JSON of data with named fields, with dates and times in ISO 8601."""
+    return json.dumps(_data(value), indent=2, default=methodcaller("isoformat"))
+
+
+def _data(value: object) -> object:
+    """Return what JSON knows for a value: an object for whatever has named fields."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return {str(name): _data(one) for name, one in value.items()}
+    return [_data(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def attempt_text(attempt: Attempt, failures: int) -> str:

@@ -11,7 +11,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 from dither_shared.counted import counted
@@ -65,7 +64,7 @@ def add_command(
 
 def _status(client: Client, options: argparse.Namespace) -> int:
     status = client.status()
-    print(as_json(asdict(status)) if options.json else _status_text(status))
+    print(as_json(status) if options.json else _status_text(status))
     return 0
 
 

@@ -15,19 +15,25 @@ A file that exists and cannot be read, or that says anything else, means off. Th
 decides.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date
-from pathlib import Path
 
-from dither_shared.metrics.metric import Metric
-
-from ..diagnostics import Diagnostics
 from ..state.files import read_foreign
 from ..state.journal_records import Accepted, ConsentChoice
-from ..state.state import State
-from .rules import LOST, UNASKED, Consent, automation_sign, checked_mode, covering, decide
+from .rules import LOST, UNASKED, automation_sign, checked_mode, covering, decide
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import date
+
+    from dither_shared.metrics.metric import Metric
+
+    from ..diagnostics import Diagnostics
+    from ..state.state import State
+    from .rules import Consent
 
 
 class Permission:
@@ -45,7 +51,7 @@ class Permission:
         diagnostics: Diagnostics,
         *,
         environ: Mapping[str, str] | None = None,
-        policy: Path | None = None,
+        policy: str | os.PathLike[str] | None = None,
     ) -> None:
         self._state = state
         self._today = today
@@ -97,6 +103,8 @@ class Permission:
     def since(self, consent: Consent, metric: Metric) -> date | None:
         """Return the day on which the user accepted ``metric`` as it is defined now; None if somebody else decides."""
         accepted = self._accepted(consent, metric)
+        from datetime import date  # noqa: PLC0415 - for people alone
+
         return None if accepted is None else date.fromordinal(accepted.day)
 
     def choose(self, mode: str, metrics: Iterable[Metric]) -> None:
@@ -133,20 +141,20 @@ class Permission:
         return "" if self._sealed_off or "pytest" not in sys.modules else "pytest is running"
 
 
-def policy_path() -> Path:
+def policy_path() -> str:
     """Return the path of the policy file on this system."""
     if sys.platform == "win32":
-        return Path(os.environ.get("PROGRAMDATA") or "C:/ProgramData") / "dither" / "policy.toml"
+        return (os.environ.get("PROGRAMDATA") or "C:/ProgramData") + "/dither/policy.toml"
     if sys.platform == "darwin":
-        return Path("/Library/Application Support/dither/policy.toml")
-    return Path("/etc/dither/policy.toml")
+        return "/Library/Application Support/dither/policy.toml"
+    return "/etc/dither/policy.toml"
 
 
 class Policy:
     """The policy at ``path`` (None: there is none) for ``app``; read again when the file changes."""
 
-    def __init__(self, path: Path | None, app: str) -> None:
-        self._path = None if path is None else str(path)
+    def __init__(self, path: str | os.PathLike[str] | None, app: str) -> None:
+        self._path = None if path is None else os.fspath(path)
         self._app = app
         self._seen: tuple[int, int, int] | None = None
         self._mode: str | None = None

@@ -14,16 +14,19 @@ The first of these that is set decides:
 and accepted; a metric that is new or has changed stays off until it is shown and accepted.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Literal, NamedTuple, cast, get_args
+from __future__ import annotations
 
 from dither_shared.errors import ParameterError
-from dither_shared.metrics.metric import Metric
+from dither_shared.light import Literal, NamedTuple, cast
 from dither_shared.primitives.digests import sha256
 
-from ..state.journal_records import Accepted, ConsentChoice
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dither_shared.metrics.metric import Metric
+
+    from ..state.journal_records import Accepted, ConsentChoice
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
@@ -74,7 +77,7 @@ def automation_sign(environ: Mapping[str, str]) -> str:
 
 def checked_mode(mode: str) -> Mode:
     """Return ``mode``; raise ParameterError unless it is off, local or on."""
-    if mode not in get_args(Mode):
+    if mode not in {"off", "local", "on"}:
         raise ParameterError("consent", f"{mode!r} is not one of off, local, on")
     return cast("Mode", mode)
 
@@ -85,6 +88,8 @@ def terms(metric: Metric) -> str:
     That is more than its version: who reads the answers, how often it is asked, until when, and whether reports are
     sealed; not the key for which they are sealed, because a collector replaces it from time to time.
     """
+    import json  # noqa: PLC0415 - compiled definitions have their terms
+
     until = None if metric.expires is None else metric.expires.isoformat()
     shown = [
         metric.version,
@@ -105,7 +110,12 @@ def covering(metric: Metric) -> tuple[str, ...]:
     """Return the terms whose acceptance covers ``metric``: its own and, if it is sealed, those without a seal.
 
     A user who accepted that the collector sees addresses has accepted more. In the reverse case the user is asked.
+    A compiled metric has them.
     """
+    if (known := getattr(metric, "covering", None)) is not None:
+        return known  # type: ignore[no-any-return]
+    from dataclasses import replace  # noqa: PLC0415 - likewise
+
     return (terms(metric), *([] if metric.seal is None else [terms(replace(metric, seal=None))]))
 
 

@@ -1,33 +1,39 @@
 """Accounts: what one metric version has spent on this device, and what it costs."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import NamedTuple
 
-from dither_shared.metrics.metric import Metric
-from dither_shared.privacy.composition import group
+from dither_shared.light import NamedTuple
 
-from ..state.journal_records import Charged, Debit, Permanent
+from ..state.journal_records import Charged, Debit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dither_shared.metrics.metric import Metric
+
+    from ..state.journal_records import Permanent
 
 _VALUES = 10
 """Values that a metric with permanent draws pays for if its definition sets no cap."""
 
 
-@dataclass(slots=True)
 class Account:
-    """What one metric version has spent, ``charges`` times ``epsilon``, and what it may: ``claim``."""
+    """What one metric version has spent, ``charges`` times ``epsilon``, and what it may: ``claim``.
 
-    name: str = ""
-    day: int = 0
-    reports: int = 0
-    charges: int = 0
-    epsilon: float = 0.0
-    claim: float = 0.0
-    tags: set[str] = field(default_factory=set)
-    """Tags of the values that were charged."""
-    last: Permanent | None = None
+    ``tags`` are those of the values that were charged, ``last`` is the last permanent draw.
+    """
+
+    __slots__ = ("charges", "claim", "day", "epsilon", "last", "name", "reports", "tags")
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.day = self.reports = self.charges = 0
+        self.epsilon = self.claim = 0.0
+        self.tags: set[str] = set()
+        self.last: Permanent | None = None
 
     def note(self, debit: Debit) -> None:
         """Apply a debit; what was spent only grows."""
@@ -45,7 +51,7 @@ class Account:
     @property
     def spent(self) -> float:
         """``charges`` times ``epsilon``, rounded up."""
-        return group(self.epsilon, self.charges) if self.charges else 0.0
+        return times(self.epsilon, self.charges)
 
     def draws(self, version: str) -> Iterator[Charged | Permanent]:
         """Yield the tags, sorted so that their order reveals nothing, and the last draw."""
@@ -79,8 +85,12 @@ class Price(NamedTuple):
     """Whether it has permanent draws."""
 
     @classmethod
-    def of(cls, metric: Metric) -> "Price":
-        """Return the price of ``metric``."""
+    def of(cls, metric: Metric) -> Price:
+        """Return the price of ``metric``, which a compiled one has."""
+        if (known := getattr(metric, "price", None)) is not None:
+            return known  # type: ignore[no-any-return]
+        from fractions import Fraction  # noqa: PLC0415 - compiled definitions have their price
+
         cap, charge = cap_of(metric), metric.charge
         most = math.inf if cap == math.inf or not charge else Fraction(cap) // Fraction(charge)
         return cls(charge, cap, most, metric.mechanism.memoised)
@@ -91,4 +101,11 @@ def cap_of(metric: Metric) -> float:
     if metric.cap is not None:
         return metric.cap
     values = min(_VALUES, metric.mechanism.permanent_draws or _VALUES)
-    return group(metric.charge, values) if metric.mechanism.memoised else math.inf
+    return times(metric.charge, values) if metric.mechanism.memoised else math.inf
+
+
+def times(epsilon: float, charges: int) -> float:
+    """Return ``charges`` times ``epsilon``, rounded up."""
+    from dither_shared.privacy.composition import group  # noqa: PLC0415 - fractions take 5 ms to load
+
+    return group(epsilon, charges) if charges else 0.0

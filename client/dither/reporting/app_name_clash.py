@@ -2,18 +2,25 @@
 
 What can be known is that a metric was asked in one version, then in another, and then in the first again, within a few
 days. An update of an app changes versions too, but does not go back. So each program notes in the small file
-``versions``, when it starts, which versions it asks: of each metric the last ones, and the days on which they came.
+``versions``, when it starts, which versions it asks: of each metric the last ones, and the days on which they came, as
+"<name> <version> <day> <version> <day>", one metric after the other, between semicolons.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from contextlib import suppress
-from datetime import date
 
-from dither_shared.metrics.metric import Metric
+from ..state.state import StateError
 
-from ..diagnostics import Diagnostics
-from ..state.state import State, StateError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+
+    from dither_shared.metrics.metric import Metric
+
+    from ..diagnostics import Diagnostics
+    from ..state.state import State
 
 OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app a name of its own, {OWN_NAME}"
@@ -92,7 +99,9 @@ def noted(data: bytes, metrics: Mapping[str, Metric], today: int) -> bytes | Non
         if not came or came[-1][0] != version:
             came, new = [*came, (version, today)][-3:], True
         known[name] = came  # behind those of others, which are forgotten first
-    return json.dumps(dict([*known.items()][-_MOST_KEPT:])).encode("ascii") if new else None
+    kept = [*known.items()][-_MOST_KEPT:]
+    lines = (" ".join([name, *(f"{version} {day}" for version, day in came)]) for name, came in kept)
+    return ";".join(lines).encode("ascii") if new else None
 
 
 def _returns_in(data: bytes) -> dict[str, int]:
@@ -103,7 +112,10 @@ def _returns_in(data: bytes) -> dict[str, int]:
 def _read(data: bytes) -> dict[str, _Came]:
     """Return what was noted; whatever is wrong with it, it is as if there were nothing."""
     try:
-        notes: dict[str, _Came] = json.loads(data or b"{}")
-        return {str(name): [(str(version), int(day)) for version, day in came] for name, came in notes.items()}
-    except Exception:
+        return dict(_came(note.split(" ")) for note in data.decode("ascii").split(";") if note)
+    except ValueError:
         return {}
+
+
+def _came(fields: list[str]) -> tuple[str, _Came]:
+    return fields[0], list(zip(fields[1::2], map(int, fields[2::2]), strict=True))

@@ -14,24 +14,33 @@ the records that were appended since. Only a damaged journal is rewritten at onc
 A journal that holds the draws of an earlier day is compacted, too, so that no tag stands beside a day for long.
 """
 
+from __future__ import annotations
+
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import chain
-
-from dither_shared.metrics.metric import Metric
-from dither_shared.primitives.entropy import Entropy
 
 from ..clock import is_ahead
 from ..state.journal import paced
-from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
-from ..state.state import START, BusyError, Cursor, State, StateError
+from ..state.journal_records import Debit, Disabled, Done, Permanent
+from ..state.state import START, BusyError, Cursor, StateError
 from .bodies.kinds import kind_for, read
 from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .transactions import Transactions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.primitives.entropy import Entropy
+
+    from ..state.journal_records import Corrected, Fate, Queued, Record
+    from ..state.state import State
 
 _REST = 10
 _SLACK = 1_000_000

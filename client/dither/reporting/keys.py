@@ -26,13 +26,18 @@ is of this device. Without the secret a tag and a kept draw are random bits. Wit
 tested against tags and draws; that is inherent, because the device itself has to recognize a value.
 """
 
+from __future__ import annotations
+
 from dither_shared.errors import DitherError
-from dither_shared.mechanism import Item
-from dither_shared.metrics.metric import Metric
-from dither_shared.metrics.survey import Survey
 from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
 
 from ..state.journal_records import Permanent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dither_shared.mechanism import Item
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.metrics.survey import Survey
 
 _TAG_BYTES = 16
 _CHECK_BYTES = 8
@@ -83,7 +88,7 @@ class Keys:
             last = self._asked = survey, period, drawn
         return last[2]
 
-    def of(self, metric: Metric) -> "VersionKeys":
+    def of(self, metric: Metric) -> VersionKeys:
         """Return the keyed draws of a metric's version."""
         version = self._versions.get(metric.version)
         if version is None:
@@ -96,10 +101,10 @@ class VersionKeys:
 
     def __init__(self, secret: bytes, metric: Metric) -> None:
         self._name = metric.version
-        self._mechanism = metric.mechanism
-        self._width = metric.mechanism.row_format.payload_bytes + _CHECK_BYTES
+        self._draws = metric.draws
+        self._width = metric.draws.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
-        self.cohort = metric.mechanism.draw_cohort(KeyedEntropy(secret, b"cohort", version))
+        self.cohort = metric.draws.draw_cohort(KeyedEntropy(secret, b"cohort", version))
         cohort = self.cohort.to_bytes(4, "big")
         self._charged = KeyedFamily(secret, b"charged", version, cohort)
         self._permanent = KeyedFamily(secret, b"permanent", version, cohort)
@@ -115,7 +120,7 @@ class VersionKeys:
     def marks(self, item: Item) -> tuple[tuple[int, ...], bytes, str]:
         """Return the key of ``item``, its encoding, and its tag."""
         if self._item != item:
-            key = self._mechanism.permanent_key(item, self.cohort)
+            key = self._draws.permanent_key(item, self.cohort)
             encoded = b"".join([number.to_bytes(4, "big") for number in sorted(key)])
             self._marks = key, encoded, self._charged.first(encoded, _TAG_BYTES).hex()
             self._item = item
@@ -125,7 +130,7 @@ class VersionKeys:
         """Return the permanent draw of ``item``."""
         key, encoded, tag = self.marks(item)
         if self._drawn[0] != tag:
-            self._drawn = tag, self._mechanism.permanent_draw(key, self._permanent.stream(encoded))
+            self._drawn = tag, self._draws.permanent_draw(key, self._permanent.stream(encoded))
         return self._drawn[1]
 
     def kept(self, tag: str, drawn: int) -> Permanent:

@@ -30,18 +30,23 @@ rules:
 Between two corrections a metric reports at most once in each period that the clock shows.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, get_args
+from __future__ import annotations
 
-from dither_shared.metrics.metric import Metric
+import math
+
 from dither_shared.metrics.period import first_day
-from dither_shared.privacy.composition import group, sequential
 
 from ..clock import is_ahead
 from ..state.journal_records import Charged, Corrected, Debit, Disabled, Hold, Permanent
 from ..state.state import StateError
-from .account import Account, Price, Spent
+from .account import Account, Price, Spent, times
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Final
+
+    from dither_shared.metrics.metric import Metric
 
 Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
 """A record of the journal that the ledger applies."""
@@ -62,7 +67,7 @@ _MOST = 10_000
 class Ledger:
     """Accounts by metric version, and the last day on which each metric (of whatever version) reported."""
 
-    KINDS: Final = frozenset(get_args(Entry))
+    KINDS: Final = frozenset({Debit, Permanent, Charged, Hold, Disabled, Corrected})
 
     def __init__(self, lifetime_cap: float = math.inf) -> None:
         self._lifetime_cap = lifetime_cap
@@ -217,7 +222,7 @@ class Ledger:
         """Return the epsilon that this version of ``metric`` has spent; an upper bound if records were damaged."""
         account = self._accounts.get(metric.version)
         charges = (account.charges if account else 0) + self._hold.damaged
-        return group(metric.charge, charges) if charges else 0.0
+        return times(metric.charge, charges)
 
     def accounts(self) -> list[Spent]:
         """Return the account of every metric version that ever reported, in the order of their first reports."""
@@ -258,6 +263,8 @@ class Ledger:
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:
             return True
+        from dither_shared.privacy.composition import sequential  # noqa: PLC0415 - few apps set a cap
+
         # A list at once: another thread may add an account meanwhile.
         claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
         return sequential([*claims, price]) <= self._lifetime_cap

@@ -7,14 +7,22 @@ tomorrow, because the clock was ahead when they were made.
 The last thirty reports that were sent are kept, so that a user can see what has left the device.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict, deque
-from collections.abc import Iterator
 from itertools import chain, takewhile
-from typing import Final
 
 from ..clock import is_ahead
-from ..state.journal_records import Done, Queued, Record, Totals
-from .bodies.kinds import SEALED, Kind, kind_of
+from ..state.journal_records import Done, Queued, Totals
+from .bodies.kinds import SEALED, kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Final
+
+    from ..state.journal_records import Record
+    from .bodies.kinds import Kind
 
 MAX_REPORTS = 10_000
 MAX_BYTES = 5_000_000

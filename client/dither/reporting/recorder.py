@@ -4,27 +4,34 @@ Consent is checked first, then the ledger. One write puts the debit and the repo
 anything fails before, nothing is left of the answer.
 """
 
-from collections.abc import Callable, Mapping
-from datetime import date
+from __future__ import annotations
 
 from dither_shared.errors import ParameterError, did_you_mean
-from dither_shared.mechanism import Item
-from dither_shared.metrics.metric import Metric
 from dither_shared.metrics.period import first_day
-from dither_shared.primitives.entropy import Entropy
-from dither_shared.questions.plain import type_name
-from dither_shared.questions.question import Encoded
+from dither_shared.plain import type_name
 
-from ..consent.permission import Permission
-from ..diagnostics import Diagnostics
-from ..state.journal_records import Permanent, Queued
 from ..state.state import StateError
 from .bodies.report import build
 from .bodies.sealing import sealer
-from .bookkeeping import Journal
-from .keys import Keys
-from .ledger import Ledger
-from .strata import NONE_GIVEN, Stratifier
+from .strata import NONE_GIVEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+
+    from dither_shared.answers import Encoded
+    from dither_shared.mechanism import Item
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.primitives.entropy import Entropy
+
+    from ..consent.permission import Permission
+    from ..diagnostics import Diagnostics
+    from ..state.journal_records import Permanent, Queued
+    from .bookkeeping import Journal
+    from .keys import Keys
+    from .ledger import Ledger
+    from .strata import Stratifier
 
 _BYTES = 64
 """Random bytes that are drawn for a report in one call to the system; most take no more."""
@@ -129,7 +136,7 @@ class Recorder:
     ) -> tuple[Queued, Permanent | None]:
         """Return a report, and the record of its permanent draw unless there is none, or it is the last one again."""
         keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
-        if not metric.mechanism.memoised:
+        if not metric.draws.memoised:
             return build(metric, item, keys, entropy, today, local, stratum=stratum), None
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered

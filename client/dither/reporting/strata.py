@@ -4,16 +4,23 @@ A value that is not listed may be right, on a rare platform. So it is counted pe
 has set up logging. An attribute that is missing, or that no metric declares, is a mistake in the app.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from dither_shared.errors import ParameterError, did_you_mean
-from dither_shared.metrics.metric import Metric
-from dither_shared.metrics.strata import OTHER, Strata
-from dither_shared.questions.plain import text_of
+from dither_shared.plain import text_of
+from dither_shared.wire import OTHER
 
-from ..diagnostics import Diagnostics
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.metrics.strata import Strata
+
+    from ..diagnostics import Diagnostics
 
 NONE_GIVEN: Mapping[str, object] = MappingProxyType({})
 

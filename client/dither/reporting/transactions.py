@@ -9,14 +9,23 @@ its owner. So ``leave`` can be called at any time and repeatedly, and releases n
 its owner dropped without leaving is free.
 """
 
+from __future__ import annotations
+
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
-from weakref import ReferenceType, ref
+from weakref import ref
 
-from ..state.state import BusyError, State
+from dither_shared.light import TypeVar
+
+from ..state.state import BusyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from weakref import ReferenceType
+
+    from ..state.state import State
 
 _PATIENCE = 0.1
 """Seconds that a thread waits for another; a signal handler that waits for its own thread must not hang."""
@@ -55,7 +64,7 @@ class Turns:
         if self._inside.get(_THE_ONE) is ref(turn):
             self._inside.clear()
 
-    def _wait(self, mine: "ReferenceType[Turn]") -> None:
+    def _wait(self, mine: ReferenceType[Turn]) -> None:
         end, pause = time.monotonic() + _PATIENCE, _PAUSE
         while (holder := (inside := self._inside).setdefault(_THE_ONE, mine)) is not mine:
             if holder() is None:  # its owner was dropped without leaving
@@ -66,7 +75,7 @@ class Turns:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _mend(self, inside: "dict[str, ReferenceType[Turn]]") -> None:
+    def _mend(self, inside: dict[str, ReferenceType[Turn]]) -> None:
         """Discard a turn whose owner is gone, unless another thread has just done so."""
         with self._mending:
             if self._inside is inside:

@@ -4,14 +4,18 @@ Anyone who can write to the folder can put anything there. So each file is read 
 and refused if it is longer.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 if sys.platform != "win32":
     import fcntl
@@ -54,15 +58,15 @@ def read(descriptor: int, position: int, count: int) -> bytes:
 
 def replace(path: str, data: bytes) -> None:
     """Replace a file atomically and durably."""
-    draft = _draft(path)
+    draft = f"{path}.{os.urandom(8).hex()}.new"  # unique among threads, interpreters and containers
     try:
-        write(str(draft), (data,))
-        rename(str(draft), path)
+        write(draft, (data,))
+        rename(draft, path)
     except BaseException:
         with suppress(OSError):
-            draft.unlink()
+            delete(draft)
         raise
-    sync_folder(str(draft.parent))
+    sync_folder(os.path.dirname(path))
 
 
 def read_small(path: str, most: int = _SMALL) -> bytes:
@@ -96,7 +100,7 @@ def overwrite(path: str, data: bytes) -> None:
     There is no draft, which a program that ends in its midst would leave behind. After a power cut, and for a reader at
     that very moment, the content may be a mixture: its first line must show whether it is whole.
     """
-    if os.path.islink(path):  # noqa: PTH114 - called for each upload
+    if os.path.islink(path):
         delete(path)
     descriptor = open_private(path, os.O_WRONLY | os.O_CREAT)
     try:
@@ -105,11 +109,6 @@ def overwrite(path: str, data: bytes) -> None:
         os.ftruncate(descriptor, len(data))
     finally:
         os.close(descriptor)
-
-
-def _draft(path: str) -> Path:
-    """Return a random name beside ``path``, unique among threads, interpreters and containers."""
-    return Path(f"{path}.{os.urandom(8).hex()}.new")
 
 
 def write(path: str, pieces: Iterable[bytes]) -> None:
@@ -126,12 +125,13 @@ def write(path: str, pieces: Iterable[bytes]) -> None:
 
 def rename(draft: str, path: str) -> None:
     """Rename ``draft`` to ``path``, replacing what is there."""
-    _once_free(lambda: Path(draft).replace(path))
+    _once_free(lambda: os.replace(draft, path))
 
 
 def delete(path: str) -> None:
     """Delete a file, if it is there."""
-    _once_free(lambda: Path(path).unlink(missing_ok=True))
+    with suppress(FileNotFoundError):
+        _once_free(lambda: os.unlink(path))
 
 
 def _once_free(act: Callable[[], object]) -> None:

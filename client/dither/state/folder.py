@@ -18,20 +18,28 @@ shrinks, a symbolic link: each is a StateError, and nothing is replaced, because
 lost secret is replaced only when the user is asked again, and says yes again.
 """
 
+from __future__ import annotations
+
 import os
 import stat
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-
-from dither_shared.primitives.entropy import Entropy
 
 from .files import delete, overwrite, read_small, replace
 from .journal import KEEPS_OPEN, FolderJournal
-from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
-from .locks import FileLock, Holder, holder_of, sign
-from .state import Cursor, News, Notes, StateError
+from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line
+from .locks import FileLock, holder_of, sign
+from .state import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dither_shared.primitives.entropy import Entropy
+
+    from .journal_records import Record
+    from .locks import Holder
+    from .state import Cursor, News, Notes
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
 
@@ -42,10 +50,10 @@ _MOST_NOTES = 1 << 17
 class FolderState(FolderJournal):
     """A state in ``folder``, which is made by the first write."""
 
-    def __init__(self, folder: Path, *, keeps_open: bool = KEEPS_OPEN) -> None:
-        super().__init__(folder, keeps_open=keeps_open)
-        self.folder = folder
-        self._paths = {name: str(folder / name) for name in _FILES}
+    def __init__(self, folder: str | os.PathLike[str], *, keeps_open: bool = KEEPS_OPEN) -> None:
+        self.folder = os.fspath(folder)
+        super().__init__(self.folder, keeps_open=keeps_open)
+        self._paths = {name: os.path.join(self.folder, name) for name in _FILES}
         self._made = False
         self._seen: tuple[int, int, int] | None = None
         self._choice: ConsentChoice | None = None
@@ -54,7 +62,7 @@ class FolderState(FolderJournal):
         self._sendings: set[FileLock] = set()
 
     def __repr__(self) -> str:
-        return f"FolderState({str(self.folder)!r})"
+        return f"FolderState({self.folder!r})"
 
     def choice(self) -> ConsentChoice | None:
         """Return the user's stored choice, one of the mode "" if it cannot be read, None if none was made."""
@@ -96,7 +104,7 @@ class FolderState(FolderJournal):
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""
-        return Path(self._paths["journal"]).exists() or Path(self._paths["secret"]).exists()
+        return os.path.exists(self._paths["journal"]) or os.path.exists(self._paths["secret"])
 
     def was_begun(self) -> bool:
         """Return whether there was a journal: the secret is only drawn when there is one."""
@@ -167,14 +175,14 @@ class FolderState(FolderJournal):
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If interrupted, the client stays silent until this is repeated."""
-        if not self.folder.exists():
+        if not os.path.exists(self.folder):
             return
         try:
             self.acquire_lock()
             self._close_file()  # Windows deletes no file that is open
-            names = ("journal", "secret", "extent", "delivery", "versions")
-            for path in (*(self.folder / name for name in names), *self.folder.glob("*.new")):
-                delete(str(path))
+            names = ("journal", "secret", "extent", "delivery", "versions", "definitions")
+            for name in (*names, *(name for name in os.listdir(self.folder) if name.endswith(".new"))):
+                delete(os.path.join(self.folder, name))
             self._key = None
         finally:
             self.close()
@@ -189,14 +197,17 @@ class FolderState(FolderJournal):
     def _make_folder(self) -> None:
         if self._made:
             return
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = self.folder.lstat()
+        if not os.path.isdir(self.folder):
+            from pathlib import Path  # noqa: PLC0415 - once in a device's life
+
+            Path(self.folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = os.lstat(self.folder)
         if not stat.S_ISDIR(found.st_mode):
             raise StateError("the state folder is a symbolic link")
         if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
             raise StateError("the state folder belongs to another user")
         if found.st_mode & 0o077:
-            self.folder.chmod(0o700)
+            os.chmod(self.folder, 0o700)
         self._made = True
 
 

@@ -17,20 +17,26 @@ cut short while no program ran, or replaced by an older copy, is detected if wha
 left. Losing what was never sent is allowed.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import sys
 import time
 from binascii import crc32
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
-from pathlib import Path
 
 from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
-from .journal_records import Header, Record, from_lines, to_line
+from .journal_records import Header, from_lines, to_line
 from .locks import FileLock
 from .state import BusyError, Cursor, News, StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .journal_records import Record
 
 KEEPS_OPEN = sys.platform != "win32"
 
@@ -59,14 +65,14 @@ class FolderJournal:
     ``size``, in bytes, and ``mark``, which is the first line, are known while it is held.
     """
 
-    def __init__(self, folder: Path, *, keeps_open: bool = KEEPS_OPEN) -> None:
+    def __init__(self, folder: str, *, keeps_open: bool = KEEPS_OPEN) -> None:
         self.size = 0
         self.mark = b""
-        self._folder = str(folder)
-        self._path, self._extent_path = str(folder / "journal"), str(folder / "extent")
+        self._folder = folder
+        self._path, self._extent_path = os.path.join(folder, "journal"), os.path.join(folder, "extent")
         self._draft_path = f"{self._path}.new"
         self._keeps_open = keeps_open
-        self._lock = FileLock(str(folder / "lock"), TRIES, keeps_open=keeps_open)
+        self._lock = FileLock(os.path.join(folder, "lock"), TRIES, keeps_open=keeps_open)
         self._file: OpenFile | None = None
 
     def __del__(self) -> None:
@@ -157,12 +163,12 @@ class FolderJournal:
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records atomically and durably."""
-        draft = Path(f"{self._path}.{os.getpid()}.new")
+        draft = f"{self._path}.{os.getpid()}.new"
         try:
-            write(str(draft), (b"".join((_new_header(), *map(to_line, records))),))
-            self._replace(str(draft))
+            write(draft, (b"".join((_new_header(), *map(to_line, records))),))
+            self._replace(draft)
         finally:
-            draft.unlink(missing_ok=True)
+            delete(draft)
         sync_folder(self._folder)
         return Cursor(self.mark, self.size)
 

@@ -10,10 +10,17 @@ The tag of a new answer is appended behind a record with its day, and stays ther
 which is after the first report of a later day (reporting/bookkeeping.py). From then on tags have neither day nor order.
 """
 
+from __future__ import annotations
+
 from binascii import crc32
-from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+
+from dither_shared.light import Literal, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 Fate = Literal["sent", "dropped"]
 

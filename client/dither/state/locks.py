@@ -3,11 +3,14 @@
 The holder may sign the lock's file with its process id and the time, so that others can name it.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import time
 from contextlib import suppress
-from typing import NamedTuple
+
+from dither_shared.light import NamedTuple
 
 from .files import OpenFile, open_private, pauses, read_small
 

@@ -1,15 +1,20 @@
 """Places: find the folder of an app's state, and check the app's name, which is the folder's name."""
 
+from __future__ import annotations
+
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from dither_shared.errors import ParameterError
 
 from ..settings import path
 from .folder import FolderState
-from .state import MemoryState, State, StateError
+from .state import MemoryState, StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .state import State
 
 _DEVICES = frozenset(
     {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
@@ -27,12 +32,12 @@ def state_of(given: object, app: str) -> State:
     return FolderState(default_folder(app) if given is None else folder_of(path("state", given)))
 
 
-def default_folder(app: str) -> Path:
+def default_folder(app: str) -> str:
     """Return the folder where this system keeps the state of an app."""
-    return folder_of(apps_folder() / app)
+    return folder_of(os.path.join(apps_folder(), app))
 
 
-def apps_folder() -> Path:
+def apps_folder() -> str:
     """Return the folder that holds a state folder for each app of this user.
 
     A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
@@ -44,19 +49,19 @@ def apps_folder() -> Path:
         base = "~/Library/Application Support"
     else:
         given = os.environ.get("XDG_STATE_HOME", "")
-        base = given if Path(given).is_absolute() else "~/.local/state"
-    try:
-        folder = Path(base).expanduser() / "dither"
-    except RuntimeError:
+        base = given if os.path.isabs(given) else "~/.local/state"
+    home = os.path.expanduser(base)
+    if home.startswith("~"):
         names = "LOCALAPPDATA" if sys.platform == "win32" else "HOME or XDG_STATE_HOME"
-        raise StateError(f"this user has no home; set {names} to say where the state is to be kept") from None
-    if not folder.is_absolute():  # it would be another one in each working directory
+        raise StateError(f"this user has no home; set {names} to say where the state is to be kept")
+    folder = os.path.join(home, "dither")
+    if not os.path.isabs(folder):  # it would be another one in each working directory
         name = "LOCALAPPDATA" if sys.platform == "win32" else "HOME"
         raise StateError(f"this user's home, {name}, is no absolute path")
     return folder
 
 
-def folder_of(given: str | Path) -> Path:
+def folder_of(given: str | os.PathLike[str]) -> str:
     """Return the path of a state folder, which stays the same wherever the program goes later.
 
     Raises ParameterError for one that no file of this system can have.
@@ -68,8 +73,8 @@ def folder_of(given: str | Path) -> Path:
     if b"\0" in name:
         raise ParameterError("state", "contains a null character, which no file name can")
     with suppress(OSError):  # the working directory is gone, and whoever needs the folder will say so
-        return Path(given).absolute()
-    return Path(given)
+        return os.path.join(os.getcwd(), given)
+    return os.fspath(given)
 
 
 def check_app_name(app: object) -> None:

@@ -6,16 +6,24 @@ StateError    the state cannot be read, written or trusted, so the caller stays 
 └── BusyError      another thread or process holds it at the moment
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from __future__ import annotations
+
+from contextlib import contextmanager
 
 from dither_shared.errors import DitherError
-from dither_shared.primitives.entropy import Entropy
+from dither_shared.light import Literal, NamedTuple, Protocol
 
-from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
-from .locks import Holder
+from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from dither_shared.primitives.entropy import Entropy
+
+    from .journal_records import Record
+    from .locks import Holder
 
 Notes = Literal["delivery", "versions"]
 """Small files whose loss does no harm (attempts.py, app_name_clash.py)."""
@@ -56,7 +64,7 @@ class State(Protocol):
     """What the client needs from a state. All methods may raise OSError or StateError."""
 
     @property
-    def folder(self) -> Path | None:
+    def folder(self) -> str | None:
         """The folder of the state, if it is on a disk."""
 
     def choice(self) -> ConsentChoice | None:
@@ -133,7 +141,7 @@ class MemoryState:
     time. ``choice`` is a mode that holds from the start, for all metrics.
     """
 
-    folder: Path | None = None
+    folder: str | None = None
 
     def __init__(self, choice: str | None = None) -> None:
         self._choice = None if choice is None else ConsentChoice(choice)

@@ -4,15 +4,24 @@ It is loaded with the client, because ``status`` must return one even when nothi
 interpreter's shutdown. What fills it (status.py) is loaded when needed.
 """
 
-from dataclasses import dataclass, field
-from datetime import date
+from __future__ import annotations
 
-from ..consent.rules import Mode
-from ..upload.attempts import Attempt
+from types import MappingProxyType
+
+from dither_shared.light import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from ..consent.rules import Mode
+    from ..upload.attempts import Attempt
+
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, kw_only=True)
-class MetricStatus:
+class MetricStatus(NamedTuple):
     """One metric: what it costs, what was spent on it, and what a report reveals."""
 
     name: str
@@ -55,8 +64,7 @@ class MetricStatus:
     """What one report reveals of its sender, in words."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Status:
+class Status(NamedTuple):
     """The client on this device. Sent and dropped reports are counted for ever, the rest by this process."""
 
     mode: Mode
@@ -89,10 +97,10 @@ class Status:
     mistakes: int = 0
     """Calls with an object that cannot be an answer, such as None: a mistake of the app's developer. It is reported
     like any other answer: under the catch-all label or, for a number, as the least."""
-    unlisted: dict[str, int] = field(default_factory=dict)
+    unlisted: Mapping[str, int] = _NONE
     """Reports in the stratum "other", because an attribute was not given or its value is not listed: by the attribute,
     such as "metrics.theme.strata.platform". A high count suggests that the app and the list use different names."""
     unrecorded: int = 0
     """Answers that were lost, because this client was disabled, closed or made to forget before."""
-    trouble: dict[str, int] = field(default_factory=dict)
+    trouble: Mapping[str, int] = _NONE
     """What went wrong, in words, and how often."""

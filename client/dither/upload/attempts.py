@@ -5,21 +5,27 @@ ends during an upload, the next one knows. If the file is lost or damaged, some 
 warning is logged twice; nothing that was spent or queued depends on it.
 """
 
-import json
+from __future__ import annotations
+
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import urlsplit
 
-from ..diagnostics import Diagnostics
-from ..state.state import State, StateError
+from dither_shared.light import NamedTuple
+
+from ..state.state import StateError
 from .schedule import Hold
 from .transport import without_secrets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from ..diagnostics import Diagnostics
+    from ..state.state import State
 
 _DAY = 86400.0
 _PEACE = 3600.0
@@ -35,8 +41,7 @@ _MOST_KINDS = 30
 _LONGEST_TEXT = 300
 
 
-@dataclass(frozen=True, kw_only=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One try to upload a report."""
 
     when: datetime
@@ -47,19 +52,21 @@ class Attempt:
     """In words: what the collector answered, or why there was no answer."""
 
 
-@dataclass(kw_only=True)
 class _Memory:
-    at: float = 0.0
-    endpoint: str = ""
-    accepted: bool = False
-    result: str = ""
-    begun: float = 0.0  # when an upload began whose end was not noted; 0.0 if there is none
-    begun_to: str = ""
-    failures: int = 0
-    failed_at: float = 0.0
-    exit_at: float = 0.0
-    logged: dict[str, int] = field(default_factory=dict)  # the day on which each kind of failure was last logged
-    held: dict[str, Hold] = field(default_factory=dict)
+    """The content of the file: ``begun`` is when an upload began whose end was not noted, 0.0 if there is none.
+
+    ``logged`` has the day on which each kind of failure was last logged.
+    """
+
+    def __init__(self, **known: Any) -> None:
+        self.at = self.begun = self.failed_at = self.exit_at = 0.0
+        self.endpoint = self.result = self.begun_to = ""
+        self.accepted = False
+        self.failures = 0
+        self.logged: dict[str, int] = {}
+        self.held: dict[str, Hold] = {}
+        for name, value in known.items():
+            setattr(self, name, _like(getattr(self, name), value))
 
 
 class Attempts:
@@ -80,6 +87,8 @@ class Attempts:
     @property
     def host(self) -> str:
         """The name of the computer at the endpoint."""
+        from urllib.parse import urlsplit  # noqa: PLC0415 - for a failure's words alone
+
         with suppress(ValueError):  # a transport of the app's own may take something that is not a URL
             return urlsplit(self.endpoint).hostname or "the collector"
         return "the collector"
@@ -89,7 +98,7 @@ class Attempts:
         memory = self._recall()
         if not memory.result:
             return None
-        when = datetime.fromtimestamp(memory.at, UTC).astimezone()
+        when = _moment(memory.at)
         return Attempt(when=when, endpoint=memory.endpoint, accepted=memory.accepted, result=memory.result)
 
     def failures(self) -> int:
@@ -106,7 +115,7 @@ class Attempts:
             holder = self._state.sender(_LONGEST_SENDING)
             if holder is None:
                 return ""
-            when = datetime.fromtimestamp(holder.since, UTC).astimezone()
+            when = _moment(holder.since)
         except (OSError, StateError, ValueError, OverflowError):
             return ""
         who = "another process" if holder.pid is None else f"process {holder.pid}"
@@ -210,12 +219,16 @@ class Attempts:
         if self._unwritten is not None:
             return self._unwritten
         try:
+            import json  # noqa: PLC0415 - with re, 4 ms that only a run which sends something pays
+
             return _read(json.loads(self._state.recall("delivery") or b"{}"))
         except Exception:  # a damaged file counts as none
             return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # while it cannot be written, this process keeps it
+        import json  # noqa: PLC0415 - likewise
+
         try:
             self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
             self._unwritten = None
@@ -225,8 +238,7 @@ class Attempts:
 
 def _read(data: dict[str, Any]) -> _Memory:
     """Parse the content of the file ``delivery``; raise ValueError, TypeError or AttributeError if it is damaged."""
-    known = _Memory()
-    memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
+    memory = _Memory(**data)
     memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)
     memory.logged = {str(kind): int(day) for kind, day in memory.logged.items()}
     memory.held = {
@@ -234,8 +246,15 @@ def _read(data: dict[str, Any]) -> _Memory:
         for batch, (moment, not_before, failures) in memory.held.items()
     }
     for moment in (memory.at, memory.begun):
-        datetime.fromtimestamp(moment, UTC).astimezone()
+        _moment(moment)
     return memory
+
+
+def _moment(seconds: float) -> datetime:
+    """Return a Unix time in this computer's time zone; raise ValueError or OverflowError if it is none."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
+
+    return datetime.fromtimestamp(seconds, UTC).astimezone()
 
 
 def _like(example: object, value: object) -> Any:

@@ -9,10 +9,15 @@ Retries have full jitter (Brooker 2015, "Exponential Backoff and Jitter"): the n
 [0, min(cap, base · 2^n)], so that many clients that failed together do not come back together.
 """
 
-import os
-from typing import NamedTuple
+from __future__ import annotations
 
-from ..state.journal_records import Fate
+import os
+
+from dither_shared.light import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..state.journal_records import Fate
 
 GONE = 410
 """The collector takes no more reports of this metric version (``urn:dither:problem:metric-disabled``).

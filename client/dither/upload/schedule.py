@@ -13,14 +13,22 @@ One of the reports that an earlier run left may leave at once, so that a program
 of its reports, one per run.
 """
 
+from __future__ import annotations
+
 import math
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
-from typing import NamedTuple
+
+from dither_shared.light import NamedTuple
 
 from ..settings import seconds
-from ..state.journal_records import Queued
-from .retry import LONGEST_HOLD, NETWORK, REFUSED, RetryWindow, hold_of, uniform
+from .retry import LONGEST_HOLD, NETWORK, REFUSED, hold_of, uniform
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping, Sequence
+
+    from ..state.journal_records import Queued
+    from .retry import RetryWindow
 
 SPREAD = 300.0
 """Seconds over which departures are spread, unless the app says otherwise."""

@@ -1,15 +1,21 @@
 """Sender: make one step of uploading, without a thread of its own; the worker calls it again and again."""
 
-from collections.abc import Callable
+from __future__ import annotations
 
 from ..reporting.bodies.kinds import read
-from ..reporting.bookkeeping import Journal
-from ..state.journal_records import Queued
 from ..state.state import BusyError
-from .attempts import Attempts
 from .retry import BUSY, GONE, AnswerRule, kind_of, rule_for
 from .schedule import UploadSchedule
-from .transport import Answer, Transport, UnreachableError, failure_reason
+from .transport import UnreachableError, failure_reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..reporting.bookkeeping import Journal
+    from ..state.journal_records import Queued
+    from .attempts import Attempts
+    from .transport import Answer, Transport
 
 _PAUSE = 1.0
 """Seconds to wait for another thread or process that uses the same outbox."""

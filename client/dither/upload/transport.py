@@ -5,22 +5,25 @@ uploads of a device. Redirects are answers like any other and are never followed
 Only the status and Retry-After of an answer are read: nothing in it can change what the device draws.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import time
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, Self
-from urllib.parse import SplitResult, urlsplit
 
 from dither_shared.errors import ParameterError
-from dither_shared.questions.plain import type_name
+from dither_shared.light import NamedTuple, Protocol
+from dither_shared.plain import type_name
 
 from ..reporting.bodies.kinds import CLEAR, kind_of
 from ..settings import seconds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn, Self
+    from urllib.parse import SplitResult
+
     from dither_shared.bounded_http import Stream
 
 _DEADLINE = 20.0
@@ -29,8 +32,7 @@ _LONGEST_LABEL = 63
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer of a collector: its HTTP status, and in how many seconds to come back, if it says so."""
 
     status: int
@@ -94,7 +96,7 @@ class HttpTransport:
             answer = bounded_http.exchange(stream, request)
         return Answer(answer.status, seconds_of(answer.fields.get("retry-after")))
 
-    def _connect(self) -> "Stream":
+    def _connect(self) -> Stream:
         from dither_shared import bounded_http  # noqa: PLC0415 - likewise
 
         secure, host, port, *_ = self._endpoint
@@ -123,27 +125,43 @@ class Endpoint(NamedTuple):
     @classmethod
     def parse(cls, endpoint: str) -> Self:
         """Take an endpoint apart; raise ParameterError if it cannot be one."""
-        parts = _parts(endpoint)
-        host, usual = _ascii(parts.hostname or ""), _PORTS[parts.scheme]
-        port = usual if parts.port is None else parts.port
+        scheme, authority, path = _parts(endpoint)
+        host, separator, digits = authority.rpartition(":")
+        if not separator or "]" in digits:
+            host, digits = authority, ""
+        bracketed = host.startswith("[") and host.endswith("]")
+        number = int(digits) if digits.isascii() and digits.isdigit() else -1 if digits else _PORTS[scheme]
+        if not 0 <= number < 1 << 16 or (bracketed and not _is_ipv6(host[1:-1])) or (":" in host and not bracketed):
+            raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL")
+        host = _ascii(host[1:-1] if bracketed else host.lower())
         name = f"[{host.partition('%')[0]}]" if ":" in host else host
-        return cls(parts.scheme == "https", host, port, _path(parts), name if port == usual else f"{name}:{port}")
+        return cls(
+            scheme == "https", host, number, _path(path), name if number == _PORTS[scheme] else f"{name}:{number}"
+        )
 
 
-def _parts(endpoint: str) -> SplitResult:
+def _parts(endpoint: str) -> tuple[str, str, str]:
+    """Return scheme, host with port, and path."""
     _check_text("endpoint", endpoint)
-    try:
-        parts = urlsplit(endpoint)
-        host, _ = parts.hostname, parts.port
-    except ValueError:  # its message may quote a part of the endpoint
-        raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL") from None
-    if parts.query or parts.fragment or "@" in endpoint:
+    scheme, separator, rest = endpoint.partition("://")
+    if {*endpoint} & {*"?#@"}:
         raise ParameterError(
             "endpoint", "has a query, a fragment or a user name (an '@'); only host, port and path are used"
         )
-    if parts.scheme not in _PORTS or not host:
+    authority, slash, path = rest.partition("/")
+    if scheme.lower() not in _PORTS or not separator or not authority.partition(":")[0]:
         raise ParameterError("endpoint", f"{_quoted(endpoint)} is not an http or https URL")
-    return parts
+    return scheme.lower(), authority, slash + path
+
+
+def _is_ipv6(host: str) -> bool:
+    from ipaddress import AddressValueError, IPv6Address  # noqa: PLC0415 - few endpoints are such addresses
+
+    try:
+        IPv6Address(host)
+    except AddressValueError:
+        return False
+    return True
 
 
 def _quoted(endpoint: str) -> str:
@@ -179,8 +197,8 @@ def _ascii(host: str) -> str:
     return name
 
 
-def _path(parts: SplitResult) -> str:
-    path = parts.path.rstrip("/")
+def _path(path: str) -> str:
+    path = path.rstrip("/")
     if not path.isascii() or not path.isprintable() or " " in path:
         raise ParameterError("endpoint", f"its path {path!r} has characters that a URL must escape with '%'")
     return path
@@ -208,6 +226,8 @@ def seconds_of(retry_after: str | None) -> float | None:
 
 def _moment(text: str) -> float:
     """Return the Unix time of "Sun, 06 Nov 1994 08:49:37 GMT"; raise ValueError for anything else."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - few answers have a date
+
     _, day, month, year, clock, zone = text.split()
     hour, minute, second = clock.split(":")
     if zone != "GMT":

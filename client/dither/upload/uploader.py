@@ -5,19 +5,25 @@ The wait is for the upload that is under way, never longer than the app allows, 
 program has just started, no exit waited in vain a while ago, and the collector did not fail in the last hour.
 """
 
+from __future__ import annotations
+
 import atexit
 import time
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 
-from ..reporting.bookkeeping import Journal
 from ..settings import seconds
-from .attempts import Attempts
 from .schedule import UploadSchedule
 from .sender import Sender
-from .transport import Transport
 from .worker import Worker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..reporting.bookkeeping import Journal
+    from .attempts import Attempts
+    from .transport import Transport
 
 WAIT = 0.25
 """The longest that an exit waits, in seconds, unless the app says otherwise."""
@@ -134,7 +140,7 @@ class ExitWait:
             self._attempts.waited_in_time()
 
 
-_armed: "weakref.WeakSet[ExitWait]" = weakref.WeakSet()
+_armed: weakref.WeakSet[ExitWait] = weakref.WeakSet()
 
 
 def _at_exit() -> None:

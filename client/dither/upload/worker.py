@@ -4,12 +4,17 @@ The first report that waits starts it, and it ends when none is left. It is a da
 wait for it (except for a moment: see ``ExitWait``); what is not sent stays in the outbox for the next run.
 """
 
+from __future__ import annotations
+
 import atexit
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PARTING = 5.0
 """Seconds that the end of a subinterpreter waits for an upload."""
@@ -143,7 +148,7 @@ class Worker:
             return not self._closed
 
 
-_at_work: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+_at_work: weakref.WeakSet[Worker] = weakref.WeakSet()
 """Workers that have had a thread."""
 
 

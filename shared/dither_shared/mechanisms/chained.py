@@ -6,8 +6,10 @@ a keyed stream, and ``repeat`` for each report. Without a permanent part the fir
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
+from ..draws import BitDraws, SymbolDraws
 from ..mechanism import Item, Mechanism
 from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy
@@ -35,14 +37,23 @@ class ChainOfSymbols(Chained):
         first = self._chain.permanent
         return None if first is None else (first.truth, first.lie)
 
+    @cached_property
+    def _draws(self) -> SymbolDraws:
+        first = self._chain.permanent
+        return SymbolDraws(self.cells, self.cohorts, self._chain.instant.threshold, first and first.threshold)
+
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent symbol: the marked cell, or another one in its place."""
-        first = self._chain.permanent
-        return key[0] if first is None else first.draw(key[0], entropy)
+        return self._draws.permanent_draw(key, entropy)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the symbol of this report: the permanent one, or another in its place."""
-        return self.row_format.symbol(self._chain.instant.draw(drawn, entropy))
+        return self._draws.repeat(drawn, entropy)
+
+    def _stored_symbols(self) -> tuple[object, ...]:
+        """Return the stored draws of a mechanism in which a point falls into the cell (point + cohort) // cohorts."""
+        first = self._chain.permanent
+        return "symbols", self.cells, self.cohorts, self._chain.instant.threshold, first and first.threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +70,24 @@ class ChainOfBits(Chained):
         first = self._chain.permanent
         return None if first is None else (first.high, first.low)
 
+    @cached_property
+    def _draws(self) -> BitDraws:
+        first = self._chain.permanent
+        return BitDraws(self.cells, self.cohorts, self._chain.instant.thresholds, first and first.thresholds)
+
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent row: a bit for each cell, kept or flipped once for ever."""
-        row = 0
-        for cell in key:
-            row |= 1 << cell
-        first = self._chain.permanent
-        return row if first is None else entropy.bernoulli_bits(self.cells, row, *first.thresholds)
+        return self._draws.permanent_draw(key, entropy)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the bits of this report: those of the permanent row, each kept or flipped."""
-        return self.row_format.bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))
+        return self._draws.repeat(drawn, entropy)
+
+    def _stored_bits(self, hashes: int = 0) -> tuple[object, ...]:
+        """Return the stored draws of a mechanism whose items mark a cell of their own, or ``hashes`` Bloom bits."""
+        first = self._chain.permanent
+        thresholds = self._chain.instant.thresholds, first and first.thresholds
+        return "bits", self.cells, self.cohorts, *thresholds, hashes
 
 
 def two_level_bits(ratio: Fraction, low: Fraction, size: int) -> TwoLevel:

@@ -171,6 +171,11 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
         """The truth; the phases are the cohorts."""
         return {"truth": threshold_text(self.truth)}
 
+    @property
+    def stored_draws(self) -> tuple[object, ...]:
+        """The chain's thresholds."""
+        return self._stored_symbols()
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cell into which the point falls in the phase ``cohort``."""
         return ((index_of(item, self.size) + cohort) // self.cohorts,)

@@ -192,6 +192,11 @@ class Rappor(ChainOfBits):
         """The fit averages h bits, less what it takes to know the mean of the row: h (1 - h/m)."""
         return self.hashes * (1 - self.hashes / self.bits)
 
+    @property
+    def stored_draws(self) -> tuple[object, ...]:
+        """The chain's thresholds."""
+        return self._stored_bits(self.hashes)
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the Bloom positions of a value (its UTF-8 bytes) in a cohort."""
         return bloom_positions(bytes_of(item), cohort, self.bits, self.hashes)

@@ -29,9 +29,10 @@ from datetime import date
 from functools import cached_property
 from typing import Literal
 
+from ..answers import Answers
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
-from ..questions.question import Answers, Question
+from ..questions.question import Question
 from ..sealed import SealKey
 from .period import Period
 from .strata import Strata
@@ -101,6 +102,11 @@ class Metric:
     def answers(self) -> Answers:
         """How an answer to it is read."""
         return self.question.answers(self.mechanism)
+
+    @property
+    def draws(self) -> Mechanism:
+        """By what a device draws its reports."""
+        return self.mechanism
 
     def item(self, value: object) -> Item:
         """Return the item that the mechanism randomizes for an answer; an object that is no answer has one, too."""

@@ -1,8 +1,15 @@
 """The calendar of both ends: UTC days, and weeks from Monday to Sunday."""
 
-from collections.abc import Mapping
-from datetime import UTC, date, datetime
-from typing import Literal
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ..light import Literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
 
 Period = Literal["day", "week", "once"]
 

@@ -16,12 +16,9 @@ from math import prod
 from typing import NamedTuple, Self
 
 from ..errors import ParameterError
+from ..plain import text_of
 from ..questions.fields import Fields
-from ..questions.plain import text_of
-from ..wire import LONGEST_STRATUM
-
-OTHER = "other"
-"""The value of an attribute that is not listed, or not given."""
+from ..wire import LONGEST_STRATUM, OTHER
 
 MOST_CELLS = 16
 """Cells of a metric: each has reports, errors and an anonymity set of its own."""
@@ -127,7 +124,7 @@ class Strata:
     def label_of(self, given: Mapping[str, object]) -> str:
         """Return the label of the cell for the attributes ``given``; never raises.
 
-        A value counts by its text (``questions.plain.text_of``). One that is not listed, or not given, is "other".
+        A value counts by its text (``plain.text_of``). One that is not listed, or not given, is "other".
         """
         return "/".join([_listed(one, given) or OTHER for one in self.attributes])
 

@@ -97,10 +97,7 @@ class SymbolChannel:
 
     def draw(self, symbol: int, entropy: Entropy) -> int:
         """Return the symbol or another."""
-        if entropy.bernoulli(self.threshold):
-            return symbol
-        other = entropy.below(self.size - 1)
-        return other + (other >= symbol)
+        return entropy.kept(symbol, self.size, self.threshold)
 
 
 @dataclass(frozen=True)

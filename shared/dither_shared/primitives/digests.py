@@ -4,8 +4,9 @@
 library's ``random`` goes the same way. An interpreter that was built without them has those of ``hashlib``.
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hashlib import sha256, shake_256
 else:

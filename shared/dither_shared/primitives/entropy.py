@@ -5,16 +5,24 @@ device), ``KeyedEntropy`` a keyed stream (for permanent draws, which must come o
 same few draws, each with exactly the law that its docstring states; mechanisms use no others.
 """
 
+from __future__ import annotations
+
 import os
 import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final
 
 from .digests import shake_256
-from .probability import ONE, WORD_BITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Final
+
+WORD_BITS = 64
+ONE = 1 << WORD_BITS
+"""The threshold of certainty: probabilities are integers over ``ONE``."""
 
 _WORDS = struct.Struct(">16I")
 
@@ -26,7 +34,7 @@ class Entropy(ABC):
     def take(self, count: int) -> bytes:
         """Return the next ``count`` uniformly random bytes."""
 
-    def ahead(self, count: int) -> "Entropy":
+    def ahead(self, count: int) -> Entropy:
         """Return what draws from the same source, and has drawn ``count`` bytes already where that saves time.
 
         It is for the draws of one report, and not to be kept.
@@ -52,6 +60,13 @@ class Entropy(ABC):
     def bernoulli(self, threshold: int) -> bool:
         """Return True with probability threshold/2^64."""
         return int.from_bytes(self.take(8), "big") < threshold
+
+    def kept(self, symbol: int, size: int, threshold: int) -> int:
+        """Return ``symbol`` with probability threshold/2^64, otherwise one of the other ``size`` - 1, uniformly."""
+        if self.bernoulli(threshold):
+            return symbol
+        other = self.below(size - 1)
+        return other + (other >= symbol)
 
     def choice(self, cumulative: Sequence[int]) -> int:
         """Return i with probability (cumulative[i] - cumulative[i-1])/2^64.

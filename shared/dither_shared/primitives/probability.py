@@ -13,10 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..errors import ParameterError
-
-WORD_BITS = 64
-ONE = 1 << WORD_BITS
-"""The threshold of certainty: probabilities are integers over ``ONE``."""
+from .entropy import ONE as ONE  # noqa: PLC0414 - probabilities are over it
 
 MIN_EPSILON = 1e-4
 """Below this the error of a share is 0.6 even from a billion reports, and e^ε - 1 nears the grid of 2^-64."""

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from ..answers import Answers, BooleanAnswers
 from ..mechanism import Mechanism
 from .domains.domain import Domain
 from .fields import Fields
 from .listed import ListedQuestion
-from .plain import LONGEST_TEXT, plain
-from .question import Answers, Encoded
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class BooleanQuestion(ListedQuestion):
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how yes and no are read."""
-        return _Answers(self.domain)
+        return BooleanAnswers()
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
         """Return the kind: no is item 0, yes is item 1."""
@@ -37,25 +36,3 @@ class BooleanQuestion(ListedQuestion):
 
     def _listed(self) -> Domain:
         return Domain.boolean()
-
-
-class _Answers(Answers):
-    wanted = 'give True or False; 1, 0, "true" and "false" will do'
-
-    def __init__(self, domain: Domain) -> None:
-        self._true, self._false = Encoded(domain.index("true")), Encoded(domain.index("false"))
-        self._neither = Encoded(domain.index(domain.other), outside=True, mistake=True)
-        # A number finds its entry by its value: 1, 1.0 and True are equal, and so are their hashes.
-        self._meanings: dict[object, Encoded] = {1: self._true, 0: self._false}
-        self._meanings |= {"true": self._true, "false": self._false}
-
-    def encode(self, value: object) -> Encoded:
-        """Return true, false, or the catch-all for what is neither."""
-        if value is True:
-            return self._true
-        if value is False:
-            return self._false
-        meaning = plain(value)
-        if isinstance(meaning, str):
-            meaning = meaning[:LONGEST_TEXT].strip().lower()
-        return self._meanings.get(meaning, self._neither)

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from ..answers import Answers, ChoiceAnswers
 from ..mechanism import Mechanism
 from .domains.domain import Domain
 from .fields import Fields
 from .listed import ListedQuestion
-from .plain import text_of
-from .question import Answers, Encoded
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class ChoiceQuestion(ListedQuestion):
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how the values are read."""
-        return _Answers(self.domain)
+        return ChoiceAnswers(self.domain.labels, self.domain.index(self.domain.other))
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
         """Return all values, in order, and the index of the catch-all."""
@@ -48,24 +47,3 @@ class ChoiceQuestion(ListedQuestion):
 
     def _listed(self) -> Domain:
         return Domain.choice(self.values, self.other)
-
-
-class _Answers(Answers):
-    def __init__(self, domain: Domain) -> None:
-        self._domain = domain
-        other = domain.index(domain.other)
-        self._outside = Encoded(other, outside=True)
-        self._mistake = Encoded(other, outside=True, mistake=True)
-        self._given: dict[str, Encoded] = {}  # the listed values that were given so far: at most all of them
-
-    def encode(self, value: object) -> Encoded:
-        """Return the listed value, or the catch-all."""
-        text = value if type(value) is str else text_of(value)
-        if text is None:
-            return self._mistake
-        return self._given.get(text) or self._look_up(text)
-
-    def _look_up(self, text: str) -> Encoded:
-        if text not in self._domain:
-            return self._outside
-        return self._given.setdefault(text, Encoded(self._domain.index(text)))

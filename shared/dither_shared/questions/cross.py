@@ -6,16 +6,16 @@ from itertools import product
 from math import prod
 from typing import ClassVar, NamedTuple, Self
 
+from ..answers import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.sums import costs, within
+from ..plain import text_of
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
 from .domains.domain import Domain
 from .fields import NAME, Fields
 from .listed import ListedQuestion
-from .plain import text_of
-from .question import Answers, Encoded
 
 BETWEEN = " / "
 """What stands between the two answers in the label of a cell."""

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from ..answers import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import SPELLED, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.checks import checked_count
 from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS, prefix_lengths
+from ..plain import text_of
 from ..privacy.wording import fit_words, odds_sentence
 from ..wire import Report
 from .domains.alphabet import MARK, canonical, characters_of, folded
 from .fields import Fields
-from .plain import text_of
-from .question import Answers, Encoded, Question
+from .question import Question
 
 if TYPE_CHECKING:
     from ..mechanisms.prefix_sketch import PrefixSketch

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
+from ..answers import Answers, NumberAnswers
 from ..errors import ParameterError
 from ..mechanism import NUMBERS, Items, Mechanism
 from ..mechanisms import MECHANISMS
@@ -14,8 +15,7 @@ from ..privacy.wording import in_a_hundred, numeric_odds_sentence
 from ..wire import Report
 from .domains.grid import Grid
 from .fields import Fields
-from .plain import exact_number
-from .question import Answers, Encoded, Question
+from .question import Question
 
 _FEW = 15
 """The width of a range whose whole numbers are better listed: subset selection is more exact up to 16 answers."""
@@ -79,7 +79,7 @@ class NumberQuestion(Question):
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how numbers are placed on the mechanism's grid."""
-        return _Answers(self.grid(mechanism))
+        return NumberAnswers(self.grid(mechanism).point)
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
         """Return the ends, and the least double of each point but the first: a number's point is how many are <= it."""
@@ -143,21 +143,6 @@ class NumberQuestion(Question):
     def example(self) -> object:
         """The lowest number."""
         return self.low
-
-
-class _Answers(Answers):
-    wanted = "give an int, a float or a Decimal; NaN is none"
-
-    def __init__(self, grid: Grid) -> None:
-        self._grid = grid
-
-    def encode(self, value: object) -> Encoded:
-        """Return the nearest point; a number beyond an end is outside, and what is no number a mistake."""
-        number = exact_number(value)
-        if number is None:
-            return Encoded(0, outside=True, mistake=True)
-        point, side = self._grid.point(number)
-        return Encoded(point, outside=side != 0)
 
 
 @lru_cache(maxsize=1024)

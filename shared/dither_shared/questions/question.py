@@ -1,40 +1,18 @@
 """A kind of question: what may be answered, and what becomes of an answer before a mechanism randomizes it.
 
 A new kind is a file beside this one, named in ``QUESTIONS``; the collector's part of it is in ``SUMMARIES``.
-
-Every object has an item, a mistake too: it goes to the catch-all label, or to the empty string where there is none.
-Leaving it out would be worse than useless, for then the absence of a report is an answer.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
+from ..answers import Answers
 from ..errors import ParameterError
-from ..mechanism import Item, Items, Mechanism
+from ..mechanism import Items, Mechanism
 from ..privacy.wording import odds_sentence
 from ..wire import Report
 from .fields import Fields
-
-
-class Encoded(NamedTuple):
-    """An answer as the mechanism takes it."""
-
-    item: Item
-    outside: bool = False
-    """Whether it is outside the domain, and so goes to the catch-all label."""
-    mistake: bool = False
-    """Whether it is no answer at all."""
-
-
-class Answers(ABC):
-    """Encodes the answers to one question; ``wanted`` says in an error what to record instead."""
-
-    wanted: ClassVar[str] = "give a string, a number or a boolean"
-
-    @abstractmethod
-    def encode(self, value: object) -> Encoded:
-        """Return the item that the mechanism randomizes for ``value``; never raises."""
 
 
 class Question(ABC):

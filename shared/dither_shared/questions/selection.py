@@ -4,17 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from ..answers import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import SETS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.auto import choose
 from ..mechanisms.checks import checked_count
+from ..plain import members, plain, text_of
 from ..primitives.probability import MIN_EPSILON
 from ..privacy.wording import set_odds_sentence, support_words
 from ..wire import Report
 from .fields import Fields
-from .plain import members, plain, text_of
-from .question import Answers, Encoded, Question
+from .question import Question
 
 _FEW = 3
 """How many of many values people choose, for advice."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from ..answers import Answers, StringAnswers
 from ..mechanism import STRINGS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING
@@ -12,8 +13,7 @@ from ..rows import Shape
 from ..wire import Report
 from .discovery import DiscoveryQuestion
 from .fields import Fields
-from .plain import LONGEST_TEXT, text_of
-from .question import Answers, Encoded, Question
+from .question import Question
 
 _BEST = ("projective-count-mean-sketch", "rappor")
 """The mechanisms that "auto" means, the best first."""
@@ -61,7 +61,7 @@ class StringQuestion(Question):
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how strings are read."""
-        return _Answers()
+        return StringAnswers()
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
         """Return the kind; the candidates are the server's business."""
@@ -91,22 +91,3 @@ class StringQuestion(Question):
     def example(self) -> object:
         """No text."""
         return ""
-
-
-class _Answers(Answers):
-    _MISTAKE: ClassVar = Encoded(b"", outside=True, mistake=True)
-
-    def __init__(self) -> None:
-        self._last = "", Encoded(b"")  # most answers repeat the one before
-
-    def encode(self, value: object) -> Encoded:
-        """Return the text in UTF-8, or an empty one for a mistake."""
-        text = value if type(value) is str else text_of(value)
-        if text is None:
-            return self._MISTAKE
-        last, encoded = self._last
-        if text != last:
-            text = text[:LONGEST_TEXT]
-            encoded = Encoded(text.encode("utf-8", "replace")[:LONGEST_TEXT])
-            self._last = text, encoded
-        return encoded

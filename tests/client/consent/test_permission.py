@@ -104,7 +104,7 @@ def test_the_policy_file_has_its_place_on_each_system(
 ) -> None:
     monkeypatch.delenv("PROGRAMDATA", raising=False)
     monkeypatch.setattr("sys.platform", platform)
-    assert policy_path().as_posix() == place
+    assert Path(policy_path()).as_posix() == place
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

@@ -15,7 +15,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, str(tmp_path))
     for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "state"))
-    return apps_folder()
+    return Path(apps_folder())
 
 
 @pytest.fixture

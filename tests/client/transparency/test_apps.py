@@ -142,10 +142,10 @@ def test_a_relative_xdg_state_home_is_ignored(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("HOME", str(tmp_path))
     for given in ("state", "./state", "../state", "~/state", ""):
         monkeypatch.setenv("XDG_STATE_HOME", given)
-        assert default_folder("notes") == tmp_path / ".local/state/dither/notes"
+        assert Path(default_folder("notes")) == tmp_path / ".local/state/dither/notes"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert default_folder("notes") == tmp_path / "state/dither/notes"
-    assert apps_folder() == tmp_path / "state/dither"
+    assert Path(default_folder("notes")) == tmp_path / "state/dither/notes"
+    assert Path(apps_folder()) == tmp_path / "state/dither"
 
 
 def test_uploads_that_fail_are_told_without_the_questions(

@@ -17,7 +17,7 @@ from dither_shared import (
     WireError,
     parse_metrics,
 )
-from dither_shared.questions.plain import type_name
+from dither_shared.plain import type_name
 from shared import odd
 
 TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)

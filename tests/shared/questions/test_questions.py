@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither_shared import BooleanQuestion, ChoiceQuestion, RandomizedResponse, StringQuestion
-from dither_shared.questions.plain import type_name
+from dither_shared.plain import type_name
 from shared import odd
 
 BOOLEAN, CHOICE, STRING = (

@@ -3,12 +3,16 @@
 The bytes of a body show its kind, so the kind is not stored.
 """
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from __future__ import annotations
 
-from dither_shared.metrics.metric import Metric
-from dither_shared.sealed import SealedReport
+from dither_shared.light import NamedTuple
 from dither_shared.wire import Batch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dither_shared.metrics.metric import Metric
 
 
 class Body(NamedTuple):
@@ -35,6 +39,8 @@ def _clear(body: bytes) -> Body:
 
 
 def _sealed(body: bytes) -> Body:
+    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only who has a key pays for it
+
     return Body(*SealedReport.decode(body).pool, b"")
 
 

@@ -3,14 +3,20 @@
 A report for a relay is sealed here, in memory: its row in the clear is never stored.
 """
 
-from dither_shared.mechanism import Item
-from dither_shared.metrics.metric import Metric
-from dither_shared.primitives.entropy import Entropy
-from dither_shared.wire import Batch, Report
+from __future__ import annotations
+
+from dither_shared.wire import Batch
 
 from ...state.journal_records import Queued
-from ..keys import Keys
 from .sealing import sealed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dither_shared.mechanism import Item
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.primitives.entropy import Entropy
+
+    from ..keys import Keys
 
 _BATCH_BYTES = 16
 
@@ -33,15 +39,15 @@ def build(
     the clear; no draw depends on it. A ``local`` report is never sent, so it is not sealed, and the user can read it.
     Raises SealError if nothing can be sealed; the draw is then discarded.
     """
-    mechanism = metric.mechanism
-    if mechanism.memoised:
+    draws = metric.draws
+    if draws.memoised:
         own = keys.of(metric)
         cohort = own.cohort
-        payload = mechanism.repeat(own.draw(item) if drawn is None else drawn, entropy)
+        payload = draws.repeat(own.draw(item) if drawn is None else drawn, entropy)
     else:
-        cohort = mechanism.draw_cohort(entropy)
-        payload = mechanism.randomize(item, entropy, cohort)
-    row = Report(cohort, payload).encode(mechanism)
+        cohort = draws.draw_cohort(entropy)
+        payload = draws.randomize(item, entropy, cohort)
+    row = draws.row(cohort, payload)
     batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum)
     body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
     return Queued(batch.batch, metric.name, today, int(local), body)

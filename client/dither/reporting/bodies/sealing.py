@@ -5,19 +5,23 @@ sealed; apps without a key do not need the package. Only the collector can open 
 key for each row and discards it, so not even this device can read the row again.
 """
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 from dither_shared.errors import ParameterError
-from dither_shared.sealed import Pool, SealedReport, SealKey
-from dither_shared.wire import Batch
 
 from ...forks import importing
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from cryptography.hazmat.primitives import hpke
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+    from dither_shared.sealed import SealKey
+    from dither_shared.wire import Batch
 
 _HPKE = "cryptography.hazmat.primitives.hpke"
 _MISSING = (
@@ -47,6 +51,8 @@ def sealed(batch: Batch, key: SealKey) -> bytes:
 
     Another call returns other bytes, so the body is kept for every retry. Raises SealError.
     """
+    from dither_shared.sealed import Pool, SealedReport  # noqa: PLC0415 - only who has a key pays for it
+
     pool = Pool(batch.metric, batch.version, batch.stratum)
     return SealedReport(pool, sealer(key)(batch.reports, info=pool.info)).encode()
 
@@ -69,20 +75,20 @@ def sealer(key: SealKey) -> Callable[..., bytes]:
     return seal
 
 
-def _x25519(public: bytes) -> "X25519PublicKey":
+def _x25519(public: bytes) -> X25519PublicKey:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey  # noqa: PLC0415 - likewise
 
     return X25519PublicKey.from_public_bytes(public)
 
 
-def _xwing(public: bytes) -> "hpke.MLKEM768X25519PublicKey":
+def _xwing(public: bytes) -> hpke.MLKEM768X25519PublicKey:
     from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - likewise
     from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PublicKey  # noqa: PLC0415 - likewise
 
     return hpke.MLKEM768X25519PublicKey(MLKEM768PublicKey.from_public_bytes(public[:-32]), _x25519(public[-32:]))
 
 
-_PUBLIC: "Mapping[str, Callable[[bytes], X25519PublicKey | hpke.MLKEM768X25519PublicKey]]" = {
+_PUBLIC: Mapping[str, Callable[[bytes], X25519PublicKey | hpke.MLKEM768X25519PublicKey]] = {
     "x25519": _x25519,
     "xwing": _xwing,
 }

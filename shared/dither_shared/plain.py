@@ -11,14 +11,14 @@ Nothing here runs code of the app, so no object can raise or take long: its type
 read through the methods of Python's own types, even where a subclass overrides them.
 """
 
-import decimal
-import math
+from __future__ import annotations
+
 import sys
-from decimal import Decimal
-from enum import Enum
-from fractions import Fraction
 from itertools import islice
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
 LONGEST_TEXT = 1024
 """Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
 
@@ -27,11 +27,6 @@ MOST_MEMBERS = 1 << 16
 
 _LONGEST_NUMBER = 2048
 """Bits of an integer that is written in decimal: ``str`` may refuse one of more than 640 digits."""
-
-_FIRST_DIGITS = decimal.Context(
-    prec=800, rounding=decimal.ROUND_FLOOR, Emin=-1200, Emax=400, capitals=1, clamp=0, flags=[], traps=[]
-)
-"""What is read of a Decimal: more than the 767 digits that a double may have, and all exponents of doubles."""
 
 
 def plain(value: object) -> str | float | None:
@@ -51,11 +46,8 @@ def exact_number(value: object) -> float | Fraction | None:
     """
     found = plain(value)
     if found is None:
-        held = value if issubclass(type(value), Decimal) else _inside(value, type(value))
-        return _of_decimal(held) if issubclass(type(held), Decimal) else None  # type: ignore[arg-type]  # it is one
-    if isinstance(found, float) and math.isnan(found):
-        return None
-    return None if isinstance(found, str | bool) else found
+        return _of_decimal(value) if _is_decimal(value) else _of_decimal(_inside(value, type(value)))
+    return None if isinstance(found, str | bool) or found != found else found  # noqa: PLR0124 - NaN is not itself
 
 
 def text_of(value: object) -> str | None:
@@ -109,10 +101,22 @@ def _inherited(value: object, kind: type) -> str | float | None:
     return None
 
 
-def _of_decimal(value: Decimal) -> float | Fraction | None:
-    """Return the number in a Decimal, or None for NaN."""
-    # Nothing is trapped, so nothing raises; and what comes is a Decimal of Python's own.
-    number = _FIRST_DIGITS.create_decimal(value)
+def _is_decimal(value: object) -> bool:
+    decimal = sys.modules.get("decimal")  # whoever has a Decimal has imported it
+    return decimal is not None and issubclass(type(value), decimal.Decimal)
+
+
+def _of_decimal(value: object) -> float | Fraction | None:
+    """Return the number in a Decimal, or None for NaN and for what is no Decimal."""
+    if not _is_decimal(value):
+        return None
+    import decimal  # noqa: PLC0415 - it is loaded
+    from fractions import Fraction  # noqa: PLC0415 - seldom needed
+
+    # What is read: more than the 767 digits that a double may have, and all exponents of doubles. Nothing is trapped,
+    # so nothing raises; and what comes is a Decimal of Python's own.
+    first_digits = decimal.Context(800, decimal.ROUND_FLOOR, -1200, 400, 1, 0, [], [])
+    number = first_digits.create_decimal(value)  # type: ignore[arg-type]  # it is one
     if number.is_nan():
         return None
     return float(number) if number.is_infinite() else Fraction(number)
@@ -121,7 +125,8 @@ def _of_decimal(value: Decimal) -> float | Fraction | None:
 def _inside(value: object, kind: type) -> object:
     """Return the value of an Enum's member or of a numpy scalar, or None."""
     try:
-        if issubclass(kind, Enum):
+        enum = sys.modules.get("enum")  # whoever has a member of one has imported it
+        if enum is not None and issubclass(kind, enum.Enum):
             return object.__getattribute__(value, "_value_")
         # Whoever has a numpy scalar has imported numpy; we need not.
         scalar = getattr(sys.modules.get("numpy"), "generic", None)

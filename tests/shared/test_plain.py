@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dither_shared.plain import MOST_MEMBERS, exact_number, members, type_name
 from dither_shared.questions.domains.grid import Grid
-from dither_shared.questions.plain import MOST_MEMBERS, exact_number, members, type_name
 from shared import odd
 
 

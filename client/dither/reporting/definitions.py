@@ -1,0 +1,180 @@
+"""Definitions, calibrated once: what a device needs of each metric is kept beside its journal, in integers.
+
+To read ``metrics.toml`` and to calibrate its mechanisms takes 50 ms, and comes out the same every time. So the result
+is kept in the file ``definitions`` of the state folder. It is believed only with a tag that is keyed by the device's
+secret, over this version of dither, the bytes of the definitions and the content: what another file, another version,
+another device or anybody without the secret has made is as if it were not there.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+from contextlib import suppress
+
+from dither_shared import VERSION
+from dither_shared.answers import BooleanAnswers, Borders, ChoiceAnswers, NumberAnswers, StringAnswers
+from dither_shared.draws import draws_of
+from dither_shared.primitives.digests import sha256
+from dither_shared.primitives.entropy import KeyedFamily, SystemEntropy
+
+from ..consent.rules import covering
+from ..forks import importing
+from ..state.files import overwrite, read_small
+from ..state.folder import FolderState
+from ..state.state import StateError
+from .account import Price
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+    from fractions import Fraction
+    from typing import Any
+
+    from dither_shared.answers import Answers
+    from dither_shared.mechanism import Mechanism
+    from dither_shared.metrics.metric import Metric
+
+    from ..state.state import State
+
+    _Base = Metric
+else:
+    _Base = object
+
+_TAG_BYTES = 32
+_MOST = 1 << 17
+"""Most bytes of definitions that are kept."""
+
+_MOST_BORDERS = 1024
+"""Points of a number's grid beyond which its borders are not worked out in advance."""
+
+
+class CompiledMetric(_Base):
+    """What a usual run needs of a metric; whatever else is asked of it loads the definitions themselves.
+
+    The attributes that are not set in ``__init__`` are those of the whole metric.
+    """
+
+    __slots__ = ("_expires", "_whole", "answers", "charge", "covering", "draws", "name", "period", "price", "seal")
+    __slots__ += ("strata", "survey", "version")
+
+    def __init__(self, whole: Whole, stored: tuple[Any, ...]) -> None:
+        basis, expires, price, answers, draws, bare = stored
+        self._whole, self._expires, self.seal = whole, expires, None
+        self.name, self.version, self.period, self.charge, self.covering = basis
+        self.price = Price(*price)
+        if answers is not None:
+            self.answers = _answers(self, **answers)
+        if draws is not None:
+            self.draws = draws_of(draws)
+        if bare:
+            self.strata = self.survey = None
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self.whole, name)
+        if name in {"answers", "draws", "strata", "survey"}:
+            setattr(self, name, value)
+        return value
+
+    @property
+    def whole(self) -> Metric:
+        """The metric as it is defined."""
+        return self._whole.metrics()[self.name]
+
+    def expired(self, today: date) -> bool:
+        """Return whether the last day on which it is asked is over."""
+        return self._expires is not None and today.toordinal() > self._expires
+
+    def point(self, value: float | Fraction) -> tuple[int, int]:
+        """Place a number that is no double."""
+        return self.whole.question.grid(self.whole.mechanism).point(value)  # type: ignore[attr-defined,no-any-return]
+
+
+class Whole:
+    """Definitions as they were written, which are read when somebody asks for them."""
+
+    def __init__(self, text: bytes, source: str) -> None:
+        self._text, self._source = text, source
+        self._metrics: dict[str, Metric] = {}
+
+    def metrics(self) -> dict[str, Metric]:
+        """Return the metrics by name."""
+        if not self._metrics:
+            with importing():
+                from dither_shared.metrics.definition import parse_metrics  # noqa: PLC0415 - what is to be saved
+
+            self._metrics = parse_metrics(self._text.decode("utf-8"), self._source)
+        return self._metrics
+
+
+def load(path: str, state: State) -> Mapping[str, Metric]:
+    """Return the metrics of a ``metrics.toml``, by name, compiled if the state has kept them.
+
+    Raises ParameterError that names the file, the metric and the key.
+    """
+    text = _small(path) if isinstance(state, FolderState) and state.has_secret() else None
+    if text is None or not isinstance(state, FolderState):
+        with importing():
+            from dither_shared.metrics.definition import load_metrics  # noqa: PLC0415 - likewise
+
+        return load_metrics(path)
+    whole, file = Whole(text, path), os.path.join(state.folder, "definitions")
+    try:
+        family = KeyedFamily(
+            state.secret(SystemEntropy(), may_create=False), b"definitions", VERSION.encode(), sha256(text).digest()
+        )
+    except (StateError, OSError):
+        return whole.metrics()
+    with suppress(Exception):  # whatever is wrong with it, it is as if there were none
+        kept = read_small(file, _MOST)
+        content = kept[_TAG_BYTES:]
+        if kept and kept[:_TAG_BYTES] == family.first(content, _TAG_BYTES):
+            stored = marshal.loads(content)  # noqa: S302 - this device has written it
+            return {one[0][0]: CompiledMetric(whole, one) for one in stored}
+    metrics = whole.metrics()
+    content = marshal.dumps([_stored(metric) for metric in metrics.values()], 4)
+    with suppress(OSError):
+        if len(content) + _TAG_BYTES <= _MOST and not any(metric.seal for metric in metrics.values()):
+            overwrite(file, family.first(content, _TAG_BYTES) + content)
+    return metrics
+
+
+def _small(path: str) -> bytes | None:
+    """Return the content of a small file; None if it is large, or cannot be read."""
+    with suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123 - pathlib takes 6 ms
+        data = file.read(_MOST)
+        return data if data is not None and len(data) < _MOST else None
+    return None
+
+
+def _stored(metric: Metric) -> tuple[object, ...]:
+    """Return what ``CompiledMetric`` is made of."""
+    expires = None if metric.expires is None else metric.expires.toordinal()
+    basis = metric.name, metric.version, metric.period, metric.charge, covering(metric)
+    bare = metric.strata is None and metric.survey is None
+    return basis, expires, tuple(Price.of(metric)), _stored_answers(metric), metric.mechanism.stored_draws, bare
+
+
+def _stored_answers(metric: Metric) -> dict[str, object] | None:
+    """Return how answers are read, or None if only the whole metric knows."""
+    size = metric.mechanism.size or 0
+    if metric.question.kind not in _ANSWERS or (metric.question.kind == "number" and size > _MOST_BORDERS):
+        return None
+    return dict(metric.question.compiled(metric.mechanism))
+
+
+def _number(metric: CompiledMetric, low: float, high: float, borders: list[float]) -> Answers:
+    return NumberAnswers(Borders(low, high, borders, metric.point).point)
+
+
+_ANSWERS: dict[str, Callable[..., Answers]] = {
+    "boolean": lambda _: BooleanAnswers(),
+    "choice": lambda _, values, other: ChoiceAnswers(values, other),
+    "number": _number,
+    "string": lambda _: StringAnswers(),
+}
+
+
+def _answers(metric: CompiledMetric, kind: str, **stored: Any) -> Answers:
+    return _ANSWERS[kind](metric, **stored)
