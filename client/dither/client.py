@@ -12,24 +12,22 @@ survives a kill -9, though not a power cut.
 from __future__ import annotations
 
 import math
+import threading
 
 from dither_shared.metrics.period import utc_today
 
 from . import forks
-from .core import ClientCore, Setup, transport_for
+from .consent.permission import Permission
+from .diagnostics import Diagnostics
 from .outcomes import Outcome, Timer
-from .reporting.definitions import load
-from .reporting.strata import NONE_GIVEN
-from .settings import epsilon_cap, metrics_of, sealed_for, strata_of
+from .settings import EVERY, NONE_GIVEN, SPREAD, WAIT, epsilon_cap, metrics_of, sealed_for, strata_of
 from .state.places import check_app_name, state_of
-from .upload.schedule import SPREAD
-from .upload.uploader import EVERY, WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import date
-    from pathlib import Path
+    from os import PathLike
     from typing import Any
 
     from dither_shared.metrics.metric import Metric
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from dither_shared.sealed import SealKey
 
     from .consent.rules import Mode
+    from .core import ClientCore
     from .state.state import MemoryState
     from .transparency.status_fields import Status
     from .upload.transport import Transport
@@ -74,10 +73,10 @@ class Client:
 
     def __init__(
         self,
-        metrics: str | Path | Mapping[str, Metric],
+        metrics: str | PathLike[str] | Mapping[str, Metric],
         endpoint: str,
         app: str,
-        state: str | Path | MemoryState | None = None,
+        state: str | PathLike[str] | MemoryState | None = None,
         *,
         transport: Transport | None = None,
         entropy: Entropy | None = None,
@@ -85,7 +84,7 @@ class Client:
         strict: bool = False,
         background: bool = True,
         environ: Mapping[str, str] | None = None,
-        policy: Path | None = None,
+        policy: str | PathLike[str] | None = None,
         lifetime_cap: float = math.inf,
         spread: float = SPREAD,
         token: str | None = None,
@@ -94,22 +93,48 @@ class Client:
         strata: Mapping[str, object] = NONE_GIVEN,
         seal: str | SealKey | None = None,
     ) -> None:
-        setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
-        setup = setup._replace(background=background, strict=strict, policy=policy)
-        core: ClientCore | None = None
-        try:
-            check_app_name(app)
-            given = state_of(state, app)
-            asked = sealed_for(seal, metrics_of(metrics, lambda path: load(path, given)))
-            cap, own = epsilon_cap("lifetime_cap", lifetime_cap), strata_of(strata)
-            setup = setup._replace(metrics=asked, transport=transport_for(asked, transport, endpoint, token))
-            setup = setup._replace(lifetime_cap=cap, state=given, strata=own, spread=spread)
-            self._core = core = ClientCore(setup._replace(exit_wait=exit_wait, exit_every=exit_every))
-            core.start()
-        except Exception as error:
-            self._core = core or ClientCore(setup._replace(environ={}, policy=None))
-            self._core.disable(error)
+        def build() -> ClientCore:
+            with forks.importing():
+                from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
+                from .reporting.definitions import load  # noqa: PLC0415 - likewise
+
+            setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
+            setup = setup._replace(background=background, strict=strict, policy=policy)
+            core: ClientCore | None = None
+            try:
+                check_app_name(app)
+                given = state_of(state, app)
+                asked = sealed_for(seal, metrics_of(metrics, lambda path: load(path, given)))
+                cap, own = epsilon_cap("lifetime_cap", lifetime_cap), strata_of(strata)
+                setup = setup._replace(metrics=asked, transport=transport_for(asked, transport, endpoint, token))
+                setup = setup._replace(lifetime_cap=cap, state=given)
+                times: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
+                core = ClientCore(setup._replace(strata=own, **times))
+                core.start()
+            except Exception as error:
+                core = core or ClientCore(setup._replace(environ={}, policy=None))
+                core.disable(error)
+            return core
+
+        self._build, self._building = build, threading.RLock()
+        self._built: ClientCore | None = None
+        self._off = _never if strict else _off_by(state, app, environ, policy)
+        if not self._off():
+            _ = self._core
         forks.watch(self)
+
+    @property
+    def _core(self) -> ClientCore:
+        """What stands behind the methods: it is made when telemetry is not off, or when somebody asks for more."""
+        core = self._built
+        if core is None:
+            with self._building:
+                core = self._built = self._built or self._build()
+        return core
+
+    @_core.setter
+    def _core(self, core: ClientCore) -> None:
+        self._built = core
 
     def __repr__(self) -> str:
         return f"Client({', '.join(sorted(self._core.setup.metrics))})"
@@ -123,6 +148,8 @@ class Client:
         as "other" if they are not listed or missing. Returns at once. Raises only ParameterError, for a mistake of the
         app's developer, and only if ``strict``.
         """
+        if self._built is None and self._off():
+            return
         self._core.record(metric, value, strata)
 
     def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
@@ -207,4 +234,23 @@ class Client:
 
     def after_fork(self) -> None:
         """Start again in a child process; called automatically."""
-        self._core.after_fork()
+        self._building = threading.RLock()
+        if self._built is not None:
+            self._built.after_fork()
+
+
+def _never() -> bool:
+    return False
+
+
+def _off_by(
+    state: object, app: object, environ: Mapping[str, str] | None, policy: str | PathLike[str] | None
+) -> Callable[[], bool]:
+    """Return a function that says whether telemetry is off; if that cannot be asked, one that says no."""
+    try:
+        name = check_app_name(app)
+        given = state_of(state, name)
+        permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
+    except Exception:  # whoever makes the client names the mistake
+        return _never
+    return lambda: permission.consent().mode == "off"

@@ -25,14 +25,13 @@ from .reporting.bodies.kinds import SEALED, kind_for
 from .reporting.bodies.sealing import SealError, require
 from .reporting.bookkeeping import Journal
 from .reporting.recorder import Recorder
-from .reporting.strata import NONE_GIVEN, Stratifier
-from .settings import MOST_SECONDS, number
+from .reporting.strata import Stratifier
+from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
 from .state.state import MemoryState, StateError
 from .transparency.status_fields import Status
 from .upload.attempts import Attempts
-from .upload.schedule import SPREAD
 from .upload.transport import HttpTransport, Nowhere
-from .upload.uploader import EVERY, WAIT, Uploader
+from .upload.uploader import Uploader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +104,7 @@ class ClientCore:
             metrics=metrics,
             warn=self.diagnostics.note,
         )
+        self.permission.know(metrics.values())
         self.names = NameWatch(setup.app, metrics, state, today, self.diagnostics)
         self.recorder = Recorder(
             metrics,

@@ -13,7 +13,7 @@ from .outcomes import Outcome, Timer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
 _clients: list[Client] = []

@@ -26,7 +26,7 @@ _LONGEST_PATH = 500
 class Diagnostics:
     """Counts problems by kind, and logs to the logger "dither". ``folder`` is the state folder, if there is one."""
 
-    def __init__(self, folder: str | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
 
@@ -91,7 +91,7 @@ class Guard:
         return wrong
 
 
-def described(error: BaseException, folder: str | None = None) -> str:
+def described(error: BaseException, folder: str | os.PathLike[str] | None = None) -> str:
     """Return an exception in words without any value: its type, the system's or our words, a path in ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):
@@ -102,12 +102,12 @@ def described(error: BaseException, folder: str | None = None) -> str:
     return f"{said}: {path!r}" if path else said
 
 
-def _path(error: BaseException, folder: str | None) -> str:
+def _path(error: BaseException, folder: str | os.PathLike[str] | None) -> str:
     """Return the path that an error is about if that is ``folder``, within it or above it; otherwise ""."""
     if folder is None or isinstance(error, BusyError):
         return ""
     if isinstance(error, StateError):
-        return folder
+        return os.fspath(folder)
     if not isinstance(error, OSError):
         return ""
     if isinstance(error.filename, str):
@@ -115,4 +115,4 @@ def _path(error: BaseException, folder: str | None) -> str:
 
         path, own = Path(error.filename), Path(folder)
         return str(path) if path == own or path in own.parents or own in path.parents else ""
-    return folder if error.errno in _OF_A_DISK else ""
+    return os.fspath(folder) if error.errno in _OF_A_DISK else ""

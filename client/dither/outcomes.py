@@ -19,7 +19,6 @@ answer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import wraps
 from sys import modules
 from threading import get_ident
@@ -29,7 +28,7 @@ from dither_shared.light import TypeVar, cast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any, Self
 

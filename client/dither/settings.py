@@ -5,9 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from os import PathLike, fspath
+from types import MappingProxyType
 
 from dither_shared.errors import ParameterError
 from dither_shared.plain import type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.sealed import SealKey
+
+NONE_GIVEN: Mapping[str, Any] = MappingProxyType({})
+
+SPREAD = 300.0
+"""Seconds over which departures are spread, unless the app says otherwise."""
+
+WAIT = 0.25
+"""The longest that an exit waits, in seconds, unless the app says otherwise."""
+
+EVERY = 300.0
+"""Seconds for which no exit of a device waits after one that waited in vain, unless the app says otherwise."""
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here takes, and short enough for every clock and lock of the system."""

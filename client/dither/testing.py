@@ -25,6 +25,7 @@ from traceback import walk_stack
 from typing import Any
 
 from dither_shared.errors import ParameterError, WireError, did_you_mean
+from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
 from dither_shared.wire import Batch, Report
 
@@ -32,8 +33,7 @@ from . import forks
 from .client import Client
 from .core import ClientCore
 from .default import StandIn, standing_in
-from .reporting.strata import NONE_GIVEN
-from .settings import metrics_of, sealed_for, strata_of
+from .settings import NONE_GIVEN, metrics_of, sealed_for, strata_of
 from .state.state import MemoryState
 from .upload.transport import Answer
 

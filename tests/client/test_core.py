@@ -7,10 +7,10 @@ from dither.core import ClientCore, Setup
 
 
 def test_by_default_a_core_keeps_and_sends_nothing() -> None:
-    setup = Setup(app="tests", metrics=METRICS)
-    core = ClientCore(setup)
+    core = ClientCore(Setup(app="tests", metrics=METRICS))
     core.start()
     core.record("mobile", True)
     assert (core.preview(), core.status().mode) == ([], "off")
+    assert core.setup.transport is not None
     with pytest.raises(OSError, match="sends nothing"):
-        setup.transport.send(b"{}")
+        core.setup.transport.send(b"{}")

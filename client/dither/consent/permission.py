@@ -79,6 +79,11 @@ class Permission:
             decided = self._decided = inputs, consent
         return decided[1]
 
+    def know(self, metrics: Iterable[Metric]) -> None:
+        """Work out the terms of metrics now: nothing can be imported any more at the interpreter's shutdown."""
+        for metric in metrics:
+            self._terms_of(metric)
+
     def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
         """Return whether ``consent`` covers this metric as it is defined now, and it has not expired."""
         accepted = consent.accepted is None or self._accepted(consent, metric) is not None
@@ -164,7 +169,7 @@ class Policy:
         if self._path is None:
             return None
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - called for each report; a Path takes twice as long
+            found = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 
 from ..clock import is_ahead
@@ -67,8 +68,8 @@ class Journal:
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.state = state
-        self.ledger = Ledger(lifetime_cap)
-        self._lifetime_cap = lifetime_cap
+        self._new_ledger = partial(Ledger, lifetime_cap, (metrics or {}).values())
+        self.ledger = self._new_ledger()
         self.outbox = Outbox() if outbox is None else outbox
         self._entropy = entropy
         self._today = today
@@ -214,7 +215,7 @@ class Journal:
 
         def clear() -> None:
             self.state.forget()
-            self.ledger = Ledger(self._lifetime_cap)
+            self.ledger = self._new_ledger()
             self.outbox.clear()
             self._cursor, self._keys = START, None
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dither_shared import VERSION
 from dither_shared.answers import BooleanAnswers, Borders, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.draws import draws_of
+from dither_shared.light import cast
 from dither_shared.primitives.digests import sha256
 from dither_shared.primitives.entropy import KeyedFamily, SystemEntropy
 
@@ -33,14 +34,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dither_shared.answers import Answers
-    from dither_shared.mechanism import Mechanism
     from dither_shared.metrics.metric import Metric
 
     from ..state.state import State
-
-    _Base = Metric
-else:
-    _Base = object
 
 _TAG_BYTES = 32
 _MOST = 1 << 17
@@ -50,14 +46,18 @@ _MOST_BORDERS = 1024
 """Points of a number's grid beyond which its borders are not worked out in advance."""
 
 
-class CompiledMetric(_Base):
+class CompiledMetric:
     """What a usual run needs of a metric; whatever else is asked of it loads the definitions themselves.
 
     The attributes that are not set in ``__init__`` are those of the whole metric.
     """
 
-    __slots__ = ("_expires", "_whole", "answers", "charge", "covering", "draws", "name", "period", "price", "seal")
-    __slots__ += ("strata", "survey", "version")
+    # fmt: off
+    __slots__ = (
+        "_expires", "_whole", "answers", "charge", "covering", "draws", "name", "period", "price", "seal", "strata",
+        "survey", "version",
+    )
+    # fmt: on
 
     def __init__(self, whole: Whole, stored: tuple[Any, ...]) -> None:
         basis, expires, price, answers, draws, bare = stored
@@ -71,7 +71,7 @@ class CompiledMetric(_Base):
         if bare:
             self.strata = self.survey = None
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         value = getattr(self.whole, name)
         if name in {"answers", "draws", "strata", "survey"}:
             setattr(self, name, value)
@@ -88,7 +88,8 @@ class CompiledMetric(_Base):
 
     def point(self, value: float | Fraction) -> tuple[int, int]:
         """Place a number that is no double."""
-        return self.whole.question.grid(self.whole.mechanism).point(value)  # type: ignore[attr-defined,no-any-return]
+        placed: tuple[int, int] = cast("Any", self.whole.question).grid(self.whole.mechanism).point(value)
+        return placed
 
 
 class Whole:
@@ -131,7 +132,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
         content = kept[_TAG_BYTES:]
         if kept and kept[:_TAG_BYTES] == family.first(content, _TAG_BYTES):
             stored = marshal.loads(content)  # noqa: S302 - this device has written it
-            return {one[0][0]: CompiledMetric(whole, one) for one in stored}
+            return cast("Mapping[str, Metric]", {one[0][0]: CompiledMetric(whole, one) for one in stored})
     metrics = whole.metrics()
     content = marshal.dumps([_stored(metric) for metric in metrics.values()], 4)
     with suppress(OSError):
@@ -142,7 +143,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
 
 def _small(path: str) -> bytes | None:
     """Return the content of a small file; None if it is large, or cannot be read."""
-    with suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123 - pathlib takes 6 ms
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
         data = file.read(_MOST)
         return data if data is not None and len(data) < _MOST else None
     return None

@@ -69,7 +69,7 @@ class Ledger:
 
     KINDS: Final = frozenset({Debit, Permanent, Charged, Hold, Disabled, Corrected})
 
-    def __init__(self, lifetime_cap: float = math.inf) -> None:
+    def __init__(self, lifetime_cap: float = math.inf, metrics: Iterable[Metric] = ()) -> None:
         self._lifetime_cap = lifetime_cap
         self._accounts: dict[str, Account] = {}
         self._last: dict[str, int] = {}
@@ -78,7 +78,12 @@ class Ledger:
         self.furthest = _NEVER
         """Upper bound of the days of all marks."""
         self._hold = Hold(_NEVER, 0)
-        self._prices: dict[str, Price] = {}
+        # Of all metrics at once, because nothing can be imported any more at the interpreter's shutdown:
+        self._prices = {metric.version: Price.of(metric) for metric in metrics}
+        if lifetime_cap != math.inf:
+            from dither_shared.privacy.composition import sequential  # noqa: PLC0415 - few apps set a cap
+
+            self._sum = sequential
 
     @property
     def untouched(self) -> bool:
@@ -263,11 +268,9 @@ class Ledger:
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:
             return True
-        from dither_shared.privacy.composition import sequential  # noqa: PLC0415 - few apps set a cap
-
         # A list at once: another thread may add an account meanwhile.
         claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
-        return sequential([*claims, price]) <= self._lifetime_cap
+        return self._sum([*claims, price]) <= self._lifetime_cap
 
 
 def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:

@@ -10,10 +10,10 @@ from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metrics.period import first_day
 from dither_shared.plain import type_name
 
+from ..settings import NONE_GIVEN
 from ..state.state import StateError
 from .bodies.report import build
 from .bodies.sealing import sealer
-from .strata import NONE_GIVEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ has set up logging. An attribute that is missing, or that no metric declares, is
 from __future__ import annotations
 
 from collections import Counter
-from types import MappingProxyType
 
 from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.plain import text_of
 from dither_shared.wire import OTHER
+
+from ..settings import NONE_GIVEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from dither_shared.metrics.strata import Strata
 
     from ..diagnostics import Diagnostics
-
-NONE_GIVEN: Mapping[str, object] = MappingProxyType({})
 
 
 class Stratifier:

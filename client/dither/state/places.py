@@ -77,8 +77,8 @@ def folder_of(given: str | os.PathLike[str]) -> str:
     return os.fspath(given)
 
 
-def check_app_name(app: object) -> None:
-    """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
+def check_app_name(app: object) -> str:
+    """Return an app's name; raise ParameterError unless a folder can have it, and only inside the one it belongs in."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
         given = repr(app) if isinstance(app, str) and "@" not in app else "what was given"  # the endpoint, maybe
         raise ParameterError("app", f"{given} is not a name; letters, digits, '-', '_', '.' and spaces are")
@@ -86,3 +86,4 @@ def check_app_name(app: object) -> None:
         raise ParameterError("app", f"{app!r} is a device on Windows, where no folder can have its name")
     if app.endswith((" ", ".")):
         raise ParameterError("app", f"{app!r} ends with a space or a dot, which Windows leaves out of a folder's name")
+    return app

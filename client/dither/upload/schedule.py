@@ -20,7 +20,7 @@ import time
 
 from dither_shared.light import NamedTuple
 
-from ..settings import seconds
+from ..settings import SPREAD, seconds
 from .retry import LONGEST_HOLD, NETWORK, REFUSED, hold_of, uniform
 
 TYPE_CHECKING = False
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from ..state.journal_records import Queued
     from .retry import RetryWindow
-
-SPREAD = 300.0
-"""Seconds over which departures are spread, unless the app says otherwise."""
 
 
 class Hold(NamedTuple):

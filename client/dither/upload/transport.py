@@ -22,7 +22,6 @@ from ..settings import seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn, Self
-    from urllib.parse import SplitResult
 
     from dither_shared.bounded_http import Stream
 
@@ -133,7 +132,7 @@ class Endpoint(NamedTuple):
         number = int(digits) if digits.isascii() and digits.isdigit() else -1 if digits else _PORTS[scheme]
         if not 0 <= number < 1 << 16 or (bracketed and not _is_ipv6(host[1:-1])) or (":" in host and not bracketed):
             raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL")
-        host = _ascii(host[1:-1] if bracketed else host.lower())
+        host = _ascii((host[1:-1] if bracketed else host).lower())
         name = f"[{host.partition('%')[0]}]" if ":" in host else host
         return cls(
             scheme == "https", host, number, _path(path), name if number == _PORTS[scheme] else f"{name}:{number}"

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from .attempts import Attempts
     from .transport import Transport
 
-WAIT = 0.25
-"""The longest that an exit waits, in seconds, unless the app says otherwise."""
-
-EVERY = 300.0
-"""Seconds for which no exit of a device waits after one that waited in vain, unless the app says otherwise."""
-
 _SHORT_LIFE = 10.0
 """Seconds after which an upload that has not succeeded is not expected to do so in a moment more."""
 

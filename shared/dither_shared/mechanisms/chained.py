@@ -40,7 +40,7 @@ class ChainOfSymbols(Chained):
     @cached_property
     def _draws(self) -> SymbolDraws:
         first = self._chain.permanent
-        return SymbolDraws(self.cells, self.cohorts, self._chain.instant.threshold, first and first.threshold)
+        return SymbolDraws(self.cells, self.cohorts, self._chain.instant.threshold, first.threshold if first else None)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent symbol: the marked cell, or another one in its place."""
@@ -73,7 +73,7 @@ class ChainOfBits(Chained):
     @cached_property
     def _draws(self) -> BitDraws:
         first = self._chain.permanent
-        return BitDraws(self.cells, self.cohorts, self._chain.instant.thresholds, first and first.thresholds)
+        return BitDraws(self.cells, self.cohorts, self._chain.instant.thresholds, first.thresholds if first else None)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent row: a bit for each cell, kept or flipped once for ever."""

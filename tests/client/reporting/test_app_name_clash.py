@@ -1,6 +1,7 @@
 """Two apps of one name share consent and outbox: it is told where it can be known, and an update is none."""
 
 import dataclasses
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -18,7 +19,7 @@ OURS = {"mobile": MOBILE, "theme": THEME}
 THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.calibrate(2, 2.0))}
 
 
-def warned(trouble: dict[str, int]) -> int:
+def warned(trouble: Mapping[str, int]) -> int:
     return sum(count for what, count in trouble.items() if is_about_app_name_clash(what))
 
 

@@ -36,7 +36,7 @@ def test_spend_of_a_million_charges_is_one_product(monkeypatch: pytest.MonkeyPat
         sums.append(len(list(epsilons)))
         return 0.0
 
-    monkeypatch.setattr("dither.reporting.ledger.sequential", counted)
+    monkeypatch.setattr("dither_shared.privacy.composition.sequential", counted)
     ledger = Ledger(lifetime_cap=1e9)
     ledger.apply(Debit("mobile", METRIC.version, 740_000, 10**6, 10**6, METRIC.charge, 0.0))
     ledger.apply(Hold(740_000, 10**9))

@@ -7,9 +7,10 @@ import pytest
 
 import dither
 from client.devices import Make, Script, join_uploads, parts_on, sender_of
+from dither.settings import SPREAD
 from dither.state.journal_records import Queued
 from dither.upload.retry import BUSY, REFUSED, hold_of
-from dither.upload.schedule import SPREAD, UploadSchedule
+from dither.upload.schedule import UploadSchedule
 from dither.upload.transport import UnreachableError
 
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]

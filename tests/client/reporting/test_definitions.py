@@ -1,0 +1,214 @@
+"""Definitions that are kept compiled: believed only as this device and version wrote them, and never looser."""
+
+import json
+import marshal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dither
+import dither.reporting.definitions as module
+from client.devices import ENDPOINT, Calendar
+from client.test_processes import FLOORS, needs_posix
+from dither.reporting.definitions import CompiledMetric, load
+from dither.state.folder import FolderState
+from dither_shared import KeyedEntropy, load_metrics
+
+TOML = """
+[metrics.theme]
+type = "choice"
+values = ["light", "dark", "grün"]
+epsilon = 1.0
+expires = 2027-06-30
+[metrics.mobile]
+type = "boolean"
+epsilon = 0.5
+permanent_epsilon = 1.0
+cap = 3.0
+[metrics.startup]
+type = "number"
+low = 0.05
+high = 60.0
+log = true
+epsilon = 1.0
+[metrics.often]
+type = "number"
+low = 0
+high = 100
+epsilon = 1.0
+permanent_epsilon = 2.0
+[metrics.browser]
+type = "string"
+mechanism = "rappor"
+epsilon = 2.0
+permanent_epsilon = 4.0
+[metrics.unary]
+type = "choice"
+values = ["a", "b", "c", "d", "e"]
+mechanism = "optimized-unary"
+epsilon = 1.0
+[metrics.font]
+type = "boolean"
+epsilon = 1.0
+strata = {platform = ["linux", "mac"]}
+"""
+ANSWERS: list[object] = ["dark", "grün", "?", True, 0, None, 0.05, 3, 61.0, 1 << 60, 2.5, "Firefox", [], "e"]
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.toml"
+    path.write_text(TOML, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def kept(definitions: Path, folder: Path) -> Path:
+    """Return the file in which a device that said yes keeps its compiled definitions."""
+    for _ in range(2):
+        client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
+        client.consent("on")
+        client.close()
+    return folder / "definitions"
+
+
+def loaded(definitions: Path, folder: Path) -> dict[str, dither.Metric]:
+    return dict(load(str(definitions), FolderState(folder)))
+
+
+def is_compiled(definitions: Path, folder: Path) -> bool:
+    kinds = {isinstance(metric, CompiledMetric) for metric in loaded(definitions, folder).values()}
+    assert len(kinds) == 1
+    return kinds == {True}
+
+
+def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
+    definitions: Path, folder: Path, kept: Path
+) -> None:
+    compiled, defined = loaded(definitions, folder), load_metrics(definitions)
+    assert compiled.keys() == defined.keys()
+    for name, other in defined.items():
+        one: Any = compiled[name]
+        assert isinstance(one, CompiledMetric)
+        assert (one.version, one.period, one.charge, one.description) == (
+            *(other.version, other.period, other.charge, other.description),
+        )
+        assert one.draws.memoised == other.draws.memoised
+        for number, answer in enumerate(ANSWERS):
+            encoded = other.answers.encode(answer)
+            assert one.answers.encode(answer) == encoded, (name, answer)
+            rows = []
+            for draws in (one.draws, other.mechanism):
+                entropy = KeyedEntropy(b"key", name.encode(), bytes([number]))
+                cohort = draws.draw_cohort(entropy)
+                drawn = draws.permanent_draw(draws.permanent_key(encoded.item, cohort), entropy)
+                again = draws.repeat(drawn, entropy)
+                rows.append((draws.row(cohort, draws.randomize(encoded.item, entropy, cohort)), drawn, again))
+            assert rows[0] == rows[1], (name, answer)
+
+
+def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, folder: Path, kept: Path) -> None:
+    program = (
+        f"import sys; sys.path[:0] = {FLOORS!r}\nimport dither\n"
+        "client = dither.Client(*sys.argv[1:3], 'tests', sys.argv[3], environ={}, background=False)\n"
+        "for name, value in (('theme', 'dark'), ('mobile', True), ('startup', 1.5), ('browser', 'Firefox')):\n"
+        "    client.record(name, value)\n"
+        "heavy = {'tomllib', 'dataclasses', 'typing', 'fractions', 'decimal', 'pathlib', 're', 'json', 'urllib'}\n"
+        "print(*sorted(heavy & sys.modules.keys()))\n"
+        "print(client.status().queued, client.status().trouble)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, definitions, ENDPOINT, folder],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["", "4 {}"]
+
+
+def _stored(kept: Path) -> list[object]:
+    found: list[object] = marshal.loads(kept.read_bytes()[32:])  # noqa: S302 - a file of this test
+    return found
+
+
+def _surer(kept: Path) -> bytes:
+    content = kept.read_bytes()
+    stored = _stored(kept)
+    basis, expires, price, answers, draws, bare = stored[0]  # type: ignore[misc]
+    kind, cells, cohorts, _, permanent = draws  # type: ignore[has-type]
+    stored[0] = (basis, expires, price, answers, (kind, cells, cohorts, (1 << 64) - 1, permanent), bare)  # type: ignore[has-type]
+    return content[:32] + marshal.dumps(stored, 4)
+
+
+DAMAGE: dict[str, Callable[[Path], bytes]] = {
+    "a larger probability of the truth": _surer,
+    "metrics that are swapped": lambda kept: kept.read_bytes()[:32] + marshal.dumps(_stored(kept)[::-1], 4),
+    "no tag": lambda kept: kept.read_bytes()[32:],
+    "cut short": lambda kept: kept.read_bytes()[:-1],
+    "longer": lambda kept: kept.read_bytes() + b"N",
+    "empty": lambda _: b"",
+    "code of another kind": lambda _: b"\xff" * 4096,
+    "too large": lambda kept: kept.read_bytes() + b"\0" * (1 << 18),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_what_this_device_did_not_write_is_not_believed(
+    definitions: Path, folder: Path, kept: Path, damage: Callable[[Path], bytes]
+) -> None:
+    whole = kept.read_bytes()
+    assert is_compiled(definitions, folder)
+    kept.write_bytes(damage(kept))
+    assert not is_compiled(definitions, folder)
+    assert is_compiled(definitions, folder), "it was written again"
+    assert kept.read_bytes() == whole
+
+
+def test_what_another_device_or_version_wrote_is_not_believed(
+    definitions: Path, folder: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = dither.Client(definitions, ENDPOINT, "tests", tmp_path / "other", environ={}, background=False)
+    other.consent("on")
+    (tmp_path / "other" / "definitions").write_bytes(kept.read_bytes())
+    assert not is_compiled(definitions, tmp_path / "other")
+    monkeypatch.setattr(module, "VERSION", "0.0.9")
+    assert not is_compiled(definitions, folder)
+    monkeypatch.undo()
+    assert not is_compiled(definitions, folder), "nor of a later version"
+    definitions.write_text(TOML.replace("epsilon = 1.0", "epsilon = 0.9"), encoding="utf-8")
+    assert not is_compiled(definitions, folder)
+    assert loaded(definitions, folder)["theme"].charge < 0.9000001
+
+
+@needs_posix
+def test_a_link_in_place_of_compiled_definitions_is_not_followed(
+    definitions: Path, folder: Path, tmp_path: Path, kept: Path
+) -> None:
+    (tmp_path / "target").write_bytes(kept.read_bytes())
+    kept.unlink()
+    kept.symlink_to(tmp_path / "target")
+    assert not is_compiled(definitions, folder)
+    assert (tmp_path / "target").exists()
+    assert not kept.is_symlink()
+
+
+def test_definitions_are_kept_only_after_a_yes_and_go_with_the_rest(definitions: Path, folder: Path) -> None:
+    client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
+    client.record("theme", "dark")
+    assert not folder.exists(), "nobody was asked"
+    client.consent("on")
+    dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False).close()
+    assert (folder / "definitions").exists()
+    client.forget()
+    assert not (folder / "definitions").exists()
+
+
+def test_compiled_metrics_lead_to_the_same_status_and_texts(definitions: Path, folder: Path, kept: Path) -> None:
+    shown = []
+    for metrics in (definitions, load_metrics(definitions)):
+        client = dither.Client(metrics, ENDPOINT, "tests", folder, environ={}, background=False, today=Calendar())
+        shown.append((client.status().metrics, client.pending(), json.dumps(client.consent_text()).count("{")))
+        client.close()
+    assert shown[0] == shown[1]
