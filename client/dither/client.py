@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 import threading
+from types import MappingProxyType, SimpleNamespace
 
+from dither_shared.light import cast
 from dither_shared.metrics.period import utc_today
 
 from . import forks
@@ -22,6 +24,7 @@ from .diagnostics import Diagnostics
 from .outcomes import Outcome, Timer
 from .settings import EVERY, NONE_GIVEN, SPREAD, WAIT, epsilon_cap, metrics_of, sealed_for, strata_of
 from .state.places import check_app_name, state_of
+from .transparency.status_fields import Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +40,22 @@ if TYPE_CHECKING:
     from .consent.rules import Mode
     from .core import ClientCore
     from .state.state import MemoryState
-    from .transparency.status_fields import Status
     from .upload.transport import Transport
+
+
+class _Gone:
+    """The core of a client that was off until the interpreter shut down, when nothing can be imported any more."""
+
+    setup = SimpleNamespace(metrics=())
+    _status = Status("off", "nobody: the interpreter shuts down")
+    _empty = MappingProxyType({"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None})
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        empty = self._status if name == "status" else self._empty.get(name, [])
+        return lambda *_: empty
+
+
+_GONE = cast("ClientCore", _Gone())
 
 
 class Client:
@@ -93,10 +110,13 @@ class Client:
         strata: Mapping[str, object] = NONE_GIVEN,
         seal: str | SealKey | None = None,
     ) -> None:
-        def build() -> ClientCore:
-            with forks.importing():
-                from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
-                from .reporting.definitions import load  # noqa: PLC0415 - likewise
+        def build(gone: ClientCore = _GONE) -> ClientCore:
+            try:
+                with forks.importing():
+                    from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
+                    from .reporting.definitions import load  # noqa: PLC0415 - likewise
+            except (ImportError, AttributeError, TypeError):  # the interpreter shuts down
+                return gone
 
             setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
             setup = setup._replace(background=background, strict=strict, policy=policy)
@@ -253,4 +273,11 @@ def _off_by(
         permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
     except Exception:  # whoever makes the client names the mistake
         return _never
-    return lambda: permission.consent().mode == "off"
+
+    def off() -> bool:
+        try:
+            return permission.consent().mode == "off"
+        except Exception:  # at shutdown, when the names of its module may be None
+            return True
+
+    return off

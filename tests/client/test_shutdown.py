@@ -120,3 +120,17 @@ def test_answer_at_shutdown_is_still_recorded(definitions: Path, folder: Path, m
     )
     queued = (folder / "journal").read_bytes().count(b" queued ") if (folder / "journal").exists() else 0
     assert queued == (moment != "after the names")
+
+
+@pytest.mark.parametrize("moment", ["a global", "after the names", "atexit"])
+def test_a_client_that_was_off_raises_nothing_at_shutdown(definitions: Path, folder: Path, moment: str) -> None:
+    """What it needs for more than that was never imported."""
+    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{MOMENTS[moment]}".replace(
+        '"DITHER": "on"', '"DITHER": "off"'
+    )
+    arguments = [str(definitions), ENDPOINT, str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, text=True, timeout=600, check=True
+    )
+    assert list(dict.fromkeys(done.stdout.split("\n")[:-1])) == METHODS
+    assert "Traceback" not in done.stderr
