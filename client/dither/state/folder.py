@@ -9,6 +9,7 @@
                 durable
     delivery    the last attempts and what is put off     likewise
     versions    of each metric, as programs started       likewise
+    definitions compiled (reporting/definitions.py)       likewise
 
 The journal and its lock stay open between calls (journal.py). One write appends a debit and its report behind it, so
 whatever is lost of the end, no report is left without its debit.

@@ -4,6 +4,7 @@ import json
 import marshal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from client.devices import ENDPOINT, Calendar
 from client.test_processes import FLOORS, needs_posix
 from dither.reporting.definitions import CompiledMetric, load
 from dither.state.folder import FolderState
-from dither_shared import KeyedEntropy, load_metrics
+from dither_shared import VERSION, KeyedEntropy, load_metrics
 
 TOML = """
 [metrics.theme]
@@ -212,3 +213,8 @@ def test_compiled_metrics_lead_to_the_same_status_and_texts(definitions: Path, f
         shown.append((client.status().metrics, client.pending(), json.dumps(client.consent_text()).count("{")))
         client.close()
     assert shown[0] == shown[1]
+
+
+def test_the_version_is_that_of_the_release() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["version"] == VERSION
