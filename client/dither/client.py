@@ -118,6 +118,7 @@ class Client:
             except (ImportError, AttributeError, TypeError):  # the interpreter shuts down
                 return gone
 
+            utc_today()  # loads the calendar, because nothing can be imported at the interpreter's shutdown
             setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
             setup = setup._replace(background=background, strict=strict, policy=policy)
             core: ClientCore | None = None

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dither_shared.errors import ParameterError
 from dither_shared.light import Literal, NamedTuple, cast
-from dither_shared.primitives.digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ def terms(metric: Metric) -> str:
     sealed; not the key for which they are sealed, because a collector replaces it from time to time.
     """
     import json  # noqa: PLC0415 - compiled definitions have their terms
+
+    from dither_shared.primitives.digests import sha256  # noqa: PLC0415 - likewise
 
     until = None if metric.expires is None else metric.expires.isoformat()
     shown = [

@@ -219,9 +219,12 @@ class Attempts:
         if self._unwritten is not None:
             return self._unwritten
         try:
+            notes = self._state.recall("delivery")
+            if not notes:
+                return _Memory()
             import json  # noqa: PLC0415 - with re, 4 ms that only a run which sends something pays
 
-            return _read(json.loads(self._state.recall("delivery") or b"{}"))
+            return _read(json.loads(notes))
         except Exception:  # a damaged file counts as none
             return _Memory()
 

@@ -60,6 +60,8 @@ class Sender:
     def resume(self) -> bool:
         """Return whether an earlier run left a report that is due; the oldest of them then leaves without waiting."""
         waiting = self._journal.outbox.waiting()
+        if not waiting:
+            return False
         self._attempts.conclude()
         self._schedule.merge(self._attempts.held())
         due = next((entry for entry in waiting if not self._schedule.is_put_off(entry)), None)

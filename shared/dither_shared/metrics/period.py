@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from functools import partial
 
 from ..light import Literal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import date
+    from collections.abc import Callable, Mapping
+    from datetime import date, datetime
 
 Period = Literal["day", "week", "once"]
 
@@ -17,9 +17,17 @@ DAYS_IN: Mapping[str, int] = {"day": 1, "week": 7}
 """Days of each period that comes again."""
 
 
+_clock: list[Callable[[], datetime]] = []
+"""What returns the time, once it is loaded: kept, because nothing can be imported at the interpreter's shutdown."""
+
+
 def utc_today() -> date:
     """Return today's date in UTC: the finest time that a report or a collector ever knows."""
-    return datetime.now(UTC).date()
+    if not _clock:
+        from datetime import UTC, datetime  # noqa: PLC0415 - a client that is off asks for no day
+
+        _clock.append(partial(datetime.now, UTC))
+    return _clock[0]().date()
 
 
 def first_day(day: int, period: str) -> int:
