@@ -48,7 +48,9 @@ class _Gone:
 
     setup = SimpleNamespace(metrics=())
     _status = Status("off", "nobody: the interpreter shuts down")
-    _empty = MappingProxyType({"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None})
+    _empty: Mapping[str, object] = MappingProxyType(
+        {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
+    )
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         empty = self._status if name == "status" else self._empty.get(name, [])
@@ -86,6 +88,7 @@ class Client:
       environment in which consent is looked up, and ``policy`` the administrator's file.
     """
 
+    _gone, _importing = _GONE, staticmethod(forks.importing)
     _OUTCOME, _TIMER = Outcome, Timer  # kept here, because at shutdown the names of this module may be None
 
     def __init__(
@@ -110,13 +113,9 @@ class Client:
         strata: Mapping[str, object] = NONE_GIVEN,
         seal: str | SealKey | None = None,
     ) -> None:
-        def build(gone: ClientCore = _GONE) -> ClientCore:
-            try:
-                with forks.importing():
-                    from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
-                    from .reporting.definitions import load  # noqa: PLC0415 - likewise
-            except (ImportError, AttributeError, TypeError):  # the interpreter shuts down
-                return gone
+        def build() -> ClientCore:
+            from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
+            from .reporting.definitions import load  # noqa: PLC0415 - likewise
 
             utc_today()  # loads the calendar, because nothing can be imported at the interpreter's shutdown
             setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
@@ -149,8 +148,11 @@ class Client:
         """What stands behind the methods: it is made when telemetry is not off, or when somebody asks for more."""
         core = self._built
         if core is None:
-            with self._building:
-                core = self._built = self._built or self._build()
+            try:
+                with self._building, self._importing():
+                    core = self._built = self._built or self._build()
+            except (ImportError, AttributeError, TypeError):  # the interpreter shuts down
+                return self._gone
         return core
 
     @_core.setter

@@ -6,6 +6,7 @@ import math
 
 from dither_shared.light import NamedTuple
 
+from ..forks import importing
 from ..state.journal_records import Charged, Debit
 
 TYPE_CHECKING = False
@@ -106,6 +107,7 @@ def cap_of(metric: Metric) -> float:
 
 def times(epsilon: float, charges: int) -> float:
     """Return ``charges`` times ``epsilon``, rounded up."""
-    from dither_shared.privacy.composition import group  # noqa: PLC0415 - fractions take 5 ms to load
+    with importing():
+        from dither_shared.privacy.composition import group  # noqa: PLC0415 - fractions take 5 ms to load
 
     return group(epsilon, charges) if charges else 0.0

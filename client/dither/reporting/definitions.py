@@ -105,7 +105,7 @@ class Whole:
             with importing():
                 from dither_shared.metrics.definition import parse_metrics  # noqa: PLC0415 - what is to be saved
 
-            self._metrics = parse_metrics(self._text.decode("utf-8"), self._source)
+                self._metrics = parse_metrics(self._text.decode("utf-8"), self._source)  # which imports mechanisms
         return self._metrics
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from dither_shared.light import NamedTuple
 
+from ..forks import importing
 from ..state.state import StateError
 from .schedule import Hold
 from .transport import without_secrets
@@ -222,7 +223,8 @@ class Attempts:
             notes = self._state.recall("delivery")
             if not notes:
                 return _Memory()
-            import json  # noqa: PLC0415 - with re, 4 ms that only a run which sends something pays
+            with importing():
+                import json  # noqa: PLC0415 - with re, 4 ms that only a run which sends something pays
 
             return _read(json.loads(notes))
         except Exception:  # a damaged file counts as none
@@ -230,7 +232,8 @@ class Attempts:
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # while it cannot be written, this process keeps it
-        import json  # noqa: PLC0415 - likewise
+        with importing():
+            import json  # noqa: PLC0415 - likewise
 
         try:
             self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
@@ -255,7 +258,8 @@ def _read(data: dict[str, Any]) -> _Memory:
 
 def _moment(seconds: float) -> datetime:
     """Return a Unix time in this computer's time zone; raise ValueError or OverflowError if it is none."""
-    from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
+    with importing():
+        from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
 
     return datetime.fromtimestamp(seconds, UTC).astimezone()
 

@@ -16,6 +16,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.light import NamedTuple, Protocol
 from dither_shared.plain import type_name
 
+from ..forks import importing
 from ..reporting.bodies.kinds import CLEAR, kind_of
 from ..settings import seconds
 
@@ -82,7 +83,8 @@ class HttpTransport:
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
-        from dither_shared import bounded_http  # noqa: PLC0415 - with sockets a third of an import, often not needed
+        with importing():
+            from dither_shared import bounded_http  # noqa: PLC0415 - with sockets a third of an import, often not needed
 
         with closing(self._connect()) as stream:
             kind = kind_of(body)
