@@ -9,7 +9,8 @@ from scipy import stats
 
 from contract.cases import each
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.estimation.intervals.shares import Law, exact_interval, noise_cube, normal_interval, score_interval
+from dither_server.estimation.intervals.exact import exact_interval
+from dither_server.estimation.intervals.score import Law, noise_cube, normal_interval, score_interval
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
