@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
+import scipy
 from numpy.polynomial import chebyshev
-from scipy import special
 
 from ...tally.arrays import Counts, Floats, Indices
 from .feldman_cousins import Tails, normal_scores, tails
@@ -215,18 +215,18 @@ def crossing(excess: Callable[[Indices, Floats], Floats], guess: Floats, bracket
 
 def _score_of_chance(seen: Floats, trials: Floats, success: Floats) -> Floats:
     """Return the normal quantile of the probability of ``seen`` or more successes in ``trials`` trials."""
-    chance = special.betainc(np.maximum(seen, _NOUGHT), trials - seen + 1, success)
-    score = np.minimum(special.ndtri(np.where(seen > 0, chance, 1.0)), _CERTAIN)
+    chance = scipy.special.betainc(np.maximum(seen, _NOUGHT), trials - seen + 1, success)
+    score = np.minimum(scipy.special.ndtri(np.where(seen > 0, chance, 1.0)), _CERTAIN)
     far = (chance < _TINY) & (seen > 0)
     if far.any():
-        score[far] = special.ndtri_exp(_log_far_tail(seen[far], trials[far], success[far]))
+        score[far] = scipy.special.ndtri_exp(_log_far_tail(seen[far], trials[far], success[far]))
     return np.asarray(score)
 
 
 def _log_far_tail(seen: Floats, trials: Floats, success: Floats) -> Floats:
     """Return log P[as many or more] far above what is expected, where the sum is nearly a geometric series."""
-    ways = -np.log1p(trials) - special.betaln(trials - seen + 1, seen + 1)
-    first = ways + special.xlogy(seen, success) + special.xlog1py(trials - seen, -success)
+    ways = -np.log1p(trials) - scipy.special.betaln(trials - seen + 1, seen + 1)
+    first = ways + scipy.special.xlogy(seen, success) + scipy.special.xlog1py(trials - seen, -success)
     ratio = (trials - seen) / (seen + 1) * success / (1 - success)
     return np.asarray(first - np.log1p(-ratio))
 
