@@ -99,8 +99,8 @@ def app(tmp_path: Path, metric: Metric) -> Iterator[Flask]:
 
 def test_mechanism_from_outside_is_recorded_estimated_exported_and_shown(app: Flask, metric: Metric) -> None:
     http, entropy = app.test_client(), KeyedEntropy(b"an extension")
-    people = (answer for answer, number in ANSWERS.items() for _ in range(number))
-    count(app, (body for answer in people for body in bodies({metric.name: metric}, entropy, {metric.name: answer})))
+    answers = [answer for answer, number in ANSWERS.items() for _ in range(number)]
+    count(app, (body for answer in answers for body in bodies({metric.name: metric}, entropy, {metric.name: answer})))
     url = f"/v1/metrics/{metric.name}/estimate"
     told = http.get(url).get_json()
     assert told["mechanism"] == Shifted.name

@@ -57,12 +57,12 @@ main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 def sent_and_returned(function: Callable[[Any], Any], items: Sequence[Any], /) -> Iterator[Any]:
     """Apply a function here to what arrives in another process, and yield what comes back from it."""
     for item in items:
-        call, argument = pickle.loads(pickle.dumps((function, item)))
+        call, argument = pickle.loads(pickle.dumps((function, item)))  # noqa: S301  # ours
         try:
             result = call(argument)
         except Exception as error:
             result = error
-        returned = pickle.loads(pickle.dumps(result))
+        returned = pickle.loads(pickle.dumps(result))  # noqa: S301  # ours
         if isinstance(returned, Exception):
             raise returned
         yield returned
