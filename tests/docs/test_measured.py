@@ -17,6 +17,7 @@ from benchmarks.sdks.tables import ROWS, Findings, Setting
 from benchmarks.sdks.tables import table as clients_table
 from benchmarks.tables import Table, write
 from docs.pages import ROOT
+from forkserver import run
 
 MEASURED = ROOT / "docs" / "measured"
 TABLES = sorted((MEASURED / "tables").glob("*.md"))
@@ -103,8 +104,8 @@ def test_each_part_of_the_comparison_makes_its_tables(
 
 def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(tmp_path: Path) -> None:
     folder = tmp_path / "new"
-    command = [sys.executable, "-m", "tests.benchmarks.accuracy", "--tables", str(folder), "--part", "theory"]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+    command = ("-m", "tests.benchmarks.accuracy", "--tables", str(folder), "--part", "theory")
+    printed = run(*command, cwd=ROOT, check=True).stdout
     (path,) = folder.iterdir()
     text = path.read_text(encoding="utf-8")
     found = CAPTION.fullmatch(text.splitlines()[-1])
