@@ -106,11 +106,11 @@ def consent_text(
     questions = counted(len(listed), "question")
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored, so that no report of this device is related to it
     head = (
-        f"{app} would like to collect answers to {questions}. Each answer is changed at random on this device before\n"
-        "anything is kept or sent, so that nobody, the collector included, can tell what you really answered."
+        f"{app} would like to ask {questions}. Each answer is changed at random on this device before it is kept or\n"
+        "sent, so that nobody, not even the collector, can know your true answer."
     )
     if any(metric.strata for metric in listed):
-        head += "\nWhat is listed as sent in the clear is no answer: it is sent as it is."
+        head += "\nWhat is sent in the clear is not changed."
     if words := relayed(listed):
         head += "\n" + words.replace(". ", ".\n")
     return "\n\n".join([head, *(_question(metric, entropy, keys, today, strata or {}) for metric in listed)])
