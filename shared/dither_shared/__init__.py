@@ -11,22 +11,6 @@ if TYPE_CHECKING:
     from .errors import DitherError, ParameterError, WireError
     from .mechanism import Mechanism
     from .mechanisms import MECHANISMS
-    from .metrics.definition import load_metrics, parse_metrics
-    from .metrics.metric import Metric
-    from .metrics.strata import Strata
-    from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-    from .questions import QUESTIONS
-    from .questions.boolean import BooleanQuestion
-    from .questions.choice import ChoiceQuestion
-    from .questions.cross import CrossQuestion
-    from .questions.discovery import DiscoveryQuestion
-    from .questions.domains.domain import Domain
-    from .questions.number import NumberQuestion
-    from .questions.question import Question
-    from .questions.selection import SelectionQuestion
-    from .questions.string import StringQuestion
-    from .rows import Shape
-    from .wire import Batch, Report
     from .mechanisms.bit_flip import BitFlip
     from .mechanisms.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
     from .mechanisms.discrete_gaussian import DiscreteGaussian
@@ -45,6 +29,22 @@ if TYPE_CHECKING:
     from .mechanisms.set_response import SetResponse
     from .mechanisms.subset_selection import SubsetSelection
     from .mechanisms.symmetric_unary import SymmetricUnary
+    from .metrics.definition import load_metrics, parse_metrics
+    from .metrics.metric import Metric
+    from .metrics.strata import Strata
+    from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
+    from .questions import QUESTIONS
+    from .questions.boolean import BooleanQuestion
+    from .questions.choice import ChoiceQuestion
+    from .questions.cross import CrossQuestion
+    from .questions.discovery import DiscoveryQuestion
+    from .questions.domains.domain import Domain
+    from .questions.number import NumberQuestion
+    from .questions.question import Question
+    from .questions.selection import SelectionQuestion
+    from .questions.string import StringQuestion
+    from .rows import Shape
+    from .wire import Batch, Report
 
 __all__ = [
     "MECHANISMS",

@@ -251,9 +251,10 @@ def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folde
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 
-def test_after_an_exit_waited_in_vain_none_waits_for_an_hour() -> None:
+def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
     now, state = [1.79e9], dither.MemoryState()
-    for waits, again in ((True, False), (False, True)):
+    for waits, again in ((True, True), (False, True), (True, False)):
+        now[0] += 1
         first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         first.begin()
         now[0] += 1
@@ -263,7 +264,7 @@ def test_after_an_exit_waited_in_vain_none_waits_for_an_hour() -> None:
         second.conclude()
         assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
         now[0] += 3600
-    assert second.failures() == 2
+    assert second.failures() == 3
 
 
 def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, folder: Path) -> None:
