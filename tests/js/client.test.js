@@ -54,7 +54,7 @@ test("nothing is drawn, kept or sent unless asked", async () => {
   const { client, state, posts } = scene();
   assert.equal(await client.record("theme", "dark"), "off");
   assert.deepEqual(await client.pending(), ["theme", "again", "load"]);
-  assert.equal((await client.status()).decidedBy, "default: nobody has been asked");
+  assert.equal((await client.status()).decidedBy, "default: the user has not been asked");
   assert.equal(await client.flush(), true);
   assert.deepEqual([posts, await state.read()], [[], empty()]);
 });

@@ -39,7 +39,7 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
     ``arguments`` are what the user typed after ``program``, such as ``["on"]`` or ``["status", "--json"]``; without any
     the status is shown. ``python -m dither --help`` lists the commands. Prints, and never exits the program.
     """
-    parser = argparse.ArgumentParser(prog=program, description="What is collected, and whether it may be.")
+    parser = argparse.ArgumentParser(prog=program, description="Show what is collected, and choose whether it may be.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in USERS.items():
         add_command(subparsers, name, command)
@@ -121,7 +121,7 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
     if _print_problems(client):
         return 1
     print("telemetry is off; the secret, the ledger and the outbox of this device are deleted.")
-    print("Reports that were sent carry no identity: nobody can tell which were yours, and they cannot be recalled.")
+    print("Reports that were already sent cannot be recalled: they carry no identity, so nobody can find yours.")
     return 0
 
 
@@ -155,7 +155,7 @@ def _status_text(status: Status) -> str:
     return "\n".join(lines)
 
 
-_STATES = {"spent": "spent: its cap is reached, and nothing more is collected"}
+_STATES = {"spent": "its cap is reached, so nothing more is collected"}
 """Explanations of states that do not explain themselves."""
 
 
@@ -179,12 +179,12 @@ def _number(value: float | None) -> str:
 
 
 USERS = {
-    "status": Command(_status, "the mode and what decided it, the metrics, what they cost and have cost", json=True),
-    "preview": Command(_preview, "the exact bytes of the next uploads"),
-    "sent": Command(_sent, "the exact bytes of the last uploads"),
-    "ledger": Command(_ledger, "what has been spent, metric by metric", json=True),
+    "status": Command(_status, "show the mode, what decided it, and each metric with its cost", json=True),
+    "preview": Command(_preview, "show the exact bytes of the next uploads"),
+    "sent": Command(_sent, "show the exact bytes of the last uploads"),
+    "ledger": Command(_ledger, "show the privacy spent by each metric", json=True),
     "on": Command(_choose, "show the questions and ask whether answers may be collected and sent"),
-    "local": Command(_choose, "let reports be made and shown, and never sent"),
-    "off": Command(_choose, "let nothing be collected"),
+    "local": Command(_choose, "make and show reports, but never send them"),
+    "off": Command(_choose, "collect nothing"),
     "forget": Command(_forget, "delete the secret, the ledger and the outbox, and turn telemetry off"),
 }

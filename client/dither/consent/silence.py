@@ -1,7 +1,7 @@
 """Silence: remember why a client does nothing, whether new consent ends that, and how many answers were lost."""
 
 _CLOSED = "the app, which has closed this client"
-_FORGOTTEN = "the user, who had everything deleted; a new yes in this program begins anew"
+_FORGOTTEN = "the user, who deleted everything; agreeing again restarts collection"
 
 
 class Silence:
@@ -19,7 +19,7 @@ class Silence:
 
     def disable(self, reason: str) -> None:
         """Silence the client for good, because it could not be created."""
-        self._disabled, self.reason = True, f"a mistake: telemetry is disabled in this program: {reason}"
+        self._disabled, self.reason = True, f"an error: telemetry is disabled in this program: {reason}"
 
     def close(self) -> None:
         """Silence the client for good, because the app has closed it."""

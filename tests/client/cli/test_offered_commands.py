@@ -103,7 +103,7 @@ def test_an_app_of_ten_lines_offers_the_commands(tmp_path: Path) -> None:
         )
         return done.returncode, done.stdout, done.stderr
 
-    assert notes("telemetry")[1].startswith("telemetry is off (decided by default: nobody has been asked)")
+    assert notes("telemetry")[1].startswith("telemetry is off (decided by default: the user has not been asked)")
     assert notes("telemetry", "on", "--yes")[0] == 0
     assert notes() == (0, "", "")
     assert '"metric":"theme"' in notes("telemetry", "preview")[1]

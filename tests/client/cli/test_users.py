@@ -116,7 +116,7 @@ def test_on_asks_before_it_agrees(
 def test_a_preview_while_off_says_so(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["preview", *arguments]) == 0
     assert capsys.readouterr().err == (
-        "dither: telemetry is off (decided by default: nobody has been asked), so nothing is collected or sent\n"
+        "dither: telemetry is off (decided by default: the user has not been asked), so nothing is collected or sent\n"
     )
 
 
