@@ -9,22 +9,22 @@ _HERE = "dither_server.cli"
 _LATER = {
     "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
-    "discover": Later(f"{_HERE}.discover:discover", "Find strings that nobody listed."),
+    "discover": Later(f"{_HERE}.discover:discover", "Find strings that are not listed."),
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, or show its settings."),
     "estimate": Later(f"{_HERE}.analysis:estimate", "Estimate shares, or a mean and quantiles."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "fold": Later("dither_spool.command:fold", "Count what collectors have spooled."),
     "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
-    "publish": Later(f"{_HERE}.publish:publish", "Write a site of the answers for everyone."),
+    "publish": Later(f"{_HERE}.publish:publish", "Write a public site of the answers."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
-    "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
-    "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
+    "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode files of google/rappor."),
+    "refresh": Later(f"{_HERE}.export:refresh_estimates", "Update the view daily_estimates."),
     "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
-    "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),
+    "restore": Later(f"{_HERE}.backup:restore", "Restore the database from a backup."),
     "run": Later(f"{_HERE}.run:run", "Run a collector. The first line on stdout is its URL."),
     "token": Later(f"{_HERE}.token:token", "Create, list and revoke tokens."),
-    "trend": Later(f"{_HERE}.analysis:show_trend", "Show the course of a metric over days or weeks."),
+    "trend": Later(f"{_HERE}.analysis:show_trend", "Show a metric over days or weeks."),
 }
 
 

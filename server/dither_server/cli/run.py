@@ -17,8 +17,8 @@ from .options import Denial, Found, refusing, settings_options
 def run(found: Found) -> None:
     """Run a collector. The first line on stdout is its URL.
 
-    The second is the address of its pages, with a token that reads until the collector ends. The token is kept in
-    memory only. Where stdout is kept as a log, give --no-local-token. Others read with a token that you create.
+    The second line is the address of its pages with a read token, valid until the server stops and kept in memory only.
+    If stdout is logged, add --no-local-token. Other people read with a token that you create.
     """
     from dither_serving.logs import log_json
     from dither_serving.server import listen, serve, url_of
