@@ -17,11 +17,11 @@ from .intervals.shares import (
     Simultaneous,
     exact_interval,
     level_of_each,
-    noise_cube,
     noise_interval,
     noise_law,
     normal_interval,
     score_interval,
+    third_moment,
 )
 
 Verdict = Literal["ok", "noise", "too-few"]
@@ -59,14 +59,16 @@ class Estimate:
     - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the
       share among those who reported may be;
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
-      population may be of which they are a random sample;
+      population may be of which they are a random sample, also if each person reported in as many periods as there can
+      be (``Repeats``);
     - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
       biased;
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
       (``Fit``); None where values are listed, or the mechanism does not select;
-    - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
+    - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell;
+    - ``repeats``: the design effect of the reports, by which errors and intervals allow for reports of one person.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
     in [0, 1]. With no reports every number but the interval [0, 1] is NaN.
@@ -87,6 +89,7 @@ class Estimate:
     verdicts: tuple[Verdict, ...]
     found: Booleans | None = None
     unlisted: Unlisted | None = None
+    repeats: float = 1.0
 
     @property
     def size(self) -> int:
@@ -131,6 +134,7 @@ def estimate(
         verdicts(columns.low, columns.standard_error, alpha),
         found,
         unlisted,
+        tally.repeats.effect,
     )
 
 
@@ -168,14 +172,16 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
     """
     frequency, supporting, trials = debiased(mechanism, labels, tally)
-    noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
+    repeats, share = tally.repeats.effect, np.clip(frequency, 0, 1)
+    noise = noise_law(mechanism, repeats)
     bias = cube = np.zeros(len(labels))
     if mechanism.collision_variance:
         bias, cube = collision_bias(mechanism, tally, frequency)
+    if mechanism.collision_variance or repeats > 1:
         sampled = noise.sampled()
 
         def skewness(at: Floats) -> Floats:
-            moment = cube + noise_cube(mechanism, at, trials, sampled.thinning)
+            moment = cube + third_moment(mechanism, at, trials, repeats, sampled=True)
             return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
 
         ends = score_interval(sampled, frequency, trials, alpha, bias, skewness)
@@ -184,7 +190,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     return _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
+        *noise_interval(mechanism, frequency, trials, alpha, bias, cube, repeats),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
@@ -196,14 +202,15 @@ def _fitted(
 ) -> tuple[_Columns, Booleans, Unlisted]:
     """Fit candidate strings.
 
-    The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
-    what is left is the noise. Nothing may be left of a string that is not found, whose error is that of one that nobody
-    holds: then so is the noise.
+    The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, once
+    per person, and what is left is the noise. Nothing may be left of a string that is not found, whose error is that of
+    one that nobody holds: then so is the noise.
     """
     confidence = min(1 - alpha, _SUREST)
     fit = decoder_of(mechanism).fit(mechanism, labels, tally, confidence)
     share = np.clip(fit.frequency, 0, 1)
-    left = fit.standard_error**2 - share * (1 - share) / tally.total
+    people = noise_law(mechanism, tally.repeats.effect).people
+    left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
     columns = _Columns(
         fit.frequency,
