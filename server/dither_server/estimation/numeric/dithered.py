@@ -263,7 +263,7 @@ class Dithered:
             law = self._pooling(np.asarray(cells, dtype=np.float64), tally.repeats.effect)
             error = np.sqrt(law.variance(share, 1) / trials)
             repeated = (tally.repeats.effect - 1) / max(tally.total, 1)
-            noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * (1 / tally.total + repeated), 0))
+            noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * (1 / max(tally.total, 1) + repeated), 0))
         low, high = pooled_bounds(successes, trials, law, d, 1 - confidence)
         return Cuts.between(frequency, noise, error, low, high, repeated if self.permanent is None else 0.0)
 

@@ -113,7 +113,7 @@ class Cells:
         """Return by how much the sum varies less than its parts: of people sampled each holds one string."""
         held = np.clip(frequency, 0, 1)
         whole = min(1.0, float(held.sum()))
-        people = float(self.rows.repeats @ self.rows.reports) / max(1, self.rows.total) ** 2
+        people = self.rows.repeats / max(1, self.rows.total)
         return people * (float((held * (1 - held)).sum()) - whole * (1 - whole))
 
 

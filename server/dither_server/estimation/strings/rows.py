@@ -23,7 +23,7 @@ class Rows:
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
     A row without reports says nothing: its shares are 0 and their variance is infinite.
 
-    ``repeats``, shape (rows,), are the design effects of a row's reports, and ``shared`` the p and q of what all
+    ``repeats`` is the design effect of the reports of a row, and ``shared`` the p and q of what all
     reports of a device have in common: its permanent point, or its string. ``whole`` are all buckets where these are
     only some of them (``only``).
     """
@@ -32,17 +32,17 @@ class Rows:
     reports: Counts
     p: float
     q: float
-    repeats: Floats
-    shared: tuple[float, float]
+    repeats: float = 1.0
+    shared: tuple[float, float] = (1.0, 0.0)
     whole: "Rows | None" = None
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
         """Return the rows that are these cohorts of a tally; one fast transform each."""
         (p, q), stage = _levels(mechanism), mechanism.permanent_stage
-        reports, repeats = tally.reports[cohorts], np.full(len(cohorts), tally.repeats.effect)
+        reports, repeats = tally.reports[cohorts], tally.repeats.effect
         if stage is None:  # a device's other reports are of other rows, too
-            repeats = 1 + (repeats - 1) * reports / max(tally.total, 1)
+            repeats = 1 + (repeats - 1) * float(reports.mean()) / max(tally.total, 1)
         support = np.stack([supports(mechanism, tally.counts[cohort]) for cohort in cohorts])
         share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (p - q)
         share = np.where(reports[:, np.newaxis] > 0, share, 0.0)
@@ -77,10 +77,8 @@ class Rows:
         """
         share, (high, low) = np.clip(share, 0, 1), self.shared
         supported, common = self.q + (self.p - self.q) * share, low + (high - low) * share
-        again = (self.repeats - 1)[:, np.newaxis]
-        spread = (
-            supported * (1 - supported) / (self.p - self.q) ** 2 + again * common * (1 - common) / (high - low) ** 2
-        )
+        spread = supported * (1 - supported) / (self.p - self.q) ** 2
+        spread = spread + (self.repeats - 1) * common * (1 - common) / (high - low) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.reports[:, np.newaxis] > 0, spread / self.reports[:, np.newaxis], np.inf)
 
