@@ -1,6 +1,6 @@
 """Estimate frequencies from a tally: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from ..tally.tally import Tally
 from .confidence import require_confidence
 from .consistency import onto_sums
 from .decoders.support import decoder_of, support
+from .fit import Fit
 from .intervals.shares import (
     Simultaneous,
     exact_interval,
@@ -207,9 +208,11 @@ def _fitted(
     one that nobody holds: then so is the noise.
     """
     confidence = min(1 - alpha, _SUREST)
-    fit = decoder_of(mechanism).fit(mechanism, labels, tally, confidence)
+    fit, repeats = decoder_of(mechanism).fit(mechanism, labels, tally, confidence), tally.repeats.effect
     share = np.clip(fit.frequency, 0, 1)
-    people = noise_law(mechanism, tally.repeats.effect).people
+    if repeats > 1 and not mechanism.pure:
+        fit = _of_people(fit, share, (repeats - 1) / tally.total)
+    people = noise_law(mechanism, repeats).people
     left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
     columns = _Columns(
@@ -225,6 +228,24 @@ def _fitted(
     least, most = (min(1.0, max(0.0, end)) for end in (fit.unlisted - margin, fit.unlisted + margin))
     beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
     return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
+
+
+def _of_people(fit: Fit, share: Floats, times: float) -> Fit:
+    """Return a regression's fit with so many times the variance of who is asked added.
+
+    The scatter between cohorts, from which its errors are, shows what permanent draws repeat, but not all of who is.
+    """
+    with np.errstate(invalid="ignore"):  # of candidates that are not told apart
+        error = np.sqrt(fit.standard_error**2 + times * share * (1 - share))
+        wider = np.where(np.isfinite(error), error / fit.standard_error, 1.0)
+    rest = min(1.0, max(0.0, fit.unlisted))
+    return replace(
+        fit,
+        standard_error=error,
+        low=np.clip(fit.frequency - wider * (fit.frequency - fit.low), 0, 1),
+        high=np.clip(fit.frequency + wider * (fit.high - fit.frequency), 0, 1),
+        unlisted_error=float(np.hypot(fit.unlisted_error, np.sqrt(times * rest * (1 - rest)))),
+    )
 
 
 def verdicts(low: Floats, standard_error: Floats, alpha: float) -> tuple[Verdict, ...]:
