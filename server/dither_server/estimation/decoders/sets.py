@@ -199,19 +199,20 @@ class ListedSets(Decoder[PrivSet]):
         p, q = float(mechanism.p), float(mechanism.q)
         reports, again, stage = max(tally.total, 1), tally.repeats.effect - 1, mechanism.permanent_stage
         marked = np.clip((tally.counts[0, mechanism.size :] / reports - q) / (p - q), 0, 1)
-        spread = _dummies_variance(marked, (p, q), _both(mechanism))
-        if again:
-            levels = (1.0, 0.0) if stage is None else (float(stage.p), float(stage.q))
-            spread += again * _dummies_variance(marked, levels, (1.0, 0.0) if stage is None else _both(stage))
+        spread = _dummies_variance(marked, mechanism)
+        if again and stage is not None:
+            spread += again * _dummies_variance(marked, stage)
+        elif again:  # the number of dummies that a set marks, of which k + 1 are the first k + 1
+            spread += again * max(float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2), 0.0)
         return spread / reports
 
 
-def _dummies_variance(marked: Floats, levels: tuple[float, float], both: tuple[float, float]) -> float:
+def _dummies_variance(marked: Floats, mechanism: PrivSet) -> float:
     """Return the variance of the number of dummies that one report lists, over (p-q)².
 
-    ``marked`` are the shares of people who mark each dummy, ``levels`` are p and q of one, and ``both`` of two of them.
+    ``marked`` are the shares of people who mark each dummy.
     """
-    (p, q), (p_both, q_both) = levels, both
+    (p, q), (p_both, q_both) = (float(mechanism.p), float(mechanism.q)), _both(mechanism)
     listed, later = q + (p - q) * marked, np.arange(len(marked))[::-1]  # dummies behind each
     pairs = (q_both + (p_both - q_both) * marked) @ later
     return max(float(listed.sum() - listed.sum() ** 2 + 2 * pairs), 0.0) / (p - q) ** 2

@@ -205,7 +205,9 @@ def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats,
     spread = constant + law.slope * frequency + law.thinning * frequency * (1 - frequency)
     lean = scale * (law.slope + law.thinning)
     # The discriminant with its large terms cancelled on paper, so that 10^12 reports lose no digits.
-    rest = 4 * scale**2 * law.thinning * constant if law.thinning else 0.0  # else an error without bound would be NaN
+    rest = (
+        4 * scale**2 * law.thinning * constant if np.any(law.thinning) else 0.0
+    )  # else an error without bound would be NaN
     half = np.sqrt(np.maximum(4 * scale * spread + lean**2 + rest, 0)) / 2
     return np.asarray((frequency + lean / 2 + np.sign(score) * half) / (1 + scale * law.thinning))
 
