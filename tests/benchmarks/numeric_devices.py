@@ -82,7 +82,7 @@ def estimated(metric: Metric, column: Column, reports: int, seed: int) -> Numeri
 def run(metric: Metric, column: Column, reports: int, seed: int) -> Floats:
     """Return the intervals of a run, shape (3, 2): of mean, median and 95th percentile."""
     scale, found = Scale.of(metric), estimated(metric, column, reports, seed)
-    statistics: list[dict[str, Any]] = [scale.mean(found.mean, metric.mechanism.memoised, 1)]
+    statistics: list[dict[str, Any]] = [scale.mean(found.mean)]
     statistics += [scale.quantile(one, reports) for one in found.quantiles(_SHARES)]
     return np.array([[one["low"], one["high"]] for one in statistics])
 

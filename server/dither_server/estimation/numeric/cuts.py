@@ -31,7 +31,8 @@ class Cuts:
     - ``low``, ``high``: an interval about the population, in [0, 1]. Each holds by itself, not all together. It takes
       many cuts together where ``frequency`` takes one, so it need not hold that.
 
-    F(0) = 0 and F(points) = 1 are known.
+    F(0) = 0 and F(points) = 1 are known. ``repeated`` times F (1-F) is the covariance of neighbouring cuts' estimates,
+    of people who report again and are in the reports of both.
     """
 
     frequency: Floats
@@ -39,13 +40,25 @@ class Cuts:
     standard_error: Floats
     low: Floats
     high: Floats
+    repeated: float = 0.0
 
     @classmethod
-    def between(cls, frequency: Floats, noise_error: Floats, standard_error: Floats, low: Floats, high: Floats) -> Self:
+    def between(
+        cls,
+        frequency: Floats,
+        noise_error: Floats,
+        standard_error: Floats,
+        low: Floats,
+        high: Floats,
+        repeated: float = 0.0,
+    ) -> Self:
         """Return the cuts, given all but the first and the last, which are known."""
         ends = (1.0, 0.0, 0.0, 1.0, 1.0)
         columns = (frequency, noise_error, standard_error, low, high)
-        return cls(*(np.concatenate([[0.0], one, [end]]) for one, end in zip(columns, ends, strict=True)))
+        frequency, noise_error, standard_error, low, high = (
+            np.concatenate([[0.0], one, [end]]) for one, end in zip(columns, ends, strict=True)
+        )
+        return cls(frequency, noise_error, standard_error, low, high, repeated)
 
     @property
     def points(self) -> int:
@@ -73,10 +86,13 @@ class Cuts:
         weights = np.array([1 - part, part])
         total = np.append(0.0, np.cumsum(curve))
         both = np.array([cut, after])
+        frequency, variance = float(weights @ self.frequency[both]), weights**2 @ self.standard_error[both] ** 2
+        held = float(np.clip(frequency, 0, 1))
+        variance += 2 * part * (1 - part) * self.repeated * held * (1 - held)
         return Share(
-            float(weights @ self.frequency[both]),
+            frequency,
             float(np.hypot(*(weights * self.noise_error[both]))),
-            float(np.hypot(*(weights * self.standard_error[both]))),
+            math.sqrt(variance),
             float(self.low[cut]),
             float(self.high[after]),
             float(np.clip(weights @ total[both], 0, 1)),

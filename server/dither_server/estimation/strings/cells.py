@@ -112,7 +112,8 @@ class Cells:
         """Return by how much the sum varies less than its parts: of people sampled each holds one string."""
         held = np.clip(frequency, 0, 1)
         whole = min(1.0, float(held.sum()))
-        return (float((held * (1 - held)).sum()) - whole * (1 - whole)) / max(1, self.rows.total)
+        people = self.rows.repeats / max(1, self.rows.total)
+        return people * (float((held * (1 - held)).sum()) - whole * (1 - whole))
 
 
 def _robust(score: Floats, error: Floats, rows: Iterable[tuple[Floats, Floats]]) -> Floats:

@@ -23,24 +23,30 @@ class Rows:
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
     A row without reports says nothing: its shares are 0 and their variance is infinite.
 
-    ``whole`` are all buckets where these are only some of them (``only``).
+    ``repeats`` is the design effect of the reports of a row, and ``shared`` the p and q of what all
+    reports of a device have in common: its permanent point, or its string. ``whole`` are all buckets where these are
+    only some of them (``only``).
     """
 
     share: Floats
     reports: Counts
     p: float
     q: float
+    repeats: float = 1.0
+    shared: tuple[float, float] = (1.0, 0.0)
     whole: "Rows | None" = None
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
         """Return the rows that are these cohorts of a tally; one fast transform each."""
-        chance = mechanism.p / mechanism.buckets
-        q = float((mechanism.q - chance) / (1 - 1 / mechanism.buckets))
-        reports = tally.reports[cohorts]
+        (p, q), stage = _levels(mechanism), mechanism.permanent_stage
+        reports, repeats = tally.reports[cohorts], tally.repeats.effect
+        if stage is None:  # a device's other reports are of other rows, too
+            repeats = 1 + (repeats - 1) * float(reports.mean()) / max(tally.total, 1)
         support = np.stack([supports(mechanism, tally.counts[cohort]) for cohort in cohorts])
-        share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (float(mechanism.p) - q)
-        return cls(np.where(reports[:, np.newaxis] > 0, share, 0.0), reports, float(mechanism.p), q)
+        share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (p - q)
+        share = np.where(reports[:, np.newaxis] > 0, share, 0.0)
+        return cls(share, reports, p, q, repeats, (1.0, 0.0) if stage is None else _levels(stage))
 
     def only(self, marks: Buckets) -> tuple[Self, Buckets]:
         """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
@@ -66,32 +72,46 @@ class Rows:
     def variance(self, share: Floats) -> Floats:
         """Return the variance of the shares if they are ``share``, shape (rows, buckets), over noise and over who came.
 
-        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share.
+        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share. So does what the reports of
+        a device have in common, and it does not average out over these.
         """
-        supported = self.q + (self.p - self.q) * np.clip(share, 0, 1)
-        trials = self.reports[:, np.newaxis] * (self.p - self.q) ** 2
-        with np.errstate(divide="ignore"):
-            return np.asarray(supported * (1 - supported) / trials)
+        share, (high, low) = np.clip(share, 0, 1), self.shared
+        supported, common = self.q + (self.p - self.q) * share, low + (high - low) * share
+        spread = supported * (1 - supported) / (self.p - self.q) ** 2
+        spread = spread + (self.repeats - 1) * common * (1 - common) / (high - low) ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.reports[:, np.newaxis] > 0, spread / self.reports[:, np.newaxis], np.inf)
 
     @cached_property
     def concentration(self) -> float:
         """An estimate of Σ f² over all strings, whether anyone looks for them or not; 1 if the rows cannot tell.
 
-        Let r_b be what a report adds to bucket b. Over pairs of reports of one row the mean of Σ_b r_b r'_b is the sum
-        of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
+        Let r_b be what a report adds to bucket b. Over pairs of reports of one row, of different people, the mean of
+        Σ_b r_b r'_b is the sum of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
         """
         if self.whole is not None:
             return self.whole.concentration
-        reports, gap = self.reports.astype(np.float64), self.p - self.q
-        pairs = float((reports * (reports - 1)).sum())
-        if not pairs:
+        reports = self.reports.astype(np.float64)
+        again = reports * (self.repeats - 1)
+        pairs = float((reports * (reports - 1) - again).sum())
+        if pairs <= 0:
             return 1.0
         users = self.share * reports[:, np.newaxis]
-        everyone = self.buckets * float(reports.sum())
-        support = float(users.sum()) * gap + self.q * everyone
-        own = ((1 - 2 * self.q) * support + self.q**2 * everyone) / gap**2
+        own = self._squares(self.p, self.q, float(users.sum()), float(reports.sum()))
+        own += self._squares(*self.shared, float((self.share.sum(axis=1) * again).sum()), float(again.sum()))
         met, chance = (float(np.square(users).sum()) - own) / pairs, 1 / self.buckets
         return min(1.0, max(0.0, (met - chance) / (1 - chance)))
+
+    def _squares(self, p: float, q: float, users: float, reports: float) -> float:
+        """Return the sum over reports of Σ_b r_b², given the sum of what they add to all buckets."""
+        gap, everyone = p - q, self.buckets * reports
+        return ((1 - 2 * q) * (users * gap + q * everyone) + q**2 * everyone) / gap**2
+
+
+def _levels(mechanism: ProjectiveBuckets) -> tuple[float, float]:
+    """Return P[a report supports a bucket], of its own string and of one in another bucket."""
+    chance = mechanism.p / mechanism.buckets
+    return float(mechanism.p), float((mechanism.q - chance) / (1 - 1 / mechanism.buckets))
 
 
 def whole_rows(mechanism: ProjectiveBuckets) -> list[int]:

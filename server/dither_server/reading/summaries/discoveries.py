@@ -17,7 +17,6 @@ from dither_shared.questions.domains.alphabet import MARK
 from ...analysis.answers import metadata
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health
-from ...analysis.repeated_reports import periods_of, repeat_error
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
@@ -49,7 +48,6 @@ COLUMNS = (
     number("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
     number("low", "Lower end of the interval of the share in the population; it allows for the selection."),
     number("high", "Upper end of that interval."),
-    number("repeat_error", "Standard error if the same people reported in every period."),
 )
 """The columns of a discovery: one row per string that is found (``Discovered`` defines each number)."""
 
@@ -102,12 +100,6 @@ class DiscoveryView(EstimateView):
     def top(self) -> float:
         """The greatest share that the bars show."""
         return max([0.01, *(float(row["high"]) for row in self.found.shown)])
-
-    @property
-    def stretched(self) -> float:
-        """How many times as wide intervals would be if the same people reported in each period, at most."""
-        repeated, once = (np.asarray(self.table.columns[name]) for name in ("repeat_error", "standard_error"))
-        return float(np.max(repeated / once, initial=1.0))
 
     @property
     def reach(self) -> str:
@@ -169,10 +161,9 @@ class Discoveries(Summary[Discovered]):
         metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
         _require(metric, asked, candidates)
         found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
-        periods = periods_of(metric, *survey.days)
         about = {
-            **metadata(metric, found.reports, survey.days, asked.confidence, survey.refused),
-            "health": health(metric.mechanism, (), survey.tally, periods),
+            **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
+            "health": health(metric.mechanism, (), survey.tally),
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
@@ -188,9 +179,6 @@ class Discoveries(Summary[Discovered]):
             "standard_error": found.standard_error,
             "low": found.low,
             "high": found.high,
-            "repeat_error": repeat_error(
-                metric.mechanism, found.frequency, found.standard_error, found.confirming, periods
-            ),
         }
         return Table(about, columns)
 

@@ -12,7 +12,6 @@ from ...analysis.answers import metadata
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
 from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
-from ...analysis.repeated_reports import periods_of
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.cuts import Share
 from ...estimation.numeric.dithered import Dithered
@@ -49,7 +48,6 @@ _MEAN = {
     "value": NUMBER | {"description": "Estimated mean of the answers within the range, raw and unbiased."},
     "noise_error": NUMBER | {"description": "Standard error of the mean of those who reported: from the noise alone."},
     "standard_error": NUMBER | {"description": "Standard error of the mean in the population: noise and sampling."},
-    "repeat_error": NUMBER | {"description": "Standard error if the same people reported in every period."},
     "noise_low": NUMBER | {"description": "Lower end of the interval of the mean of those who reported."},
     "noise_high": NUMBER | {"description": "Upper end of that interval."},
     "low": NUMBER | {"description": "Lower end of the interval of the mean in the population."},
@@ -153,14 +151,13 @@ class Numbers(Summary[NumericEstimate]):
             raise ParameterError("simultaneous", "not for numbers: each of their intervals holds by itself")
         metric, scale = survey.metric, Scale.of(survey.metric)
         found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
-        periods = periods_of(metric, *survey.days)
         about = {
-            **metadata(metric, found.reports, survey.days, asked.confidence, survey.refused),
-            "health": health(metric.mechanism, (), survey.tally, periods),
+            **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
+            "health": health(metric.mechanism, (), survey.tally),
             "poisoning": _poisoning(metric, scale, found, asked.forged),
             "unit": scale.unit,
             "scale": {"low": scale.low, "high": scale.high, "log": scale.log},
-            "mean": {"kind": scale.mean_kind, **scale.mean(found.mean, metric.mechanism.memoised, periods)},
+            "mean": {"kind": scale.mean_kind, **scale.mean(found.mean)},
             "quantiles": [scale.quantile(one, found.reports) for one in found.quantiles(asked.quantile or QUANTILES)],
             "clipped": {side: _clipped(share) for side, share in zip(("low", "high"), found.at_ends(), strict=True)},
         }

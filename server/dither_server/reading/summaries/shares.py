@@ -8,7 +8,7 @@ from dither_shared import Metric, ParameterError
 
 from ...analysis.answers import SHARES, estimate_table
 from ...analysis.columns import Column, Table, schemas_of
-from ...analysis.combine import combined
+from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
 from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.decoders.support import decoder_of
@@ -95,8 +95,11 @@ class Shares(Summary[Estimate]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Return ``combined``."""
-        tables = [self.table(survey, query, estimator) for survey in surveys]
-        return combined(name, tables, [survey.metric.mechanism for survey in surveys], query.confidence)
+        versions = [
+            Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)
+            for survey in surveys
+        ]
+        return combined(name, versions, query.confidence)
 
     def trend(
         self,

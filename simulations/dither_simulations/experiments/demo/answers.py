@@ -172,7 +172,7 @@ class NumberAnswer(Answer):
         labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
         people = Population(labels, np.bincount(points, minlength=len(labels)))
         found = estimate_number(law_of(mechanism), device_tally(mechanism, people, device_entropy(seed)))
-        mean = scale.mean(found.mean, mechanism.memoised, 1)
+        mean = scale.mean(found.mean)
         quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
         return cls._of(survey, name, found.reports, mean, quantiles)
 

@@ -10,7 +10,7 @@ from scipy import stats
 from contract.cases import each
 from dither_server.estimation.estimate import Estimate, estimate
 from dither_server.estimation.intervals.exact import exact_interval
-from dither_server.estimation.intervals.score import Law, noise_cube, normal_interval, score_interval
+from dither_server.estimation.intervals.score import Law, normal_interval, score_interval, third_moment
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -74,9 +74,10 @@ def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, 
     p, q = float(mechanism.p), float(mechanism.q)
     frequency = (np.arange(users + 1) / users - q) / (p - q)
     noise, anyone = law_of_noise(mechanism, users, holders), stats.binom(users, q + share[0] * (p - q)).pmf
-    for law, thinning in ((noise, 0.0), (anyone(np.arange(users + 1)), 1.0)):
+    for law, sampled in ((noise, False), (anyone(np.arange(users + 1)), True)):
         exact = float(law @ (frequency - share[0]) ** 3)
-        assert noise_cube(mechanism, share, np.array([users]), thinning)[0] == pytest.approx(exact, rel=1e-6, abs=1e-15)
+        found = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
+        assert found == pytest.approx(exact, rel=1e-6, abs=1e-15)
 
 
 def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
@@ -87,7 +88,7 @@ def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
     among = range(60)
     law = sum(stats.hypergeom.pmf(n, users, holders, reports) * law_of_noise(mechanism, reports, n) for n in among)
     exact = float(np.asarray(law) @ (frequency - share) ** 3)
-    thinned = noise_cube(mechanism, np.array([share]), np.array([reports]), 1 - float(mechanism.coverage))[0]
+    thinned = third_moment(mechanism, np.array([share]), np.array([reports]), sampled=False)[0]
     assert thinned == pytest.approx(exact, rel=0.01)
 
 

@@ -18,7 +18,7 @@ from dither_server.estimation.numeric.registry import law_of
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.number_scale import Scale, repeat_error
+from dither_server.reading.summaries.number_scale import Scale
 from dither_server.reading.summaries.number_view import number_text
 from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
@@ -91,24 +91,15 @@ def test_mean_beyond_all_doubles_is_null() -> None:
     scale = Scale.of(metric("low = 1e-300\nhigh = 1e300\nlog = true\nepsilon = 1.0"))
     assert (scale.value(2), scale.value(-2)) == (math.inf, 0)
     assert math.isnan(scale.value(math.nan))
-    told = scale.mean(dataclasses.replace(MEAN, estimate=3.0), memoised=False, periods=1)
+    told = scale.mean(dataclasses.replace(MEAN, estimate=3.0))
     assert (told["value"], told["standard_error"]) == (None, None)
     assert told["low"] == pytest.approx(scale.value(0.38))
-
-
-def test_repeat_error_is_that_of_the_same_people_in_each_period() -> None:
-    assert repeat_error(MEAN, False, 1) == repeat_error(MEAN, True, 1) == MEAN.standard_error
-    assert repeat_error(MEAN, False, 10) == pytest.approx(math.sqrt(0.0025 + 9 * 0.0016))
-    assert repeat_error(MEAN, True, 10) == pytest.approx(math.sqrt(10 * 0.0025))
-    told = Scale.of(LINEAR).mean(MEAN, memoised=True, periods=10)
-    assert told["repeat_error"] == pytest.approx(10 * math.sqrt(10) * 0.05)
-    assert told["standard_error"] == pytest.approx(0.5)
 
 
 def test_mean_known_only_to_half_of_the_range_is_too_few() -> None:
     for width, verdict in ((0.49, "ok"), (0.5, "too-few")):
         mean = dataclasses.replace(MEAN, low=0.25, high=0.25 + width)
-        assert Scale.of(LINEAR).mean(mean, memoised=False, periods=1)["verdict"] == verdict
+        assert Scale.of(LINEAR).mean(mean)["verdict"] == verdict
 
 
 def test_interval_of_a_quantile_includes_answers_of_its_end_points() -> None:
