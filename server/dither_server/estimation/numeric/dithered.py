@@ -5,6 +5,7 @@ randomized response keeps the cell or puts another in its place.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,33 +57,45 @@ def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) ->
 WIDTHS = (1, 2, 4, 8, 16)
 """Window widths: how many neighbouring cuts are pooled."""
 
+_NARROW, _ENOUGH = 4, 10_000
+"""The least width of a window, unless its phases have that many reports on average.
+
+A cut rests on one phase, and forgers choose theirs: 150 in one phase of 1,500 reports would move its share by far.
+"""
+
+
+def widths_of(reports: int, phases: int) -> list[int]:
+    """Return the widths of windows for so many ``reports``: they depend on no answer, so that bounds hold."""
+    fitting = [width for width in WIDTHS if width <= phases]
+    robust = [width for width in fitting if width >= _NARROW or width * reports >= _ENOUGH * phases]
+    return robust or fitting[-1:]
+
 
 def pooled_bounds(
-    successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float
+    successes: Counts, trials: Counts, base: Floats, gap: float, widths: Sequence[int], alpha: float
 ) -> tuple[Floats, Floats]:
     """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
 
-    Of ``trials[i]`` reports ``successes[i]`` are below cut i, each with the chance base[i] + gap·F(i); of up to
-    ``phases`` cuts in a row no two have a report in common.
+    Of ``trials[i]`` reports ``successes[i]`` are below cut i, each with the chance base[i] + gap·F(i); of as many cuts
+    in a row as the greatest of ``widths`` no two have a report in common.
 
     F rises. So the mean of F over cuts i, i+1, …, weighed by trials, is no less than F(i), and its upper bound is one
-    of F(i); likewise the lower bound of cuts up to i. Windows of h = 1, 2, 4, 8, 16 cuts, h <= phases, are each allowed
-    α/2 over their number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+    of F(i); likewise the lower bound of cuts up to i. Windows of ``widths`` cuts are each allowed α/2 over their
+    number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
     """
-    above = _upper(successes, trials, base, gap, phases, alpha / 2)
-    opposite = _upper((trials - successes)[::-1], trials[::-1], 1 - gap - base[::-1], gap, phases, alpha / 2)
+    above = _upper(successes, trials, base, gap, widths, alpha / 2)
+    opposite = _upper((trials - successes)[::-1], trials[::-1], 1 - gap - base[::-1], gap, widths, alpha / 2)
     low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
     return np.minimum(low, high), np.maximum(low, high)  # bounds that cross have both missed: return what lies between
 
 
-def _upper(successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float) -> Floats:
+def _upper(successes: Counts, trials: Counts, base: Floats, gap: float, widths: Sequence[int], alpha: float) -> Floats:
     """Return a bound above each share.
 
     Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
     """
-    widths = np.array([width for width in WIDTHS if width <= phases])[:, np.newaxis]
     first = np.arange(len(trials))
-    last = np.minimum(first + widths, len(trials))
+    last = np.minimum(first + np.array(widths)[:, np.newaxis], len(trials))
     seen, asked, based = (
         (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
         for column in (successes, trials, base * trials)
@@ -196,7 +209,8 @@ class Dithered:
             chance = q * cells + gap * share
             error = np.sqrt(chance * (1 - chance) / trials) / gap
             noise = np.sqrt(np.maximum(error**2 - share * (1 - share) / tally.total, 0))
-        low, high = pooled_bounds(successes, trials, np.asarray(q * cells), gap, d, 1 - confidence)
+        widths = widths_of(tally.total, d)
+        low, high = pooled_bounds(successes, trials, np.asarray(q * cells), gap, widths, 1 - confidence)
         return Cuts.between(frequency, noise, error, low, high)
 
     def cell_shares(self, tally: Tally) -> Floats:

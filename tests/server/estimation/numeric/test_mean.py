@@ -21,8 +21,9 @@ def test_mean_is_the_average_score_with_its_sample_error() -> None:
     assert mean.estimate == pytest.approx(3 / 8)
     n, most = len(scores), law.worst_variance + 1 / 4
     assert mean.standard_error == pytest.approx(math.sqrt((n * scores.var() + most) / n / n))
-    assert mean.shared == pytest.approx(mean.standard_error**2 - mean.noise_error**2)
-    assert mean.noise_error == pytest.approx(math.sqrt(law.noise_variance(tally) / len(scores)))
+    rounding = 1 / (4 * (law.points - 1) ** 2)
+    assert mean.shared == pytest.approx(mean.standard_error**2 - mean.noise_error**2 + rounding / n)
+    assert mean.noise_error == pytest.approx(math.sqrt((law.noise_variance(tally) + rounding) / n))
     assert (mean.noise_low, mean.noise_high) == pytest.approx(
         (mean.estimate - 1.959964 * mean.noise_error, mean.estimate + 1.959964 * mean.noise_error)
     )
