@@ -52,7 +52,7 @@ def double_of(value: object) -> float | None:
     if found is None:
         held = value if issubclass(type(value), Decimal) else _inside(value, type(value))
         return _of_decimal(held) if issubclass(type(held), Decimal) else None  # type: ignore[arg-type]  # it is one
-    if isinstance(found, str | bool) or (isinstance(found, float) and math.isnan(found)):
+    if (isinstance(found, float) and math.isnan(found)) or isinstance(found, str | bool):
         return None
     try:
         return float(found)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dither import __main__ as program
-from dither.cli.compile import FORMAT, compiled, compiled_file, refusals, size_advice
+from dither.cli.compile import FORMAT, compiled, refusals
 from dither.consent.rules import terms
 from dither.reporting.account import Price
 from dither_shared import NumberQuestion, ParameterError, parse_metrics
@@ -256,23 +256,19 @@ def test_compile_reports_files_that_cannot_be_read_or_written(
 def test_a_large_file_is_written_with_advice_on_its_largest_metric(
     definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fine = '[metrics.fine]\ntype = "number"\nlow = 0\nhigh = 1\nepsilon = 1.0\nresolution = 256\nsteps = 16\n'
-    definitions.write_text(KINDS + fine, encoding="utf-8")
+    values = [f"value number {number}" for number in range(4000)]
+    long = f'[metrics.long]\ntype = "choice"\nvalues = {values}\nepsilon = 1.0\n'
+    definitions.write_text(KINDS + long, encoding="utf-8")
     output = tmp_path / "metrics.json"
     assert main(definitions, "-o", output) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert f"the file has {output.stat().st_size / 1024:.0f} KiB" in line
-    assert "the largest metric is fine, with " in line
-    assert line.endswith("resolution = 16, or fewer steps, make it smaller")
-    definitions.write_text(KINDS + fine.replace("= 256", "= 16").replace("steps = 16", "steps = 2"), encoding="utf-8")
+    assert "the largest metric is long, with " in line
+    assert line.endswith("fewer or shorter values make it smaller")
+    fine = '[metrics.fine]\ntype = "number"\nlow = 0\nhigh = 1\nepsilon = 1.0\nresolution = 256\nsteps = 1000\n'
+    definitions.write_text(KINDS + fine, encoding="utf-8")
     assert main(definitions, "-o", output) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_advice_on_a_long_list_is_fewer_or_shorter_values() -> None:
-    values = [f"value number {number}" for number in range(4000)]
-    metrics = [*parse_metrics(f'[metrics.m]\ntype = "choice"\nvalues = {values}\nepsilon = 1.0\n').values()]
-    assert size_advice(metrics, compiled_file(metrics)).endswith("fewer or shorter values make it smaller")
 
 
 def test_the_help_of_compile_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def test_a_few_forged_reports_in_one_phase_stay_within_what_is_stated() -> None:
     shares = population("hours", law.points)
     below, stated = np.append(0, np.cumsum(shares)), cut_shift(law, 150 / 100_000, cuts=1)
     assert 0.18 < stated < 0.2
-    missed = []
+    missed, moved = [], []
     for cut in (32, 64, 96):
         phase = -cut % law.phases
         for side in (0, law.steps):
@@ -56,9 +56,10 @@ def test_a_few_forged_reports_in_one_phase_stay_within_what_is_stated() -> None:
             tally.reports[phase] += 150
             tally.counts[phase, side] += 150
             after = law.cuts(tally, 0.95)
-            assert 0.1 < abs(after.frequency[cut] - before.frequency[cut]) < stated
+            moved.append(abs(after.frequency[cut] - before.frequency[cut]))
             assert max(before.low[cut] - after.low[cut], after.high[cut] - before.high[cut]) < stated / 3
             missed.append(max(after.low[cut] - below[cut], below[cut] - after.high[cut], 0.0))
+    assert 0.1 < max(moved) < stated
     assert max(missed) < 0.08
     assert np.mean(missed) < 0.02
 
