@@ -55,9 +55,11 @@ def population(name: str, points: int) -> Floats:
         years = np.arange(13, 100)
         places = years / 128 * (points - 1)
         lower, upper = places.astype(int), places % 1
-        shares = np.bincount(lower, (113 - years) * (1 - upper), points)
-        shares += np.bincount(lower + 1, (113 - years) * upper, points)
-        return np.asarray(shares / shares.sum())
+        people = (113.0 - years) / (113 - years).sum()
+        shares = np.zeros(points)
+        np.add.at(shares, lower, people * (1 - upper))
+        np.add.at(shares, lower + 1, people * upper)
+        return shares
     place = np.linspace(0, 1, points)
     edges = (place[1:] + place[:-1]) / 2
     if name == "hours":  # whole hours of a day, each at its point

@@ -14,7 +14,7 @@ import pytest
 from js.tools import CLIENT, node, packages, run
 
 SOURCES = sorted((CLIENT / "src").rglob("*.js"))
-MOST = 10_800
+MOST = 10_850
 """Bytes of the client for browsers, minified and gzipped: what it has, and a little; docs/decisions/0018 says why."""
 
 FORBIDDEN = re.compile(r"Math\.random|\beval\b|new Function|sendBeacon")

@@ -1,5 +1,3 @@
-import { encoded } from "./plain.js";
-
 /**
  * A number: its place on a grid of `points` from `low` to `high`, even in the logarithm with `log`. The item is the
  * point below it, and the rest how far it is from there to the next point, in 2^-64 steps. What is beyond an end has the
@@ -10,11 +8,11 @@ import { encoded } from "./plain.js";
  */
 export const number = ({ low, high, log, points }, value) => {
   const double = typeof value === "number" || typeof value === "bigint" ? Number(value) : NaN;
-  const mistake = Number.isNaN(double);
-  const inside = mistake ? low : Math.min(Math.max(double, low), high);
-  const start = log ? Math.log(low) : low;
-  const part = ((log ? Math.log(inside) : inside) - start) / ((log ? Math.log(high) : high) - start);
-  const steps = Math.min(Math.max(part, 0), 1) * (points - 1); // a logarithm may be rounded past that of an end
-  const item = Math.floor(steps);
-  return { ...encoded(item, inside !== double, mistake), rest: BigInt(Math.floor((steps - item) * 2 ** 64)) };
+  const inside = Math.min(Math.max(double, low), high);
+  const [x, start, end] = [inside, low, high].map(log ? Math.log : Number);
+  // NaN counts as low; a logarithm may be rounded past an end, and below 0 there is no chance to be rounded up
+  const steps = Math.min((x - start) / (end - start) || 0, 1) * (points - 1);
+  const item = steps | 0;
+  const rest = BigInt(Math.floor((steps - item) * 2 ** 64));
+  return { item, outside: inside !== double, mistake: double !== double, rest };
 };

@@ -19,7 +19,7 @@ const BATCH_BYTES = 16;
  */
 export const buildReport = async ({ name, version, law }, { item, rest }, stratum, entropy, day, local) => {
   const mechanism = mechanismOf(law);
-  const rounded = rest === undefined ? item : /** @type {number} */ (item) + +bernoulli(entropy, rest);
+  const rounded = rest == null ? item : /** @type {number} */ (item) + +bernoulli(entropy, rest);
   const cohort = mechanism.cohort(entropy);
   const payload = await mechanism.randomize(rounded, cohort, entropy);
   const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hexOf(byte, 2)).join("");
