@@ -24,7 +24,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Cuts:
-    """The shares F(i) of answers below point i, for i = 0..points: each array has points + 1 entries.
+    """The shares F(i) of answers rounded to a point below i, for i = 0..points: each array has points + 1 entries.
 
     - ``frequency``: raw and unbiased: it may fall, and lie outside of [0, 1]; NaN without reports about it;
     - ``noise_error``: its standard error from the noise alone; ``standard_error``: and from who happened to report;
@@ -72,10 +72,10 @@ class Cuts:
     def below(self, place: float, curve: Floats) -> Share:
         """Return the share of answers below ``place``, a real number of grid steps from the lowest point.
 
-        An answer counts at its nearest point, so point i stands for answers from i - 1/2 to i + 1/2, but the first and
-        the last stand for all beyond them too. Within a point answers are taken to lie evenly, but not for the
-        interval: it reaches from all of the point's answers at or above ``place`` to all below. ``curve`` is the
-        consistent one. Raises ParameterError if ``place`` is not within the grid.
+        An answer is rounded at random to one of the points beside it, so F(i) is the mean share below the places from
+        i - 1 to i. It is taken for the share below i - 1/2, and shares between such places for even. The interval
+        assumes neither: the share below point i is at least F(i) and at most F(i + 1). ``curve`` is the consistent one.
+        Raises ParameterError if ``place`` is not within the grid.
         """
         last = self.points - 1
         if not 0 <= place <= last:  # NaN compares false
@@ -93,7 +93,7 @@ class Cuts:
             frequency,
             float(np.hypot(*(weights * self.noise_error[both]))),
             math.sqrt(variance),
-            float(self.low[cut]),
-            float(self.high[after]),
+            float(self.low[math.floor(place)]),
+            float(self.high[math.ceil(place) + 1]),
             float(np.clip(weights @ total[both], 0, 1)),
         )

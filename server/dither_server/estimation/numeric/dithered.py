@@ -5,6 +5,7 @@ randomized response keeps the cell or puts another in its place.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,6 +57,19 @@ def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) ->
 WIDTHS = (1, 2, 4, 8, 16)
 """Window widths: how many neighbouring cuts are pooled."""
 
+_NARROW, _ENOUGH = 4, 10_000
+"""The least width of a window, unless its phases have that many reports on average.
+
+A cut rests on one phase, and forgers choose theirs: 150 in one phase of 1,500 reports would move its share by far.
+"""
+
+
+def widths_of(reports: int, phases: int) -> list[int]:
+    """Return the widths of windows for so many ``reports``: they depend on no answer, so that bounds hold."""
+    fitting = [width for width in WIDTHS if width <= phases]
+    robust = [width for width in fitting if width >= _NARROW or width * reports >= _ENOUGH * phases]
+    return robust or fitting[-1:]
+
 
 class Pooling(NamedTuple):
     """The law of the supports of cuts, an entry a cut.
@@ -99,43 +113,45 @@ class Pooling(NamedTuple):
         return self.variance(share, width) / self._replace(repeats=1.0).variance(share, width)
 
 
-def pooled_bounds(successes: Counts, trials: Counts, law: Pooling, phases: int, alpha: float) -> tuple[Floats, Floats]:
+def pooled_bounds(
+    successes: Counts, trials: Counts, law: Pooling, widths: Sequence[int], alpha: float
+) -> tuple[Floats, Floats]:
     """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
 
-    Of ``trials[i]`` reports ``successes[i]`` are below cut i; of up to ``phases`` cuts in a row no two have a report in
-    common.
+    Of ``trials[i]`` reports ``successes[i]`` are below cut i; of as many cuts in a row as the greatest of ``widths`` no
+    two have a report in common.
 
     F rises. So the mean of F over cuts i, i+1, …, weighed by trials, is no less than F(i), and its upper bound is one
-    of F(i); likewise the lower bound of cuts up to i. Windows of h = 1, 2, 4, 8, 16 cuts, h <= phases, are each allowed
-    α/2 over their number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+    of F(i); likewise the lower bound of cuts up to i. Windows of ``widths`` cuts are each allowed α/2 over their
+    number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
 
     If people report again, a bound is that of as many reports as have the same variance, the larger of those at the
     estimate and at the bound itself.
     """
-    above = _upper(successes, trials, law, phases, alpha / 2)
-    opposite = _upper((trials - successes)[::-1], trials[::-1], law.opposite(), phases, alpha / 2)
+    above = _upper(successes, trials, law, widths, alpha / 2)
+    opposite = _upper((trials - successes)[::-1], trials[::-1], law.opposite(), widths, alpha / 2)
     low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
     return np.minimum(low, high), np.maximum(low, high)  # bounds that cross have both missed: return what lies between
 
 
-def _upper(successes: Counts, trials: Counts, law: Pooling, phases: int, alpha: float) -> Floats:
+def _upper(successes: Counts, trials: Counts, law: Pooling, widths: Sequence[int], alpha: float) -> Floats:
     """Return a bound above each share.
 
     Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
     """
-    widths = np.array([width for width in WIDTHS if width <= phases])[:, np.newaxis]
     first = np.arange(len(trials))
-    last = np.minimum(first + widths, len(trials))
+    pooling = np.array(widths)[:, np.newaxis]
+    last = np.minimum(first + pooling, len(trials))
     seen, asked, based, common = (
         (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
         for column in (successes, trials, law.base * trials, law.shared_base * trials)
     )
     each, some = poisson_binomial_level(alpha / len(widths)), np.maximum(asked, 1)
     pooled = law._replace(base=based / some, shared_base=common / some)
-    effect = pooled.effect((seen / some - pooled.base) / law.gap, widths)
+    effect = pooled.effect((seen / some - pooled.base) / law.gap, pooling)
     judged = (approximate_upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
     best = np.where(asked > 0, judged, np.inf).argmin(axis=0), first
-    seen, asked, effect, width = seen[best], asked[best], effect[best], widths[best[0], 0]
+    seen, asked, effect, width = seen[best], asked[best], effect[best], pooling[best[0], 0]
     pooled = law._replace(base=pooled.base[best], shared_base=pooled.shared_base[best])
     for _ in range(_PASSES):
         bound = (upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
@@ -264,7 +280,7 @@ class Dithered:
             error = np.sqrt(law.variance(share, 1) / trials)
             repeated = (tally.repeats.effect - 1) / max(tally.total, 1)
             noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * (1 / max(tally.total, 1) + repeated), 0))
-        low, high = pooled_bounds(successes, trials, law, d, 1 - confidence)
+        low, high = pooled_bounds(successes, trials, law, widths_of(tally.total, d), 1 - confidence)
         return Cuts.between(frequency, noise, error, low, high, repeated if self.permanent is None else 0.0)
 
     def _pooling(self, cells: Floats, repeats: float) -> "Pooling":

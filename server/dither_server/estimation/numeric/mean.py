@@ -47,14 +47,16 @@ def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
 
     Its error is that of the sample variance of the scores, and never less than that of the noise, which few reports
     may hide: to them one report is added that is as far from the mean as the worst on average are. So a single report
-    has the worst error that there can be. Reports of one person share what is not the noise of one report. Raises
-    ParameterError if no interval can be made at that confidence.
+    has the worst error that there can be. The noise includes rounding at random, at most a quarter of a squared step.
+    Reports of one person share what is not the noise of one report. Raises ParameterError if no interval can be made at
+    that confidence.
     """
     require_confidence(confidence)
     if not tally.total:
         return _unknown(confidence)
     scores = law.scores(tally)
-    noise, permanent = law.noise_variance(tally), law.permanent_variance(tally)
+    noise = law.noise_variance(tally) + 1 / (4 * (law.points - 1) ** 2)
+    permanent = law.permanent_variance(tally)
     variance = max((scores.squares + law.worst_variance + 1 / 4) / tally.total, noise)
     shared = max(variance - law.least_noise_variance(tally), 0.0) + permanent
     repeats = tally.repeats.effect

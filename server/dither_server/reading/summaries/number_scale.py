@@ -93,11 +93,11 @@ class Scale:
         }
 
     def quantile(self, one: Quantile, reports: int) -> dict[str, Any]:
-        """Return a quantile with its interval, which includes the answers that count at its end points."""
+        """Return a quantile with its interval, which includes all answers that may be rounded to its end points."""
         return {
             "share": one.share,
             "value": self.at(one.point) if reports else None,
-            "low": self.at(max(one.low - 0.5, 0)),
-            "high": self.at(min(one.high + 0.5, self.last)),
+            "low": self.at(max(one.low - 1, 0)),
+            "high": self.at(min(one.high + 1, self.last)),
             "verdict": one.verdict,
         }
