@@ -173,7 +173,7 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
     if not _NAME.fullmatch(name):
         raise ParameterError(place, "not a name; it starts with a-z and goes on with a-z, 0-9 or '_', up to 32")
     if _TAKEN.fullmatch(name) or keyword.iskeyword(name):
-        raise ParameterError(place, f"means something else beside the attributes; call it app_{name}, for example")
+        raise ParameterError(place, f"has another meaning among the attributes; call it app_{name}, for example")
     values = tuple(values)
     for value in values:
         if not (_VALUE.fullmatch(value) and value.isprintable()):
