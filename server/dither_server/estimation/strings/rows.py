@@ -31,6 +31,7 @@ class Rows:
     p: float
     q: float
     whole: "Rows | None" = None
+    rest: tuple[Floats, ...] | None = None
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
@@ -51,7 +52,8 @@ class Rows:
         wide = max(map(len, held))
         kept = np.stack([np.pad(buckets, (0, wide - len(buckets)), mode="edge") for buckets in held])
         share = np.take_along_axis(self.share, kept.astype(np.intp), axis=1)
-        return replace(self, share=share, whole=self), np.stack(places).astype(marks.dtype)
+        rest = tuple(np.delete(row, buckets) for row, buckets in zip(self.share, held, strict=True))
+        return replace(self, share=share, whole=self, rest=rest), np.stack(places).astype(marks.dtype)
 
     @property
     def buckets(self) -> int:

@@ -66,8 +66,8 @@ def test_a_string_that_one_row_alone_speaks_for_scores_by_the_other() -> None:
     rows = Rows(share, np.array([500_000, 500_000]), 0.5, 0.25)
     read = Cells(rows, 0.0).fit(np.zeros((2, 0), dtype=np.uint16)).beside(np.array([[3, 7], [3, 9]], dtype=np.uint16))
     assert read.frequency == pytest.approx([0.5, 0.25], abs=0.02)
-    assert read.score[0] > 100
-    assert abs(read.score[1]) < 10  # the least row is at the background
+    assert read.score[0] > 5  # any string is there with probability 4096^-2
+    assert abs(read.score[1]) < 4  # the least row is at the background
 
 
 def test_a_row_without_reports_leaves_the_other() -> None:
