@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ...tally.arrays import Floats, Indices
 from ..hashing import Buckets
-from .rows import Rows
+from .rows import Rows, Total
 
 _APART = 1e-6
 """The largest miss in fitting a string to cells of itself alone; beyond it the string is not identifiable."""
@@ -85,12 +85,11 @@ class Fitted:
     """A fit of the strings of ``marks``, shape (rows, S), and what it leaves over of each cell, shape (rows, buckets).
 
     ``weight`` is the inverse variance of a cell, ``free`` the share of that variance which the fit leaves.
-    ``total_error`` is the standard error of the sum of the frequencies, and ``buckets`` how many a row has in all.
+    ``buckets`` is how many a row has in all.
     """
 
     marks: Buckets
     read: Read
-    total_error: float
     left: Floats
     weight: Floats
     free: Floats
@@ -122,6 +121,10 @@ class Cells:
         squares = 0.0 if known is None else float(np.maximum(known.frequency**2 - known.error**2, 0).sum())
         return cls(rows, max(0.0, rows.concentration - squares) / rows.buckets)
 
+    def listed(self, marks: Buckets) -> Total:
+        """Return the share of people who hold any string of ``marks``, shape (rows, S), of which all known are some."""
+        return self.rows.listed(marks, self.crowd * self.rows.buckets)
+
     def fit(self, marks: Buckets) -> Fitted:
         """Fit the strings of ``marks``, the buckets of S strings, at least one row of which has reports."""
         shape = self.rows.share.shape
@@ -137,19 +140,18 @@ class Cells:
         with np.errstate(divide="ignore"):
             rows = zip(frequency + left[places], 1 / np.sqrt(weight[places]), strict=True)
         score = _agreed(rows, np.where(np.isfinite(solved.error), frequency / solved.error, -np.inf))
-        total_error = np.sqrt(max(0.0, solved.total - self._shared(frequency)))
         free = np.maximum(1 - solved.leverage, _APART)
         left, weight, free = (each.reshape(shape) for each in (left, weight, free))
         chance = self._chance(left, weight, marks, background)
         read = Read(frequency, solved.error, chance.judged(score))
-        return Fitted(marks, read, total_error, left, weight, free, self.rows.buckets, chance)
+        return Fitted(marks, read, left, weight, free, self.rows.buckets, chance)
 
     def _chance(self, left: Floats, weight: Floats, marks: Buckets, background: float) -> Chance:
-        """Return the law of the cells that none of ``marks`` is in: of ``left``, or of buckets that nothing is read of."""
+        """Return the law of the cells that none of ``marks`` is in, of ``left`` and of the rest of the rows."""
         cells = []
         empty = 1 / np.sqrt(self.rows.variance(np.zeros((len(left), 1))) + self.crowd)
         for row in np.flatnonzero(self.rows.reports):
-            apart = np.ones(left.shape[1], dtype=np.bool_)
+            apart = ~np.isnan(left[row])
             apart[marks[row]] = False
             scores = left[row] * np.sqrt(weight[row])
             rest = () if self.rows.rest is None else (self.rows.rest[row] - background) * empty[row]
@@ -161,12 +163,6 @@ class Cells:
         rows, buckets = self.rows.share.shape
         load = np.clip(_load(places, held, rows * buckets), 0, 1)
         return np.asarray(1 / (self.rows.variance(load.reshape(rows, buckets)) + self.crowd)).ravel()
-
-    def _shared(self, frequency: Floats) -> float:
-        """Return by how much the sum varies less than its parts: of people sampled each holds one string."""
-        held = np.clip(frequency, 0, 1)
-        whole = min(1.0, float(held.sum()))
-        return (float((held * (1 - held)).sum()) - whole * (1 - whole)) / max(1, self.rows.total)
 
 
 def _share_above(cells: Floats, least: Floats) -> Floats:
@@ -191,11 +187,10 @@ def _agreed(rows: Iterable[tuple[Floats, Floats]], score: Floats) -> Floats:
 
 
 class _Solved(NamedTuple):
-    """``total``: the variance of the sum; ``leverage``: the share of each cell's variance that is fitted."""
+    """``leverage``: the share of each cell's variance that is fitted."""
 
     frequency: Floats
     error: Floats
-    total: float
     leverage: Floats
 
 
@@ -207,7 +202,6 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
     variance, told = 1 / information, np.ones(len(information), dtype=np.bool_)
     leverage = np.zeros(len(target))
     leverage[places] = trust / information
-    total = variance.copy()
     for group in _groups(places):
         cells, where = np.unique(places[:, group], return_inverse=True)
         columns = np.zeros((len(cells), len(group)))
@@ -218,8 +212,7 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
         variance[group] = np.diag(inverse)
         told[group] = np.abs(np.diag(inverse @ (weighted @ columns)) - 1) < _APART
         leverage[cells] = np.einsum("cs,st,tc->c", columns, inverse, weighted)
-        total[group] = inverse.sum(axis=0)
-    return _Solved(frequency, np.where(told, np.sqrt(variance), np.inf), float(total.sum()), leverage)
+    return _Solved(frequency, np.where(told, np.sqrt(variance), np.inf), leverage)
 
 
 def _groups(places: Indices) -> list[Indices]:

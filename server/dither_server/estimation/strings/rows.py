@@ -1,9 +1,10 @@
 """What the rows of a sketch say of its buckets: the share of people whose string is in each, without bias."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
 
 
+class Total(NamedTuple):
+    """The ``share`` of people who hold any string of a list, without bias, and its standard ``error``."""
+
+    share: float
+    error: float
+
+
 @dataclass(frozen=True)
 class Rows:
     """Rows of one sketch: each hashes by a function of its own, and has people of its own.
@@ -23,7 +31,7 @@ class Rows:
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
     A row without reports says nothing: its shares are 0 and their variance is infinite.
 
-    ``whole`` are all buckets where these are only some of them (``only``).
+    Where these are only some of the buckets (``only``), ``whole`` are all, and ``rest`` are the shares of the others.
     """
 
     share: Floats
@@ -46,12 +54,13 @@ class Rows:
     def only(self, marks: Buckets) -> tuple[Self, Buckets]:
         """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
 
-        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up.
+        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up with
+        NaN. ``rest`` has the shares of the other buckets.
         """
         held, places = zip(*(np.unique(row, return_inverse=True) for row in marks), strict=True)
-        wide = max(map(len, held))
-        kept = np.stack([np.pad(buckets, (0, wide - len(buckets)), mode="edge") for buckets in held])
-        share = np.take_along_axis(self.share, kept.astype(np.intp), axis=1)
+        share = np.full((len(held), max(map(len, held))), np.nan)
+        for kept, row, buckets in zip(share, self.share, held, strict=True):
+            kept[: len(buckets)] = row[buckets]
         rest = tuple(np.delete(row, buckets) for row, buckets in zip(self.share, held, strict=True))
         return replace(self, share=share, whole=self, rest=rest), np.stack(places).astype(marks.dtype)
 
@@ -64,6 +73,26 @@ class Rows:
     def total(self) -> int:
         """The reports of all rows."""
         return int(self.reports.sum())
+
+    def listed(self, marks: Buckets, beyond: float) -> Total:
+        """Return the share of people who hold any string of ``marks``, shape (rows, S); no error if nothing tells it.
+
+        Of the k buckets that a list fills the others hit k/B. So a row's estimate is (s - k/B)/(1 - k/B), where s is
+        the sum of its k shares. Its variance is that of k cells and, over the hash functions of the others, whose Σ f²
+        is ``beyond``, k/B (1 - k/B) Σ f².
+        """
+        whole, variance, reports, gap = 0.0, 0.0, 0, self.p - self.q
+        for share, places, trials in zip(self.share, marks, self.reports.tolist(), strict=True):
+            filled = np.unique(places)
+            part = len(filled) / self.buckets
+            if trials and part < 1:
+                held = float(share[filled].sum())
+                noise = len(filled) * self.q * (1 - self.q) + held * gap * (1 - self.p - self.q)
+                drawn = max(0.0, noise / gap**2 + held * (1 - held)) / trials
+                whole += trials * (held - part) / (1 - part)
+                variance += (trials / (1 - part)) ** 2 * (drawn + beyond * part * (1 - part))
+                reports += trials
+        return Total(whole / reports, math.sqrt(variance) / reports) if reports else Total(math.nan, math.inf)
 
     def variance(self, share: Floats) -> Floats:
         """Return the variance of the shares if they are ``share``, shape (rows, buckets), over noise and over who came.

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
-from dither_server.estimation.strings.cells import Cells
+from dither_server.estimation.strings.cells import Cells, Chance
 from dither_server.estimation.strings.rows import Rows
 from server.estimation.strings.sketched import noiseless
 
@@ -30,14 +31,6 @@ def test_errors_are_those_of_weighted_least_squares() -> None:
     assert fit.read.error == pytest.approx(np.sqrt(np.diag(inverse)), rel=1e-5)
     hat = (columns @ inverse * columns).sum(axis=1) * weight
     assert fit.free.ravel() == pytest.approx(1 - hat, abs=1e-5)
-
-
-def test_the_sum_of_all_varies_as_a_share_of_people_does() -> None:
-    """Everyone holds one of two strings: the sum has the noise alone, and no error of who happened to report."""
-    marks = np.array([[3, 4], [1, 2]], dtype=np.uint16)
-    rows = noiseless(marks, [0.5, 0.5], BUCKETS)
-    fit = Cells(rows, 0.0).fit(marks)
-    assert fit.total_error**2 == pytest.approx(float((fit.read.error**2).sum()) - 0.5 / rows.total, rel=1e-4)
 
 
 def test_strings_of_the_same_buckets_are_not_told_apart() -> None:
@@ -78,4 +71,17 @@ def test_a_row_without_reports_leaves_the_other() -> None:
     for read in (Cells(rows, 0.0).fit(marks).read, Cells(rows, 0.0).fit(marks[:, :0]).beside(marks)):
         assert read.frequency == pytest.approx([0.5, 0.0], abs=0.02)
         assert np.isfinite(read.error).all()
-        assert read.score[0] > 100
+        assert read.score[0] > 3  # any string is in this bucket once in 4096
+
+
+def test_chance_is_that_of_every_pair_of_cells() -> None:
+    rng = np.random.default_rng(1)
+    cells = tuple(np.append(rng.standard_normal(500), [3.0, 8.0, 20.0]) for _ in range(2))
+    pairs = np.array([each.ravel() for each in np.meshgrid(*cells)])
+    score = np.minimum(pairs.sum(axis=0) / np.sqrt(2), np.sqrt(2) * (pairs.min(axis=0) + 0.65))
+    asked = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 11.0, 27.0])
+    told = Chance(cells).judged(asked)
+    assert told[0] == 1.0
+    share = np.array([(score >= one).mean() for one in asked])
+    assert (told <= asked).all()
+    assert special.ndtr(-told[1:]) == pytest.approx(np.maximum(share, special.ndtr(-asked))[1:], rel=0.15)
