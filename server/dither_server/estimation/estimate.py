@@ -47,10 +47,11 @@ class Unlisted:
     @classmethod
     def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
         """Return the share with an interval that misses it with probability ``alpha``; None if it says nothing."""
-        margin = -NormalDist().inv_cdf(alpha / 2) * error
-        if not 2 * margin < WIDEST:
+        if not error < WIDEST:
             return None
-        return cls(frequency, error, *(min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin)))
+        margin = -NormalDist().inv_cdf(alpha / 2) * error
+        low, high = (min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin))
+        return cls(frequency, error, low, high) if high - low < WIDEST else None
 
 
 @dataclass(frozen=True)
