@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -30,18 +30,21 @@ _SUREST = 1 - 2**-53
 
 @dataclass(frozen=True)
 class Unlisted:
-    """The share of people whose string is none of the ``beyond``: of the candidates, or only of those found.
-
-    Many candidates cannot all be fitted; a string that is rare and listed then counts as unlisted. The interval is cut
-    to [0, 1]. Beyond those found it leaves out the error of what is not fitted: where many strings share few cells it
-    is too low by some of its errors (simulated: 1,100 on 8 bits in 128 cohorts: 0.73 of 0.77), nearly a lower bound.
-    """
+    """The share of people whose string is none of the candidates; the interval is cut to [0, 1]."""
 
     frequency: float
     standard_error: float
     low: float
     high: float
-    beyond: Literal["candidates", "found"]
+
+    @classmethod
+    def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
+        """Return the share with an interval that misses it with probability ``alpha``; None if it says nothing."""
+        if not error < WIDEST:
+            return None
+        margin = -NormalDist().inv_cdf(alpha / 2) * error
+        low, high = (min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin))
+        return cls(frequency, error, low, high) if high - low < WIDEST else None
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Estimate:
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
       (``Fit``); None where values are listed, or the mechanism does not select;
-    - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell;
+    - ``unlisted``: the people whose string is no candidate, where the domain is open and the reports tell;
     - ``repeats``: the design effect of the reports, by which errors and intervals allow for reports of one person.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
@@ -192,7 +195,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
 
 def _fitted(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
-) -> tuple[_Columns, Booleans, Unlisted]:
+) -> tuple[_Columns, Booleans, Unlisted | None]:
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, once
@@ -216,10 +219,7 @@ def _fitted(
         fit.high,
         fit.consistent,
     )
-    margin = -NormalDist().inv_cdf(alpha / 2) * fit.unlisted_error
-    least, most = (min(1.0, max(0.0, end)) for end in (fit.unlisted - margin, fit.unlisted + margin))
-    beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
-    return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
+    return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
 
 
 def _of_people(fit: Fit, share: Floats, times: float) -> Fit:

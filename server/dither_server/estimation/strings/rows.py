@@ -1,9 +1,10 @@
 """What the rows of a sketch say of its buckets: the share of people whose string is in each, without bias."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
 
 
+class Total(NamedTuple):
+    """The ``share`` of people who hold any string of a list, without bias, and its standard ``error``."""
+
+    share: float
+    error: float
+
+
 @dataclass(frozen=True)
 class Rows:
     """Rows of one sketch: each hashes by a function of its own, and has people of its own.
@@ -24,8 +32,8 @@ class Rows:
     A row without reports says nothing: its shares are 0 and their variance is infinite.
 
     ``repeats`` is the design effect of the reports of a row, and ``shared`` the p and q of what all
-    reports of a device have in common: its permanent point, or its string. ``whole`` are all buckets where these are
-    only some of them (``only``).
+    reports of a device have in common: its permanent point, or its string. Where these are only some of the buckets
+    (``only``), ``whole`` are all, and ``rest`` are the shares of the others.
     """
 
     share: Floats
@@ -35,6 +43,7 @@ class Rows:
     repeats: float = 1.0
     shared: tuple[float, float] = (1.0, 0.0)
     whole: "Rows | None" = None
+    rest: tuple[Floats, ...] | None = None
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
@@ -51,13 +60,15 @@ class Rows:
     def only(self, marks: Buckets) -> tuple[Self, Buckets]:
         """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
 
-        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up.
+        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up with
+        NaN. ``rest`` has the shares of the other buckets.
         """
         held, places = zip(*(np.unique(row, return_inverse=True) for row in marks), strict=True)
-        wide = max(map(len, held))
-        kept = np.stack([np.pad(buckets, (0, wide - len(buckets)), mode="edge") for buckets in held])
-        share = np.take_along_axis(self.share, kept.astype(np.intp), axis=1)
-        return replace(self, share=share, whole=self), np.stack(places).astype(marks.dtype)
+        share = np.full((len(held), max(map(len, held))), np.nan)
+        for kept, row, buckets in zip(share, self.share, held, strict=True):
+            kept[: len(buckets)] = row[buckets]
+        rest = tuple(np.delete(row, buckets) for row, buckets in zip(self.share, held, strict=True))
+        return replace(self, share=share, whole=self, rest=rest), np.stack(places).astype(marks.dtype)
 
     @property
     def buckets(self) -> int:
@@ -68,6 +79,26 @@ class Rows:
     def total(self) -> int:
         """The reports of all rows."""
         return int(self.reports.sum())
+
+    def listed(self, marks: Buckets, beyond: float) -> Total:
+        """Return the share of people who hold any string of ``marks``, shape (rows, S); no error if nothing tells it.
+
+        Of the k buckets that a list fills the others hit k/B. So a row's estimate is (s - k/B)/(1 - k/B), where s is
+        the sum of its k shares. Its variance is that of k cells and, over the hash functions of the others, whose Σ f²
+        is ``beyond``, k/B (1 - k/B) Σ f².
+        """
+        whole, variance, reports = 0.0, 0.0, 0
+        for share, places, trials in zip(self.share, marks, self.reports.tolist(), strict=True):
+            filled = np.unique(places)
+            part = len(filled) / self.buckets
+            if trials and part < 1:
+                held = float(share[filled].sum())
+                drawn = _sum_variance(self.p, self.q, held, len(filled))
+                drawn += (self.repeats - 1) * _sum_variance(*self.shared, held, len(filled))
+                whole += trials * (held - part) / (1 - part)
+                variance += (trials / (1 - part)) ** 2 * (drawn / trials + beyond * part * (1 - part))
+                reports += trials
+        return Total(whole / reports, math.sqrt(variance) / reports) if reports else Total(math.nan, math.inf)
 
     def variance(self, share: Floats) -> Floats:
         """Return the variance of the shares if they are ``share``, shape (rows, buckets), over noise and over who came.
@@ -106,6 +137,12 @@ class Rows:
         """Return the sum over reports of Σ_b r_b², given the sum of what they add to all buckets."""
         gap, everyone = p - q, self.buckets * reports
         return ((1 - 2 * q) * (users * gap + q * everyone) + q**2 * everyone) / gap**2
+
+
+def _sum_variance(p: float, q: float, held: float, cells: int) -> float:
+    """Return the variance of one report's estimate of the share of people in any of ``cells``, if they are ``held``."""
+    noise = cells * q * (1 - q) + held * (p - q) * (1 - p - q)
+    return max(0.0, noise / (p - q) ** 2 + held * (1 - held))
 
 
 def _levels(mechanism: ProjectiveBuckets) -> tuple[float, float]:

@@ -1,9 +1,8 @@
-"""Strings that nobody listed: those found, how many people hold each, and how many hold anything else."""
+"""Strings that nobody listed: those found, how many people hold each, and how many hold none of those tried."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from dither_shared.questions.domains.alphabet import MARK
 from ...analysis.answers import metadata
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health
+from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
@@ -53,9 +53,9 @@ COLUMNS = (
 
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _UNLISTED = {
-    **dict.fromkeys(("frequency", "standard_error"), NUMBER),
+    "frequency": NUMBER | {"description": "Share of people who hold none of the strings that were tried."},
+    "standard_error": NUMBER,
     **dict.fromkeys(("low", "high"), _SHARE),
-    "beyond": {"enum": ["found"], "description": "The share is of people who hold none of the strings that are found."},
 }
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
@@ -161,6 +161,7 @@ class Discoveries(Summary[Discovered]):
         metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
         _require(metric, asked, candidates)
         found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
+        rest = Unlisted.of(found.unlisted, found.unlisted_error, 1 - found.confidence)
         about = {
             **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
             "health": health(metric.mechanism, (), survey.tally),
@@ -168,7 +169,7 @@ class Discoveries(Summary[Discovered]):
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
             "reach": reach(metric.mechanism, found.reports) if found.reports else None,
-            "unlisted": _unlisted(found),
+            "unlisted": None if rest is None else asdict(rest),
             "poisoning": _poisoning(metric, found, asked.forged),
         }
         text = _parts(metric)[1].text
@@ -204,7 +205,7 @@ class Discoveries(Summary[Discovered]):
         yield from ()
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return one row per string, with shares in percent, and how many people hold anything else."""
+        """Return one row per string, with shares in percent, and how many people hold none of those tried."""
         reports = f", of which {counted(answer['confirming'], 'confirms', 'confirm')};"
         head = f"{head_line(answer, reports, ', which allow for the selection')}\n{answer['privacy']}"
         rows = [("string", "share %", "interval", "people")]
@@ -249,16 +250,6 @@ def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -
         raise ParameterError("simultaneous", "not for discoveries: their intervals allow for the selection already")
 
 
-def _unlisted(found: Discovered) -> dict[str, Any] | None:
-    """Return the share of people who hold none of the strings that are found, with its interval."""
-    if math.isnan(found.unlisted):
-        return None
-    margin = NormalDist().inv_cdf((1 + found.confidence) / 2) * found.unlisted_error
-    low, high = (min(1.0, max(0.0, found.unlisted + side)) for side in (-margin, margin))
-    ends = {"low": low, "high": high, "beyond": "found"}
-    return {"frequency": found.unlisted, "standard_error": found.unlisted_error, **ends}
-
-
 def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, Any]:
     """Return what a share of forged reports could do: all confirm one string, or make one up at every level.
 
@@ -294,8 +285,8 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
         lines.append(_MARKED)
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
-        else_ = "hold anything else" if answer["values"] else "hold a string that was not found"
-        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) {else_}.")
+        tried = counted(answer["tried"], "string")
+        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) hold none of the {tried} tried.")
     lines += odd_lines(answer)
     if answer["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")

@@ -36,8 +36,8 @@ _POISONING = {
     },
 }
 _UNLISTED = {
-    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
-    "beyond": {"enum": ["candidates", "found"], "description": "The share is of people whose string is none of these."},
+    "frequency": {"type": "number", "description": "Share of people whose string is none of the candidates."},
+    **{name: {"type": "number"} for name in ("standard_error", "low", "high")},
 }
 FIELDS: Json = {
     **ABOUT,
@@ -174,8 +174,7 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
             f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
         )
     if (rest := answer["unlisted"]) is not None:
-        beyond = "looked for" if rest["beyond"] == "candidates" else "found"
-        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those {beyond}.")
+        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those looked for.")
     return lines
 
 
