@@ -5,6 +5,8 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
+import numpy as np
+
 from dither_shared import Mechanism, Metric, ParameterError
 from dither_shared.privacy.wording import MEMOISATION, losses
 
@@ -22,7 +24,8 @@ Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 VERDICT = Column(
     "verdict",
     str,
-    "Whether the interval from low to high lies above 0 (ok), contains 0 (noise) or is too wide to tell (too-few).",
+    "Whether the interval from low to high lies above 0 (ok), contains 0 and half of the range or more (too-few), or "
+    "else contains 0 (noise).",
     choices=("ok", "noise", "too-few"),
 )
 SHARES = (
@@ -30,7 +33,10 @@ SHARES = (
     number("frequency", "Estimated share, raw and unbiased: it may lie below 0 or above 1."),
     number("count", "The frequency times the number of reports."),
     number("noise_error", "Standard error of the share among those who reported: from the noise alone."),
-    number("noise_low", "Lower end of the confidence interval of the share among those who reported."),
+    number(
+        "noise_low",
+        "Lower end of the confidence interval of the share among those who reported. Null where few reports are noisy.",
+    ),
     number("noise_high", "Upper end of that interval."),
     number("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
     number("low", "Lower end of the interval of the share in the population, if reporters are a random sample."),
@@ -40,7 +46,7 @@ SHARES = (
         "consistent",
         "Frequency from 0 to 1; all sum to 1 (strings: at most; selections: need not). Prettier, and biased.",
     ),
-    number("gain_up", "The most by which forged reports could have raised the frequency."),
+    number("gain_up", "The most by which forged reports could have raised the frequency. Null if none is assumed."),
     number("gain_down", "The most by which forged reports could have lowered it."),
     VERDICT,
     Column(
@@ -131,7 +137,7 @@ def _iso(day: date | None) -> str | None:
 
 
 def _columns(mechanism: Mechanism, result: Estimate, periods: int, forged: float) -> dict[str, ColumnData]:
-    up, down = gains(mechanism, result.frequency, forged)
+    up, down = gains(mechanism, result.frequency, forged if round(forged * result.reports) else np.nan)
     repeated = repeat_error(mechanism, result.frequency, result.standard_error, result.reports, periods)
     derived = {"gain_up": up, "gain_down": down, "repeat_error": repeated}
     numbers = {name: derived[name] if name in derived else getattr(result, name) for name in _NUMBERS}

@@ -25,10 +25,10 @@ COMBINED = [column for column in SHARES if column.name in {"value", "frequency",
 def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanism], confidence: float) -> Table:
     """Return the combination of estimates of one metric: a table with the columns ``COMBINED``.
 
-    A version without reports has no part in it. The values are those that every version lists, in the order of the
-    first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean.
+    A version whose reports tell nothing has no part in it. The values are those that every version lists, in the order
+    of the first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean.
     """
-    known = [pair for pair in zip(tables, mechanisms, strict=True) if pair[0].about["reports"]]
+    known = [pair for pair in zip(tables, mechanisms, strict=True) if _has_shares(pair[0])]
     values = _common([one.columns["value"] for one, _ in known])
     numbers = _columns(known, values, 1 - confidence) if values else [np.zeros(0)] * 4
     about = {
@@ -41,6 +41,11 @@ def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanis
     unknown = ~np.isfinite(numbers[1])
     shown = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
     return Table(about, {"value": values, **shown})
+
+
+def _has_shares(table: Table) -> bool:
+    """Return whether an estimate of shares has any."""
+    return bool(np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64)).any())
 
 
 def _common(lists: Sequence[ColumnData]) -> list[str]:

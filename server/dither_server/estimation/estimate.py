@@ -15,13 +15,7 @@ from .consistency import onto_sums
 from .decoders.support import decoder_of, support
 from .intervals.exact import exact_interval
 from .intervals.score import noise_cube, noise_interval, noise_law, normal_interval, score_interval
-
-Verdict = Literal["ok", "noise", "too-few"]
-
-_VERDICTS: tuple[Verdict, ...] = ("ok", "noise", "too-few")
-
-WIDEST = 0.5
-"""The width from which an interval says nothing: half of all people could hide in it."""
+from .verdicts import Verdict, informative, verdicts
 
 _SUREST = 1 - 2**-53
 """The largest number below 1, for millions of strings together."""
@@ -49,19 +43,19 @@ class Estimate:
 
     - ``frequency``: raw and unbiased, so it may lie below 0 or above 1; ``count`` is so many of the reports;
     - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the
-      share among those who reported may be;
+      share among those who reported may be; the ends are NaN where there is none (``where_normal``);
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
     - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
       biased;
-    - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
-      error may span half of all that is possible;
+    - ``verdicts``, of the interval from ``low`` to ``high`` alone (``verdicts.verdicts``);
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
-      (``Fit``); None where values are listed, or the mechanism does not select;
+      (``Fit``), none of those with the verdict "too-few"; None where values are listed, or the mechanism does not
+      select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
-    in [0, 1]. With no reports every number but the interval [0, 1] is NaN.
+    in [0, 1]. With no reports, or so few that none is ``informative``, every number but the interval [0, 1] is NaN.
     """
 
     labels: tuple[str, ...]
@@ -108,22 +102,21 @@ def estimate(
     fits = decoder_of(mechanism).fits
     found = np.zeros(len(labels), dtype=np.bool_) if fits else None
     unlisted: Unlisted | None = None
-    if not tally.total:
+    if not tally.total or not informative(_error_of_none(mechanism, tally.total), alpha):
         columns = _of_nothing(len(labels))
     elif fits:
         columns, found, unlisted = _fitted(mechanism, labels, tally, alpha)
     else:
         columns = _supported(mechanism, labels, tally, alpha)
-    return Estimate(
-        labels,
-        tally.total,
-        confidence,
-        rule,
-        *columns,
-        verdicts(columns.low, columns.standard_error, alpha),
-        found,
-        unlisted,
-    )
+    said = verdicts(columns.low, columns.high)
+    if found is not None:
+        found &= np.array([one != "too-few" for one in said])
+    return Estimate(labels, tally.total, confidence, rule, *columns, said, found, unlisted)
+
+
+def _error_of_none(mechanism: Mechanism, reports: Floats | int) -> Floats:
+    """Return the standard error of a share of 0 from this many reports of all cohorts."""
+    return np.sqrt(mechanism.variance(0.0) / (mechanism.fitted_cells * np.maximum(reports, 1)))
 
 
 class Debiased(NamedTuple):
@@ -153,6 +146,11 @@ class _Columns(NamedTuple):
     high: Floats
     consistent: Floats
 
+    def where(self, known: Booleans) -> "_Columns":
+        """Return these columns where something is known, and elsewhere those without reports."""
+        nothing = _of_nothing(len(known))
+        return _Columns(*(np.where(known, one, other) for one, other in zip(self, nothing, strict=True)))
+
 
 def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
     """Return the columns of an estimate from support counts.
@@ -173,7 +171,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         ends = score_interval(sampled, frequency, trials, alpha, bias, skewness)
     else:
         ends = exact_interval(mechanism, supporting, trials, alpha)
-    return _Columns(
+    columns = _Columns(
         frequency,
         noise.error(share, trials, bias),
         *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
@@ -181,11 +179,12 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
     )
+    return columns.where(informative(_error_of_none(mechanism, trials / float(mechanism.coverage)), alpha))
 
 
 def _fitted(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
-) -> tuple[_Columns, Booleans, Unlisted]:
+) -> tuple[_Columns, Booleans, Unlisted | None]:
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
@@ -209,15 +208,8 @@ def _fitted(
     margin = -NormalDist().inv_cdf(alpha / 2) * fit.unlisted_error
     least, most = (min(1.0, max(0.0, end)) for end in (fit.unlisted - margin, fit.unlisted + margin))
     beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
-    return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
-
-
-def verdicts(low: Floats, standard_error: Floats, alpha: float) -> tuple[Verdict, ...]:
-    """Return what intervals that miss with probability ``alpha``, from ``low`` on, say by themselves (``Estimate``)."""
-    width = -2 * NormalDist().inv_cdf(alpha / 2) * standard_error
-    sided = np.where(low > 0, 0, 1)
-    said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
-    return tuple(said[np.where(width < WIDEST, sided, 2)])  # of NaN, which is no report, there are too few
+    rest = Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
+    return columns, fit.found, rest if informative(fit.unlisted_error, alpha) else None
 
 
 def _of_nothing(values: int) -> _Columns:

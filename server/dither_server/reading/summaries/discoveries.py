@@ -22,6 +22,7 @@ from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
 from ...estimation.strings.spelling import Spelling
+from ...estimation.verdicts import informative
 from ...protocol.json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
@@ -263,7 +264,7 @@ def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -
 
 def _unlisted(found: Discovered) -> dict[str, Any] | None:
     """Return the share of people who hold none of the strings that are found, with its interval."""
-    if math.isnan(found.unlisted):
+    if not informative(found.unlisted_error, 1 - found.confidence):  # nor of NaN
         return None
     margin = NormalDist().inv_cdf((1 + found.confidence) / 2) * found.unlisted_error
     low, high = (min(1.0, max(0.0, found.unlisted + side)) for side in (-margin, margin))
@@ -307,9 +308,9 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
         else_ = "hold anything else" if answer["values"] else "hold a string that was not found"
-        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) {else_}.")
+        lines.append(f"{_interval(rest)}% of people {else_}.")
     lines += odd_lines(answer)
-    if answer["reports"]:
+    if answer["poisoning"]["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")
         lines.append(f"About {few} would make up a string that nobody holds.")
     return lines

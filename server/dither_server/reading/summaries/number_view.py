@@ -15,6 +15,7 @@ from dither_shared import Metric
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
+from ...estimation.verdicts import too_wide
 from .number_changes import trend_steps
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
@@ -79,6 +80,11 @@ class NumberView(EstimateView):
     def scale(self) -> Scale:
         """The metric's scale."""
         return Scale.of(self.metric)
+
+    @property
+    def known(self) -> bool:
+        """Whether the mean has an estimate."""
+        return self.table.about["mean"]["value"] is not None
 
     @property
     def needs(self) -> str:
@@ -180,6 +186,7 @@ def number_text(number: float | None) -> str:
     """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
     if number is None:
         return "-"
+    number += 0.0  # -0.0 is written as 0
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
 
 
@@ -234,4 +241,4 @@ def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list
     low, high = (
         [scale.place(min(max(point[end] or 0.0, scale.low), scale.high)) for point in points] for end in ("low", "high")
     )
-    return [last - first >= scale.last / 2 for first, last in zip(low, high, strict=True)]
+    return [bool(wide) for wide in too_wide(np.array(low), np.array(high), scale.last)]

@@ -93,6 +93,11 @@ class SharesView(EstimateView):
         )
 
     @property
+    def known(self) -> bool:
+        """Whether any share has an estimate."""
+        return self.most("frequency") is not None
+
+    @property
     def needs(self) -> str:
         """How many reports it takes to know a share to ``POINTS``, for a metric without any."""
         first = self.table.rows(0, 1)[0]
@@ -179,7 +184,7 @@ def _point(row: Row) -> PointEstimate:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}%".replace("-", "−")
+    return "–" if share is None else f"{round(100 * share, 1) + 0.0:.1f}%".replace("-", "−")
 
 
 def _share(row: Row) -> float:

@@ -96,7 +96,7 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "Geometric mean" in front
     assert "No reports yet" in client.get("/m/none").text
     one = client.get("/m/one").text
-    assert "too few reports" in one
+    assert "1 report: too few to say anything; it takes" in one
     assert "over days" not in one
     day = client.get("/m/day").text
     assert "geometric one" in day
