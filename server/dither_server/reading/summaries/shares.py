@@ -23,7 +23,7 @@ from .shares_view import FEW, SharesView, TimeSeries, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .text import TOO_FEW, change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
 
-_RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few contains 0 and says nothing yet"
+_RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FOUND_RULE = (
     f"found, of all candidates: those that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are not there"
 )
