@@ -15,6 +15,7 @@ from dither_shared import Metric
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
+from ...estimation.numeric.registry import law_of
 from ...estimation.verdicts import too_wide
 from .number_changes import trend_steps
 from .number_scale import Scale
@@ -88,9 +89,8 @@ class NumberView(EstimateView):
 
     @property
     def needs(self) -> str:
-        """How many reports it takes to know the mean of a uniform population to a hundredth of the range."""
-        mechanism = self.metric.mechanism
-        spread = float(mechanism.average_mean_variance) + 1 / 12  # type: ignore[attr-defined]  # every one of numbers
+        """How many reports it takes to know the mean of any population to a hundredth of the range."""
+        spread = law_of(self.metric.mechanism).worst_variance + 1 / 4
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
         return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
