@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,10 +181,12 @@ def as_table(answer: dict[str, object]) -> str:
     assert isinstance(rest, dict)  # noqa: S101
     assert isinstance(values, list)  # noqa: S101
     beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
+    margin = NormalDist().inv_cdf((1 + confidence) / 2) * rest["standard_error"]
+    low, high = (min(1.0, max(0.0, rest["frequency"] + side)) for side in (-margin, margin))
     head = (
         f"{counted(reports, 'report')}, {counted(candidates, 'candidate')}, {answer['found']:,} found "
         f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals\n"
-        f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
+        f"{100 * low:.1f} to {100 * high:.1f}% hold {beyond}"
     )
     rows = [("value", "share %", "count", "interval", "consistent", "found")]
     for row in values:

@@ -73,7 +73,7 @@ def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
     mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
-    assert (mean["high"] - mean["low"]) / 2 == pytest.approx(0.1, rel=0.05)
+    assert 0.08 < (mean["high"] - mean["low"]) / 2 <= 0.1, "0.1 for answers at the ends"
 
 
 @pytest.fixture(scope="module")
