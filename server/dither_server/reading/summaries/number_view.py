@@ -15,6 +15,8 @@ from dither_shared import Metric
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
+from ...estimation.numeric.registry import law_of
+from ...estimation.verdicts import too_wide
 from .number_changes import trend_steps
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
@@ -81,10 +83,14 @@ class NumberView(EstimateView):
         return Scale.of(self.metric)
 
     @property
+    def known(self) -> bool:
+        """Whether the mean has an estimate."""
+        return self.table.about["mean"]["value"] is not None
+
+    @property
     def needs(self) -> str:
-        """How many reports it takes to know the mean of a uniform population to a hundredth of the range."""
-        mechanism = self.metric.mechanism
-        spread = float(mechanism.average_mean_variance) + 1 / 12  # type: ignore[attr-defined]  # every one of numbers
+        """How many reports it takes to know the mean of any population to a hundredth of the range."""
+        spread = law_of(self.metric.mechanism).worst_variance + 1 / 4
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
         return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
@@ -183,6 +189,7 @@ def number_text(number: float | None) -> str:
     """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
     if number is None:
         return "-"
+    number += 0.0  # -0.0 is written as 0
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
 
 
@@ -237,4 +244,4 @@ def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list
     low, high = (
         [scale.place(min(max(point[end] or 0.0, scale.low), scale.high)) for point in points] for end in ("low", "high")
     )
-    return [last - first >= scale.last / 2 for first, last in zip(low, high, strict=True)]
+    return [bool(wide) for wide in too_wide(np.array(low), np.array(high), scale.last)]
