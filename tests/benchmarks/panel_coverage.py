@@ -69,8 +69,8 @@ def reported(
     if chain.permanent:
         kept = lied(np.tile(np.arange(cells), (DEVICES, 1)), float(chain.permanent.truth))
         symbols = np.take_along_axis(kept, symbols, axis=1)
-    counts = np.zeros((mechanism.cohorts, cells), dtype=np.int64)
-    np.add.at(counts, (cohorts[asked], lied(symbols, float(chain.instant.truth))[asked]), 1)
+    places = (cohorts * cells + lied(symbols, float(chain.instant.truth)))[asked]
+    counts = np.bincount(places, minlength=mechanism.cohorts * cells).reshape(mechanism.cohorts, cells)
     return Tally(counts.sum(axis=1), counts, Repeats(tuple(asked.sum(axis=0).tolist())))
 
 
@@ -99,7 +99,7 @@ def shares_held(mechanism: Mechanism, habit: Habit, surveys: int) -> NDArray[np.
 
 
 def numbers_held(mechanism: DitheredResponse, habit: Habit, surveys: int) -> NDArray[np.float64]:
-    """Return how often the intervals hold: of the mean, of shares below points and the worst of these, of the median."""
+    """Return how often the intervals hold: of mean, shares below points and the worst of these, median."""
     size, phases, law = mechanism.size, mechanism.cohorts, law_of(mechanism)
     shares = np.exp(-np.arange(size) / (size / 4))
     shares /= shares.sum()

@@ -10,10 +10,11 @@ from dither_shared.metrics.period import first_day
 
 
 class Repeats(NamedTuple):
-    """The reports of each period of a tally, ``periods``; none if all reports are of different people.
+    """The reports of each period of a tally, ``periods``; none if these do not matter.
 
-    A device reports at most once a period. It is asked in a period with the probability ``chance``, which is 1 unless
-    a survey draws one of several metrics for each device and period.
+    A device reports at most once a period. One that reported is asked in another period with the probability
+    ``chance``: 1, or less if a survey draws one of several metrics for each device and period, and 0 if all reports are
+    known to be of different people.
     """
 
     periods: tuple[int, ...] = ()
