@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from dither_shared import Metric
 from dither_shared.metrics.period import first_day
 
@@ -45,8 +47,10 @@ class Repeats(NamedTuple):
 
     def overlap(self, other: Self) -> float:
         """Return the largest share of the pairs of a report here and one of another tally that are of one device."""
-        pairs = sum(min(one, another) for one in self.periods for another in other.periods)
-        return max(self.chance, other.chance) * pairs / max(sum(self.periods) * sum(other.periods), 1)
+        ours, theirs = np.array(self.periods, dtype=np.float64), np.sort(np.array(other.periods, dtype=np.float64))
+        less = np.searchsorted(theirs, ours)
+        pairs = np.append(0.0, np.cumsum(theirs))[less].sum() + ours @ (len(theirs) - less)
+        return max(self.chance, other.chance) * float(pairs) / max(ours.sum() * theirs.sum(), 1)
 
 
 DISTINCT = Repeats()
