@@ -170,6 +170,9 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     bias = cube = np.zeros(len(labels))
     if mechanism.collision_variance:
         bias, cube = collision_bias(mechanism, tally, frequency)
+    ends = np.ones(len(labels)), np.zeros(len(labels))
+    if not mechanism.collision_variance:
+        ends = exact_interval(mechanism, supporting, trials, alpha)
     if mechanism.collision_variance or repeats > 1:
         sampled = noise.sampled()
 
@@ -177,9 +180,9 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
             moment = cube + third_moment(mechanism, at, trials, repeats, sampled=True)
             return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
 
-        ends = score_interval(sampled, frequency, trials, alpha, bias, skewness)
-    else:
-        ends = exact_interval(mechanism, supporting, trials, alpha)
+        # Never narrower than that of different people, which is exact: few share what nobody has.
+        low, high = score_interval(sampled, frequency, trials, alpha, bias, skewness)
+        ends = np.minimum(ends[0], low), np.maximum(ends[1], high)
     columns = _Columns(
         frequency,
         noise.error(share, trials, bias),

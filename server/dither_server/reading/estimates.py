@@ -58,8 +58,9 @@ class _Source(NamedTuple):
 
     def tally(self, snapshot: Snapshot) -> Tally:
         """Return its tally."""
+        repeats = Repeats.of(self.metric, self.slice.reports)
         tally = snapshot.tally(self.metric, *self.span, self.slice.places)
-        return tally if self.distinct else replace(tally, repeats=Repeats.of(self.metric, self.slice.reports))
+        return replace(tally, repeats=repeats._replace(chance=0.0) if self.distinct else repeats)
 
 
 class _Collected(NamedTuple):
