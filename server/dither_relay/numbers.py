@@ -78,7 +78,7 @@ class Gauges:
 
 def _families(known: Condition) -> Iterator[Family]:
     yield from of_disk(known.disk)
-    about = "1 if the last try to ask or to post was in vain."
+    about = "1 if the last try to ask or to post failed."
     yield gauge("dither_relay_trouble", about, bool(known.troubles))
     yield gauge("dither_relay_overdue", "1 if an hour has come at which nobody began to forward.", known.is_overdue)
     gauges = {"waiting": "wait for their number", "frozen": "are frozen, and on their way"}

@@ -56,7 +56,7 @@ class Pools:
         return bool(self._known)
 
     def number(self, pool: Pool, length: int) -> int:
-        """Return the number of a pool for whose reports this is the length; raise Problem if there is none."""
+        """Return the number of a pool whose reports have this length; raise Problem if there is none."""
         lengths = self._known.get(pool.digest)
         if lengths is not None and length in lengths:
             return lengths[length]

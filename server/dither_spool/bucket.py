@@ -67,7 +67,7 @@ def fold_bucket(
 
 
 def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
-    """Return whether each key, of which all ascend, is in a part of ``seen``."""
+    """Return for each key, in ascending order, whether a part of ``seen`` has it."""
     first = are_first(keys)
     distinct = keys[first]
     found = np.zeros(len(distinct), dtype=bool)

@@ -61,7 +61,7 @@ def fold(
 ) -> None:
     """Count what collectors have spooled, each batch once.
 
-    Collectors may run meanwhile. Safe to interrupt: the next fold resumes, with the same result. If another fold runs
+    Collectors may keep running. Safe to interrupt: the next fold resumes, with the same result. If another fold runs
     on the database, this one waits for it as long as lock_wait says. Exit status 1 if that is not long enough, or if
     the database, the spool or the workers fail. With --every a later failure is printed, and the next fold tries again.
     """

@@ -124,9 +124,9 @@ class Journal:
         return count
 
     def release(self) -> None:
-        """Let go of the file; whoever looks for abandoned journals may take it."""
+        """Release the file, so that a search for abandoned journals may take it."""
         with suppress(OSError):
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a child forked meanwhile would keep it otherwise
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # otherwise a child forked since would keep it
         os.close(self._descriptor)
 
     def _give_notice(self, count: int, lost: int) -> None:

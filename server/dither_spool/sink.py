@@ -87,7 +87,7 @@ class Journals:
                 self._closed.remove(journal)
 
     def release(self) -> None:
-        """Leave the journals that are not sealed to whoever looks for abandoned ones."""
+        """Leave the journals that are not sealed to a later search for abandoned ones."""
         with self._lock:
             self._close_open()
             for journal in self._closed:

@@ -335,7 +335,7 @@ class Mechanism(ABC):
 
     @property
     def two_level(self) -> TwoLevel | None:
-        """The law of one report as one of two levels, with its exact shares; None if it is none, or not known to be.
+        """The law of one report as a law of two levels, with its exact shares; None if it is not known to have two.
 
         What shuffling is worth follows from it (the server's ``analysis/shuffling``).
         """
@@ -348,7 +348,7 @@ class Mechanism(ABC):
 
     @property
     def uniform_cells(self) -> tuple[int, int] | None:
-        """A cell, and a length: from that cell on, all runs of so many cells are reported equally often.
+        """A cell and a length: from that cell on, all runs of this length are reported equally often.
 
         This holds over all cohorts together, whatever the users' values are; None if no such cells are known.
         """

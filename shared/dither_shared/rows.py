@@ -29,7 +29,7 @@ class Shape(Enum):
 
 @dataclass(frozen=True)
 class RowFormat:
-    """The rows of a mechanism with so many ``cohorts`` and ``cells``; a LIST names ``listed`` cells, others none.
+    """The rows of a mechanism with given ``cohorts`` and ``cells``; a LIST names ``listed`` cells, others none.
 
     Raises ParameterError if there are no such rows.
     """

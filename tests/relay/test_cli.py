@@ -45,7 +45,7 @@ def test_forward_and_status(tmp_path: Path) -> None:
 def test_status_counts_the_pools_whose_names_no_report_has_told(tmp_path: Path) -> None:
     db = ("--db", url_of(tmp_path))
     with stored(tmp_path) as store:
-        listed = "are listed of which no report has come; the first will tell the name"
+        listed = "are listed, but no report has come; the first report names its pool"
         assert invoke("status", *db)[1].splitlines()[0] == f"3 pools {listed}"
         hold(store, rows(3), pool=2)
         lines = invoke("status", *db)[1].splitlines()

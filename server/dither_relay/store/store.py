@@ -121,7 +121,7 @@ class RelayStore(Database):
             return read_rows(connection, batch, after)
 
     def leave(self, batch: Frozen, body: Sequence[Sealed], day: date, unread: int) -> None:
-        """Forget a body that the collector has taken, and of which it could read all but some; keep the digests."""
+        """Forget a body that the collector has taken, except for ``unread`` reports; keep the digests."""
         with self._transaction(write=True) as connection:
             leave(connection, batch, body[0].digest, body[-1].digest, day, unread)
 

@@ -30,7 +30,7 @@ def purge(
 ) -> None:
     """Remove what was collected, for good: whole days, with the estimates that were made of them.
 
-    Name days, metrics or both. Collectors may run meanwhile. Definitions stay, and so do batch ids, so that nothing
+    Name days, metrics or both. Collectors may keep running. Definitions stay, and so do batch ids, so that nothing
     that was removed can count again. The setting retention does the same every day by itself. Exits with 1 if the
     answer is no.
     """

@@ -24,7 +24,7 @@ _BESIDE = ("", "-journal", "-wal", "-shm")
 
 
 def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
-    """Write a copy of the database as it is now to one file, and return its bytes. Writers go on meanwhile.
+    """Write a copy of the database as it is now to one file, and return its bytes. Writers continue during the copy.
 
     The file is there only when it is whole. Raises ParameterError for a target that cannot be, StoreError if the copy
     fails.
@@ -105,7 +105,7 @@ def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Copy all pages as they are now. The transaction holds them still: without it each commit starts the copy anew."""
+    """Copy all pages as they are now. Without a transaction each commit would restart the copy."""
     source.execute("BEGIN")
     source.execute("SELECT count(*) FROM sqlite_master").fetchone()
     source.backup(target, pages=_STEP, progress=lambda *_: None)  # where Python runs, signals are heard

@@ -40,7 +40,7 @@ _COUNT = sa.select(sa.func.count()).select_from(BATCHES)
 
 
 def known_ids(connection: sa.Connection, ids: Collection[bytes]) -> set[bytes]:
-    """Return those of some ids that are stored."""
+    """Return which of these ids are stored."""
     known: set[bytes] = set()
     for part in _parts(sorted(ids)):
         known.update(connection.scalars(_KNOWN, {"ids": part}))

@@ -145,7 +145,7 @@ class Store(Database):
         return self.history(metric, since, until).slice(since, until, places).sealed
 
     def counted_both_ways(self, since: date) -> list[date]:
-        """Return the days from one on of which a fold counted reports, and a collector by itself, too."""
+        """Return the days, from one day on, with reports counted by a fold and others counted by a collector itself."""
         with self._transaction() as connection:
             return days_counted_both_ways(connection, since)
 

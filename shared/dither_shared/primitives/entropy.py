@@ -93,7 +93,7 @@ class Entropy(ABC):
         return lanes
 
     def subset_meeting(self, width: int, size: int, marked: int) -> int:
-        """Return a set of ``size`` of ``width`` lanes that has some of the ``marked`` lanes, each equally likely.
+        """Return a uniform set among those of ``size`` of ``width`` lanes that have some of the ``marked`` lanes.
 
         A marked lane and a subset of the others are drawn. So a set with h marked lanes comes in h ways; it is kept
         with probability 1/h, and else all is drawn anew. For 1 <= size <= width, 2 <= width, and some lane marked.

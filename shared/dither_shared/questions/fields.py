@@ -40,7 +40,7 @@ class Fields:
         return Fields(table) if isinstance(table, dict) else None
 
     def require_known(self, known: Iterable[str]) -> None:
-        """Raise ParameterError for a key that is none of the ``known``."""
+        """Raise ParameterError for a key that is not among the ``known``."""
         listed = sorted(known)
         for key in self:
             if key in listed:

@@ -147,7 +147,7 @@ def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
 
 
 def confidence_of(_: click.Context, parameter: click.Parameter, text: str) -> float:
-    """Read a confidence of which intervals can be made: an option's callback."""
+    """Read a confidence level for which intervals exist: an option's callback."""
     low, high = math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1)
     return _between(low, high, text, parameter, f"a number {CONFIDENCES}")
 

@@ -191,7 +191,7 @@ def read_folded_up_to(connection: sa.Connection) -> datetime | None:
 
 
 def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:
-    """Return the days from one on of which a fold counted reports, and a collector by itself, too.
+    """Return the days, from one day on, with reports counted by a fold and others counted by a collector itself.
 
     The two know nothing of each other's batch ids. Sealed reports do not matter: collectors always count them.
     """

@@ -139,7 +139,7 @@ FOLDS = sa.Table(
 )
 
 # One row: a random name, drawn when the table was made, which copies of the database have, too; and how many days were
-# purged, by which whoever remembers answers notices that reports were taken away.
+# purged, which invalidates cached answers.
 IDENTITY = sa.Table(
     "identity",
     SCHEMA,

@@ -158,7 +158,7 @@ class Poisoning(Experiment):
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return a figure of the gain against the share of forged reports: one panel per attack, logarithmic axes.
 
-        A gain that is not above its own margin of error is left out, for it has no place on such an axis. Raises
+        A gain that is not above its own margin of error has no place on such an axis and is left out. Raises
         ParameterError if that leaves none.
         """
         panels = [

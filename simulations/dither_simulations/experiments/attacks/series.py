@@ -169,7 +169,7 @@ class SeriesAttack(Experiment):
 
 
 _MOST_ITEMS = 10
-"""Items of which every set is a guess."""
+"""Maximum items for which each of their sets is a possible guess."""
 
 
 @dataclass(frozen=True)
