@@ -41,7 +41,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
         return _answer(relay.numbers.text(relay.gauges.families()), CONTENT_TYPE)
 
     def introduce(environ: WSGIEnvironment) -> Answer:
-        return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
+        return _json({"relay": "dither"})  # shows an app's developer that the endpoint is right
 
     (path,) = relay.endpoint.paths
     routes: _Routes = {

@@ -23,7 +23,7 @@ class RelayNumbers(ServerNumbers):
     def __init__(self) -> None:
         super().__init__()
         self._answers = self.counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
-        self._answers.labels("202")  # so that the first report is a rise
+        self._answers.labels("202")  # so that the counter exists, at 0, before the first report
         about = "Sealed reports that were refused, by the end of the problem's type."
         self._refused = self.counter("dither_relay_refused", about, ["reason"])
 

@@ -54,7 +54,7 @@ class UploadEndpoint(Protocol):
 
     @property
     def numbers(self) -> ServerNumbers:
-        """Where requests are counted that were refused before they were read whole."""
+        """The counter of requests refused before they were read completely."""
 
     def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
         """Take a request; ``then`` is called once with its answer, from any thread."""

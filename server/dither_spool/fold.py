@@ -90,7 +90,7 @@ class Folding:
             if manifest.segments:
                 self._heads(manifest.segments)  # raises while there is no run yet
                 manifest.write(self.blobs)
-                check()  # who takes the lock from now on sees the manifest, and makes no other of these segments
+                check()  # the next owner of the lock sees the manifest and makes no other from these segments
                 self.after(Step.LISTED)
             yield self._run(manifest, resumed=False)
 

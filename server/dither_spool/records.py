@@ -137,7 +137,7 @@ class Records:
         return len(self.keys)
 
     def where(self, chosen: Booleans) -> Self:
-        """Return the chosen records; mostly these are all, and nothing is copied then."""
+        """Return the chosen records; usually all are chosen, and then nothing is copied."""
         return self if chosen.all() else self.take(np.flatnonzero(chosen))
 
     def take(self, places: Indices | slice) -> Self:

@@ -65,7 +65,7 @@ class Journals:
             return float("inf") if self._open is None else self._since + self._seconds - self._clock()
 
     def close_open(self) -> None:
-        """Append no more to the journal that is open."""
+        """Stop appending to the open journal."""
         with self._lock:
             self._close_open()
 
@@ -246,7 +246,7 @@ class SpoolSink:
         return False
 
     def forget(self, before: date) -> bool:
-        """Return that there are no ids to forget: a fold keeps them."""
+        """Return 0: a fold keeps the ids, so there are none to forget here."""
         return False
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
@@ -254,7 +254,7 @@ class SpoolSink:
         self._database.add_refusals(refused, shard)
 
     def require_writable(self) -> None:
-        """Raise SpoolError if batches cannot be taken, or soon can be no more, and what ``commit`` would raise."""
+        """Raise SpoolError if batches cannot be taken or soon cannot be, and any error that ``commit`` would raise."""
         self._database.disabled()
         if troubles := "; ".join(list(self._troubles.values())):
             raise SpoolError(troubles)

@@ -93,13 +93,13 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
-    """The parameters by which a metric's definition may ask for this mechanism."""
+    """The parameters that a metric's definition may give for this mechanism."""
     promised: ClassVar[frozenset[str]] = frozenset()
-    """Parameters by which no definition asks for it, but that follow from the question (``Question.promises``)."""
+    """Parameters that no definition gives, because they follow from the question (``Question.promises``)."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Those of ``keys`` that are no numbers, with the words that each may be."""
+    """Those of ``keys`` that are words, with the possible words of each."""
     items: ClassVar[Items] = LISTED
-    """What it randomizes, and so which kinds of question it can answer."""
+    """The kind of item that it randomizes, which decides the kinds of question it can answer."""
     pure: ClassVar[bool] = True
     """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
 
@@ -143,7 +143,7 @@ class Mechanism(ABC):
 
     @classmethod
     def _with_epsilon(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
-        """Return the parameters that are numbers, of which epsilon is one."""
+        """Return the numeric parameters, epsilon among them."""
         numbers = cls._numbers(parameters)
         if "epsilon" not in numbers:
             raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")

@@ -12,7 +12,7 @@ _EPILOG = """Completion: eval "$(_DITHER_SIM_COMPLETE=bash_source dither-sim)", 
 _HERE = "dither_simulations.experiments"
 
 _LATER = {
-    "attack": Later(f"{_HERE}.attacks.command:attack", "Attack the randomizers, beside theory."),
+    "attack": Later(f"{_HERE}.attacks.command:attack", "Attack the randomizers, and compare with theory."),
     "audit": Later(f"{_HERE}.audit.command:audit", "Test whether a randomizer tells too much."),
     "compose": Later(f"{_HERE}.compose.command:compose", "Add up the reports of many days."),
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices, a collector, estimates once."),

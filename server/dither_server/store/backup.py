@@ -1,6 +1,6 @@
 """Copy a SQLite database while collectors write to it, and restore it from the copy.
 
-A plain copy of the file is no backup: what was committed last stands in the file beside it (``-wal``).
+A plain copy of the file is no backup: the last commits are still in the file beside it (``-wal``).
 """
 
 import os
@@ -42,7 +42,7 @@ def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
             _require_dither(ours, source)
             with _told(target), closing(_connect(part)) as copy:
                 _copy(ours, copy)
-                copy.execute("PRAGMA journal_mode=DELETE")  # one file, whole by itself
+                copy.execute("PRAGMA journal_mode=DELETE")  # one complete file
         _put_in_place(part, target)
     finally:
         _remove(part)
@@ -132,7 +132,7 @@ def _require_dither(connection: sqlite3.Connection, path: Path) -> str:
 
 
 def _take_alone(database: sqlite3.Connection, path: Path) -> None:
-    """Lock a database; a collector that has it open remembers what it has counted, which would be true no more."""
+    """Lock a database; a collector that has it open caches what it has counted, and the cache would be wrong."""
     try:
         (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # not while another has it open
         database.execute("PRAGMA synchronous=FULL")

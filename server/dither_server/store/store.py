@@ -30,7 +30,7 @@ _TRIES = 5
 
 
 class Store(Database):
-    """One database: commits to it, what they added up to, and repositories of all else.
+    """One database: its commits, the tallies that they add up to, and repositories of everything else.
 
     Safe to use from many threads and processes, if one thread of each process writes.
     """

@@ -23,7 +23,7 @@ BETWEEN = " / "
 _AXES = 2
 
 _MOST_NAMES = 16
-"""A dict of more is no answer: to read it might take long."""
+"""A larger dict is no answer, because reading it might take long."""
 
 _KINDS: Mapping[str, type[ListedQuestion]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion)}
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from ..errors import ParameterError, did_you_mean
 
 NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
-"""The name of a metric, or of what stands beside metrics."""
+"""The name of a metric, or of another table of the file."""
 
 
 _MOST_BITS = 1000

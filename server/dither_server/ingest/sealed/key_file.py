@@ -41,7 +41,7 @@ class SecretKey:
 
 
 class KeyFile:
-    """The file at a path, which need not be there: then there are no keys."""
+    """The file at a path; if there is no file, there are no keys."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -121,7 +121,7 @@ class KeyFile:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file, or a pipe to which nobody may ever write."""
+    """Open a file without waiting, even if it is a pipe without a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

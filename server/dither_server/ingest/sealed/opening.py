@@ -153,4 +153,4 @@ class Place:
 
 
 def _crowded() -> Problem:
-    return Problem(Kind.OVERLOADED, "as many batches are opened as may be; this one was not taken", _SOON)
+    return Problem(Kind.OVERLOADED, "too many batches are being opened; this one was not taken", _SOON)

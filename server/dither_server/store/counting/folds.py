@@ -1,4 +1,4 @@
-"""Add what a run of ``dither-server fold`` counted, a bucket at a time and each once, and tell how far runs have come.
+"""Add what a run of ``dither-server fold`` counted, a bucket at a time and each once, and how far runs have come.
 
 A run is a set of segments that is folded together. That a bucket of it is counted is noted in the transaction that
 counts it, so one shard serves all runs, and a run that was killed goes on after the last bucket that is noted.
@@ -157,7 +157,7 @@ class Folds:
             connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
 
     def forget(self, before: date) -> None:
-        """Drop the notes of finished runs, and all of runs that began before a day, but that the last had finished.
+        """Drop the notes of finished runs and all runs that began before a day, but keep when the last one finished.
 
         An unfinished run that began before that day has lost its manifest, so no fold can resume it.
         """
@@ -177,7 +177,7 @@ class Folds:
 
     @contextmanager
     def _adding(self) -> Iterator[sa.Connection]:
-        """Open a transaction that writes as no other fold does, even one that has lost its lock."""
+        """Open a transaction that excludes every other fold from writing, even one that has lost its lock."""
         with self._transaction(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADDING)))
