@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 _LINES = OnceAMinute()
 
 _Routes = Mapping[str, Mapping[str, Callable[[WSGIEnvironment], Answer]]]
-"""What answers, by path and method."""
+"""The views, by path and method."""
 
 
 def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:

@@ -66,7 +66,7 @@ class UploadEndpoint(Protocol):
         """Count a request to the path that is refused before it is begun."""
 
     def headers(self, origin: str | None) -> list[tuple[str, str]]:
-        """Return what every answer to a page of this origin bears."""
+        """Return the headers of every answer to a page of this origin."""
 
 
 class Gateway:

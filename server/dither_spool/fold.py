@@ -28,7 +28,7 @@ from .workers import Map, here
 
 
 class Step(IntEnum):
-    """What has just been done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
+    """The step that was just done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
 
     LISTED = 1
     """The manifest names the segments of the run."""

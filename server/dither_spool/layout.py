@@ -61,7 +61,7 @@ class SpoolLayout(NamedTuple):
         if sys.platform == "win32":
             raise ParameterError("spool", "requires flock(2), which Windows lacks")
         if spool.lower().startswith(_MEMORY):
-            raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
+            raise ParameterError("spool", f"{_MEMORY} lies in the memory of one process, where no fold can read it")
         blobs = blob_store_at(spool)
         if journals:
             require_no_tilde("spool_open", journals)

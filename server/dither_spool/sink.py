@@ -242,7 +242,7 @@ class SpoolSink:
         return [Outcome.DISABLED if upload.metric.version in disabled else Outcome.COUNTED for upload in uploads]
 
     def tend(self) -> bool:
-        """Return that nothing is to be done: the thread does it."""
+        """Return False: the sink's own thread does this work."""
         return False
 
     def forget(self, before: date) -> bool:

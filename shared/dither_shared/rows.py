@@ -61,7 +61,7 @@ class RowFormat:
 
     @cached_property
     def limit(self) -> int:
-        """What every payload is below, as an integer."""
+        """The upper bound of payloads as integers; no payload reaches it."""
         return self.cells if self.shape is Shape.SYMBOL else 1 << self.payload_bits
 
     @cached_property

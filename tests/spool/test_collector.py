@@ -266,7 +266,7 @@ def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: 
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
-        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
+        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// lies in the memory of one"),
         (("--spool", "~/s"), "--spool: ~/s: only a shell knows what ~ is"),
         (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: only a shell knows what ~ is"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),

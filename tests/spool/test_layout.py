@@ -86,7 +86,7 @@ def test_url_requires_a_folder_for_journals(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
 def test_memory_url_is_refused(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own: it ends with it"):
+    with pytest.raises(ParameterError, match=r"^spool: memory:// lies in the memory of one process"):
         SpoolLayout.at(url, str(tmp_path))
 
 

@@ -20,7 +20,7 @@ Headers = tuple[tuple[str, str], ...]
 _VARY: Headers = (("Vary", "Origin"),)
 
 _READS = ("Access-Control-Expose-Headers", "Retry-After")
-"""What a page may read of an answer besides its status, and by default could not."""
+"""Headers that a page may read only if the answer lists them."""
 
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?", re.ASCII)
 

@@ -92,7 +92,7 @@ class Ingest:
         return token is None or self.gatekeeper.settled(token)
 
     def headers(self, origin: str | None) -> list[tuple[str, str]]:
-        """Return what every answer to a page of this origin bears."""
+        """Return the headers of every answer to a page of this origin."""
         return list(self.origins.headers(origin))
 
     def refuse(self, problem: Problem) -> None:

@@ -189,7 +189,7 @@ class KeyedEntropy(Entropy):
 
 
 class KeyedFamily:
-    """The streams of ``KeyedEntropy`` whose key and context are given but for the last part, which follows."""
+    """The streams of ``KeyedEntropy`` for one key and all but the last part of the context."""
 
     __slots__ = ("_start",)
 

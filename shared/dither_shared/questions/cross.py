@@ -18,7 +18,7 @@ from .plain import text_of
 from .question import Answers, Encoded
 
 BETWEEN = " / "
-"""What stands between the two answers in the label of a cell."""
+"""The separator of the two answers in the label of a cell."""
 
 _AXES = 2
 

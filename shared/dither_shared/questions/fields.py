@@ -31,7 +31,7 @@ class Fields:
         return iter(self._table)
 
     def value(self, key: str) -> object:
-        """Return what stands at ``key``, of whatever type; None if nothing does."""
+        """Return the value at ``key``, of any type; None if there is none."""
         return self._table.get(key)
 
     def sibling(self, name: object) -> "Fields | None":

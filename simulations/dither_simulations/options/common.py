@@ -275,7 +275,7 @@ def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[s
 
 
 def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
-    """Return the names of the fields of each type's class: the options that mean something to it."""
+    """Return the names of the fields of each type's class: the options that apply to it."""
     return {survey_type: {field.name for field in fields(kind)} for survey_type, kind in kinds.items()}
 
 

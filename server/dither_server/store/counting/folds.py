@@ -34,11 +34,11 @@ _LOCK_NOT_AVAILABLE = "55P03"
 _BUSY = "another fold is under way on this database; try again when it has ended"
 
 Tallies = Mapping[tuple[str, date, int], Blocks]
-"""What is to be added, by version, day and place of the stratum."""
+"""The counts to add, by version, day and place of the stratum."""
 
 
 class Sums(NamedTuple):
-    """What became of the batches of a bucket or of a run.
+    """The outcomes of the batches of a bucket or of a run.
 
     ``batches`` with their ``rows`` were counted, ``repeated`` had been counted before, ``conflicts`` had an id of
     another content, and ``damaged`` held rows that no device could have sent.
@@ -56,7 +56,7 @@ class Sums(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What is known of a run: when it began, whether all of it is counted, and the buckets that are."""
+    """The state of a run: when it began, whether all of it is counted, and the buckets that are."""
 
     begun: datetime
     finished: bool
@@ -108,7 +108,7 @@ class Folds:
                 connection.execute(sa.insert(FOLD_RUNS), {"run": run, "begun": begun, "finished": False})
 
     def run(self, run: bytes) -> Run | None:
-        """Return what is known of a run, None if nothing is."""
+        """Return the state of a run, or None if it is unknown."""
         query = sa.select(FOLD_RUNS.c.begun, FOLD_RUNS.c.finished).where(FOLD_RUNS.c.run == run)
         columns = [FOLDS.c[name] for name in Sums._fields]
         notes = sa.select(FOLDS.c.bucket, *columns).where(FOLDS.c.run == run).order_by(FOLDS.c.bucket)

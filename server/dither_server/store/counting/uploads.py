@@ -46,7 +46,7 @@ class Outcome(Enum):
 
 
 class Sealing(NamedTuple):
-    """What is known of a sealed body besides its rows.
+    """The facts about a sealed body besides its rows.
 
     ``ids`` are those of the rows, in their order: a row counts once, in whatever bodies it comes. If no row could be
     opened, they are ids of sealed rows that were tried, for these may have been counted before a key was retired.

@@ -42,7 +42,7 @@ _DIGITS = 40
 
 
 class Placed(NamedTuple):
-    """Where a number is on a grid."""
+    """The position of a number on a grid."""
 
     point: int
     outside: int
