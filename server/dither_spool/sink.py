@@ -222,11 +222,11 @@ class SpoolSink:
                 self._database.start()
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
-        """Append uploads durably and return their outcomes; COUNTED means that a fold will count it, once.
+        """Append uploads durably and return their outcomes; COUNTED means that a fold will count each once.
 
-        The fold finds out whether an id belongs to a batch of another content. The database must have been there once.
-        Raises StoreError if the outcome is unknown; some may be counted all the same. None is taken if a fold would
-        not have the room to count them: else a disk that only holds the spool would stay full for ever.
+        The fold finds out whether an id belongs to a batch of another content. The database must have been reachable
+        once before. Raises StoreError if the outcome is unknown; some may be counted all the same. No upload is taken
+        if a fold would lack the disk space to count it, because then the disk would stay full.
         """
         self.start()
         disabled = self._database.disabled()
@@ -272,7 +272,7 @@ class SpoolSink:
         return self._gauges.families()
 
     def close(self) -> None:
-        """Make a segment of what is open, and end the threads. What cannot be one yet is left to the next start."""
+        """Close the open journal into a segment, and end the threads. If that fails, the next start does it."""
         with self._starting:
             self._ended = True
         self._due.set()
