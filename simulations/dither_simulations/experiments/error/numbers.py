@@ -48,7 +48,7 @@ class NumberAccuracy(Accuracy):
     notes: ClassVar = (
         "",
         "In parts of the range, except ranks, which are shares. MSE and width of a distribution: of its share below a",
-        "point. Its error: the Wasserstein-1 distance of the curve. Its rank: the worst error of a share below a point.",
+        "point. Its error: the Wasserstein-1 distance of the curve. Its rank: the worst error of a share below one.",
     )
     curves: ClassVar = (
         Curve("mse", "MSE of the mean", takes=lambda row: row["what"] == "mean"),
