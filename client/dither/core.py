@@ -72,6 +72,17 @@ def transport_for(
     return given or HttpTransport(endpoint, token=token)
 
 
+PLAIN_HTTP = "endpoint: http:// is not encrypted, so that the network sees each report; use https://"
+
+
+def _is_exposed(endpoint: str) -> bool:
+    """Return whether reports to ``endpoint`` leave this machine unencrypted."""
+    scheme, _, rest = endpoint.lower().partition("://")
+    host = rest.partition("/")[0]
+    name = host if host.endswith("]") else host.partition(":")[0] or host
+    return scheme == "http" and name not in {"localhost", ""} and not host.startswith(("127.", "[::1]"))
+
+
 class ClientCore:
     """The parts of one client. Raises ParameterError for an impossible time in ``setup``."""
 
@@ -126,6 +137,8 @@ class ClientCore:
 
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
+        if _is_exposed(str(self.setup.endpoint)):
+            self.diagnostics.note(PLAIN_HTTP)
         mode = self.permission.consent().mode
         if not self.setup.background or mode == "off":
             return

@@ -109,7 +109,7 @@ def _fold_once(request: _Request) -> None:
         spread = stack.enter_context(workers(request.jobs, request.scheduler, _print_line))
         for skipped in skip_damage(store, blobs, request.skip, wait) if request.skip else ():
             _print_skipped(skipped)
-        folding = Folding(store, blobs, spread, horizon, progress=_progress())
+        folding = Folding(store, blobs, horizon, spread, progress=_progress())
         for report in [folding.plan()] if request.dry_run else folding.fold(wait):
             _print_report(report, request)
 

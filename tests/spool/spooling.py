@@ -190,6 +190,7 @@ def assert_same(store: Store, folder: Path, deliveries: Iterable[Delivery]) -> N
     assert all(same(found[key], right[key]) for key in right)
 
 
+HORIZON = timedelta(days=45)
 NOW = datetime(2026, 11, 21, 14, 5, 9, tzinfo=UTC)
 PATIENCE = 60.0
 
@@ -205,7 +206,7 @@ def opened(url: str) -> Store:
 
 
 def folding(store: Store, blobs: BlobStore, **changed: object) -> Folding:
-    return Folding(store, blobs, **{"now": lambda: NOW, **changed})  # type: ignore[arg-type]  # a test names what differs
+    return Folding(store, blobs, **{"horizon": HORIZON, "now": lambda: NOW, **changed})  # type: ignore[arg-type]  # a test names what differs
 
 
 def at(step: Step, time: int) -> Callable[[Step], None]:

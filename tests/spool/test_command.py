@@ -26,7 +26,7 @@ from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, 
 from server.dask import cluster_of
 from server.database import execute, url_of
 from server.test_process import PATIENCE
-from spool.spooling import ALL, Delivery, KilledError, assert_same, at, deliver, put, some
+from spool.spooling import ALL, HORIZON, Delivery, KilledError, assert_same, at, deliver, put, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def test_report_of_a_run_in_words(folder: Path, spool: Folder) -> None:
 def test_report_in_words_uses_singulars_and_marks_a_resumed_run(folder: Path, spool: Folder) -> None:
     put(spool, [Delivery(upload(THEME, b"\x00"))])
     with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
-        list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
+        list(Folding(store, spool, HORIZON, after=at(Step.ADDED, 1)).fold(PATIENCE))
     first, second = invoke(folder, "fold", "--spool", str(spool)).stdout.splitlines()
     assert first.endswith("UTC, begun before and ended now: 1 batch of 1 report from 1 file; 0 repeated, 0 in conflict")
     assert "UTC: 0 batches of 0 reports from 0 files" in second

@@ -5,7 +5,7 @@ client that runs may draw and send is decided in rules.py.
 """
 
 _CLOSED = "the app, which has closed this client"
-_FORGOTTEN = "the user, who had everything deleted; a new yes in this program begins anew"
+_FORGOTTEN = "the user, who deleted everything; agreeing again restarts collection"
 
 
 class Stopped:
@@ -23,7 +23,7 @@ class Stopped:
 
     def disable(self, reason: str) -> None:
         """Stop the client for good, because it could not be created."""
-        self._disabled, self.reason = True, f"a mistake: telemetry is disabled in this program: {reason}"
+        self._disabled, self.reason = True, f"an error: telemetry is disabled in this program: {reason}"
 
     def close(self) -> None:
         """Stop the client for good, because the app has closed it."""

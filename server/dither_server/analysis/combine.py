@@ -12,7 +12,7 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from ..estimation.intervals.shares import Law, normal_interval, score_interval
+from ..estimation.intervals.score import Law, normal_interval, score_interval
 from ..tally.arrays import Floats
 from .answers import SHARES
 from .columns import ColumnData, Table

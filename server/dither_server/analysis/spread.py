@@ -11,7 +11,7 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from ..estimation.intervals.shares import noise_law
+from ..estimation.intervals.score import noise_law
 from ..tally.arrays import Floats
 
 _PASSES = 3

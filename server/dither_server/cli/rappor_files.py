@@ -53,7 +53,7 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
         bits, hashes, cohorts = (int(cell) for cell in rows[1][1][:3])
         p, q, f = (float(cell) for cell in rows[1][1][3:])
     except ValueError:
-        raise ParameterError(path, "line 2: k, h and m are whole numbers, p, q and f numbers") from None
+        raise ParameterError(path, "line 2: k, h and m must be whole numbers, and p, q and f numbers") from None
     if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
         raise ParameterError(
             path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; right are k >= 2, 1 <= h < k, m >= 1"
@@ -79,7 +79,7 @@ def _counts(path: str, bits: int, cohorts: int) -> NDArray[np.int64]:
         if (table[cohort] < 0).any() or (table[cohort, 1:] > table[cohort, 0]).any():
             raise ParameterError(path, f"line {line}: no count is below 0 or above the total, the first cell")
     if not table[:, 0].any():
-        raise ParameterError(path, "has no reports; the first cell of a row is their number")
+        raise ParameterError(path, "has no reports; the first cell of each row must be their number")
     return table
 
 

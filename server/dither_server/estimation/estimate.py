@@ -10,19 +10,11 @@ from dither_shared import Mechanism, ParameterError
 
 from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
-from .confidence import require_confidence
+from .confidence import Simultaneous, level_of_each, require_confidence
 from .consistency import onto_sums
 from .decoders.support import decoder_of, support
-from .intervals.shares import (
-    Simultaneous,
-    exact_interval,
-    level_of_each,
-    noise_cube,
-    noise_interval,
-    noise_law,
-    normal_interval,
-    score_interval,
-)
+from .intervals.exact import exact_interval
+from .intervals.score import noise_cube, noise_interval, noise_law, normal_interval, score_interval
 
 Verdict = Literal["ok", "noise", "too-few"]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..tally.arrays import Booleans, Floats, Indices
 from .consistency import onto_subsimplex
-from .intervals.shares import normal_interval
+from .intervals.score import normal_interval
 from .regression.false_discovery import truncated_means
 
 _SURE = 8.0

@@ -25,8 +25,8 @@ from .consistency import onto_sums
 from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
+from .intervals.exact import exact_interval
 from .intervals.ratios import Ratios, fieller
-from .intervals.shares import exact_interval
 
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""

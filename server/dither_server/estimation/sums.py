@@ -21,7 +21,7 @@ from ..tally.tally import Tally
 from .decoders.support import decoder_of
 from .estimate import debiased
 from .intervals.ratios import Ratios, fieller
-from .intervals.shares import Law, noise_law, score_interval
+from .intervals.score import Law, noise_law, score_interval
 
 
 class Sums(NamedTuple):

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../../client/js/src/all.js";
 import { buildReport } from "../../../client/js/src/reporting/report.js";
 import { FixedEntropy } from "../fixed_entropy.js";
 

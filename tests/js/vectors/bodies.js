@@ -1,3 +1,4 @@
+import "../../../client/js/src/all.js";
 import { encode } from "../../../client/js/src/questions/index.js";
 import { buildReport } from "../../../client/js/src/reporting/report.js";
 import { labelOf } from "../../../client/js/src/reporting/strata.js";

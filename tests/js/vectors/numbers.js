@@ -1,3 +1,4 @@
+import "../../../client/js/src/all.js";
 import { encode } from "../../../client/js/src/questions/index.js";
 import { checkAll } from "./cases.js";
 

@@ -8,7 +8,7 @@ import pytest
 from dither_server.analysis.columns import Table
 from dither_server.analysis.combine import combined
 from dither_server.app import collector_of, create_app
-from dither_server.estimation.intervals.shares import noise_law
+from dither_server.estimation.intervals.score import noise_law
 from dither_shared import Mechanism, parse_metrics
 from server.collecting import METRICS, THEME, TODAY, config, problem, rows_of, upload
 

@@ -236,6 +236,17 @@ def test_health_test_runs_once_reports_are_enough_for_its_approximation() -> Non
         assert ("weight" in {check["test"] for check in health(unary, (), tally)}) == held
 
 
+def test_weight_of_all_ones_is_judged_by_both_tails_of_the_normal_law() -> None:
+    unary = SymmetricUnary.calibrate(4, 1.0)
+    moments = unary.weight_moments
+    assert moments is not None
+    for ones in (7_000, 9_000):
+        tally = Tally(np.array([4_000]), np.full((1, 4), ones // 4))
+        score = (ones - 4_000 * moments[0]) / (4_000 * moments[1]) ** 0.5
+        found = {check["test"]: check["p_value"] for check in health(unary, tuple("abcd"), tally)}
+        assert found["weight"] == pytest.approx(2 * stats.norm.sf(abs(score)))
+
+
 @pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])
 def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held: bool) -> None:
     sketch = CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 2, "cohorts": 3})

@@ -168,7 +168,7 @@ def test_report_and_odds_of_a_discovery_in_words() -> None:
     assert words[2] == words[3] == f"it speaks of all of the text; {fits}"
     assert one.odds(sketch) == (
         "a report speaks of the beginning of your text, or of all of it; "
-        "whoever held two answers for equally likely is at most 73 in 100 sure after one report"
+        "somebody who thought two answers equally likely is at most 73 in 100 sure after one report"
     )
     assert one.words == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
 

@@ -63,8 +63,7 @@ export class Recorder {
       return "unknown";
     } catch (/** @type {any} */ error) {
       if (strict) throw error;
-      const insecure = globalThis.isSecureContext === false; // without digests; and a message may quote the value
-      diagnostics.note(`record failed: ${insecure ? "the page needs https" : error?.name}`);
+      diagnostics.note("record failed: " + error?.name); // a message may quote the value
       return "failed";
     }
   }

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy import linalg, special
 
 from dither_shared import ParameterError
 
@@ -42,12 +42,12 @@ def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
     """
     failures = trials - successes
     some = np.maximum(failures, 1.0)
-    return np.where(failures > 0, 1 - special.betaincinv(some, successes + 1, alpha), 1.0)
+    return np.where(failures > 0, 1 - scipy.special.betaincinv(some, successes + 1, alpha), 1.0)
 
 
 def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
     """Return nearly these bounds, by Wilson's interval (1927) with half a success for continuity; 1 of no trials."""
-    z, trials = float(special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
+    z, trials = float(scipy.special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
     successes = np.minimum(successes + 0.5, trials)
     half = z * np.sqrt(successes * (trials - successes) / trials + z**2 / 4)
     return np.asarray((successes + z**2 / 2 + half) / (trials + z**2))
@@ -232,5 +232,5 @@ class Dithered:
         band = np.empty((d, k), order="F")  # as LAPACK wants it
         np.subtract(padded[d : d + k], sliding_window_view(padded, k)[:d], out=band)
         band[0] += points
-        factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
-        return lambda right: np.asarray(linalg.cho_solve_banded((factor, True), right, check_finite=False))
+        factor = scipy.linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
+        return lambda right: np.asarray(scipy.linalg.cho_solve_banded((factor, True), right, check_finite=False))

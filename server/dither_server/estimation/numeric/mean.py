@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tally.tally import Tally
 from ..confidence import require_confidence
-from ..intervals.shares import normal_interval
+from ..intervals.score import normal_interval
 from .law import NumericLaw
 
 

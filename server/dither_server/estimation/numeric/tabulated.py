@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
@@ -209,5 +209,5 @@ class Tabulated:
         """Factor the matrix."""
         matrix = (self.table * cells) @ self.table.T
         matrix.flat[:: self.points + 1] += points
-        factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return lambda right: np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+        factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))

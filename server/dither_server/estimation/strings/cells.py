@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from ...tally.arrays import Floats, Indices
 from ..hashing import Buckets
@@ -157,7 +156,7 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
         columns = np.zeros((len(cells), len(group)))
         columns[where.reshape(places.shape[0], -1), np.arange(len(group))] = 1.0
         weighted = columns.T * weight[cells]
-        inverse = np.asarray(linalg.pinvh(weighted @ columns))
+        inverse = np.asarray(scipy.linalg.pinvh(weighted @ columns))
         frequency[group] = inverse @ (weighted @ target[cells])
         variance[group] = np.diag(inverse)
         told[group] = np.abs(np.diag(inverse @ (weighted @ columns)) - 1) < _APART
@@ -176,7 +175,9 @@ def _groups(places: Indices) -> list[Indices]:
     owners = np.tile(np.arange(len(tied)), len(places))
     edges = (np.ones(owners.size), (owners, len(tied) + where[:, tied].ravel()))
     size = len(tied) + len(cells)
-    _, labels = connected_components(sparse.coo_array(edges, shape=(size, size)), directed=False)
+    _, labels = scipy.sparse.csgraph.connected_components(
+        scipy.sparse.coo_array(edges, shape=(size, size)), directed=False
+    )
     labels = labels[: len(tied)]
     order = np.argsort(labels, kind="stable")
     return np.split(tied[order], np.flatnonzero(np.diff(labels[order])) + 1)

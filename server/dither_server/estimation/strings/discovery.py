@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dither_shared import PrefixSketch
 from dither_shared.mechanisms.prefix_levels import KEPT
@@ -94,7 +94,7 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     found, fit = selected(rows, _marks(mechanism, tried, mechanism.confirming))
     order = np.argsort(-fit.read.frequency, kind="stable")
     frequency, error = fit.read.frequency[order], fit.read.error[order]
-    margin = -special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
+    margin = -scipy.special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
     return Discovered(
         items=tuple(bytes(item) for item in tried[found[order]]),
         reports=tally.total,

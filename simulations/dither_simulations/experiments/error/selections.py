@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dither_server.estimation.estimate import estimate
-from dither_server.estimation.intervals.shares import exact_interval
+from dither_server.estimation.intervals.exact import exact_interval
 from dither_shared import MECHANISMS, Mechanism, ParameterError
 
 from ...choices import Law

@@ -1,43 +1,25 @@
-"""Compute intervals of a share: exact ones about the population, score intervals about those who reported.
+"""Compute score intervals of a share: of estimates whose law is nearly normal, and no binomial one.
 
 Each has equal tails, and near 0 and 1 the tails that ``feldman_cousins`` says; it misses with probability ``alpha``,
 which is 1 - confidence.
 """
 
-import math
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from dither_shared import Mechanism
 
 from ...tally.arrays import Counts, Floats
-from .chebyshev import ends_of_many
-from .exact import LowEnds, Support
+from .exact import Ends
 from .feldman_cousins import normal_scores, tails
 
-Ends = tuple[Floats, Floats]
-Simultaneous = Literal["sidak", "bonferroni"]
-
 _PASSES = 2
-"""So often an end is computed: its skewness is first that at the estimate, and then that at the end before."""
+"""How often an end is computed: first with the skewness at the estimate, then with that at the end before."""
 
 _MOST_SKEWED = 0.5
 """A skewness up to which the first correction for it is one."""
-
-
-class Levels(Protocol):
-    """What has a share: P[a report supports it], ``p`` of a user who counts in it and ``q`` of any other."""
-
-    @property
-    def p(self) -> Fraction:
-        """P[a report supports it] of a user who counts in it."""
-
-    @property
-    def q(self) -> Fraction:
-        """P[a report supports it] of any other user."""
 
 
 class Law(NamedTuple):
@@ -157,31 +139,3 @@ def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats,
     rest = 4 * scale**2 * law.thinning * constant if law.thinning else 0.0  # else an error without bound would be NaN
     half = np.sqrt(np.maximum(4 * scale * spread + lean**2 + rest, 0)) / 2
     return np.asarray((frequency + lean / 2 + np.sign(score) * half) / (1 + scale * law.thinning))
-
-
-def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: float) -> Ends:
-    """Return the interval of a share in the population, given how many of the trials support it.
-
-    It misses with probability ``alpha`` at most. Of thousands of values ends are interpolated, to well under 1e-6
-    standard errors; they never fall where the count rises, and are 0 and 1 where exact ones are.
-    """
-    p, q = levels.p, levels.q
-    if p < q:  # the opposite is reported more often: count how many do not support the value
-        supporting, p, q = trials - supporting, 1 - p, 1 - q
-    seen, out_of = supporting.astype(np.float64), trials.astype(np.float64)
-    law, opposite = Support.between(q, p), Support.between(1 - p, 1 - q)
-    low = ends_of_many(LowEnds(law, alpha), seen, out_of)
-    high = 1 - ends_of_many(LowEnds(opposite, alpha), out_of - seen, out_of)
-    return low, np.maximum(low, high)  # rounding may swap the ends of a very narrow interval
-
-
-def level_of_each(mechanism: Mechanism, values: int, alpha: float) -> tuple[Simultaneous, float]:
-    """Return the level of each interval for which any of them misses with ``alpha``, and the name of the rule.
-
-    Given the histogram, the supports of a unary encoding are independent, so for its noise 1 - (1-α)^(1/k) is exact
-    (Šidák 1967); about the population they hang together a little, through who reported, and his inequality for normal
-    variables holds. For all others α/k by Bonferroni's inequality, which assumes nothing.
-    """
-    if mechanism.independent_supports:
-        return "sidak", -math.expm1(math.log1p(-alpha) / values)
-    return "bonferroni", alpha / values

@@ -9,7 +9,8 @@ from scipy import stats
 
 from contract.cases import each
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.estimation.intervals.shares import Law, exact_interval, noise_cube, score_interval
+from dither_server.estimation.intervals.exact import exact_interval
+from dither_server.estimation.intervals.score import Law, noise_cube, normal_interval, score_interval
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -234,3 +235,11 @@ def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:
         shift = (z**2 - 1) / 6 * counted
         assert 20 * (0.5 - low[0]) == pytest.approx(z + shift, rel=1e-6)
         assert 20 * (high[0] - 0.5) == pytest.approx(z - shift, rel=1e-6)
+
+
+def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_without_reports() -> None:
+    estimates = np.array([-0.2, 0.5, 1.3])
+    low, high = score_interval(Law(1.0, 0.0, 1.0), estimates, np.zeros(3, int), 0.05)
+    assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
+    low, high = normal_interval(estimates, np.full(3, 2.0), 0.95)
+    assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
