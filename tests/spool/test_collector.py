@@ -243,7 +243,7 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     )
 
 
-def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
+def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
     """A collector that starts makes it one, also where it is from before; one on another database does not start."""
     layout.make()
     spool = ("--spool", str(layout.blobs))

@@ -36,8 +36,8 @@ def publish(
     """Write a site of the answers: pages without a script, tables, metrics.toml and a feed of changes.
 
     Only completed days are published, by default all of them. The same reports make the same files, byte for byte.
-    The folder is replaced as a whole or not at all. publish only replaces a folder that it wrote. Exits with 1 if the site
-    could not be written.
+    The folder is replaced as a whole or not at all. publish only replaces a folder that it wrote. Exits with 1 if the
+    site could not be written.
     """
     from dither_shared import load_metrics
     from dither_shared.metrics.period import utc_today
