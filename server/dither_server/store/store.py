@@ -132,12 +132,6 @@ class Store(Database):
         """Return the reports of each day with any of a metric version, ascending: of all strata, or at ``places``."""
         return self.history(metric).days(places)
 
-    def reports_by_stratum(
-        self, metric: Metric, since: date | None = None, until: date | None = None
-    ) -> dict[int, int]:
-        """Return the reports of each stratum with any on these days, by its place among those of the metric."""
-        return dict(self.history(metric, since, until).strata(since, until))
-
     def sealed(
         self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
     ) -> Sealed | None:

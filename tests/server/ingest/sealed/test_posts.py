@@ -189,7 +189,7 @@ def test_reports_of_a_stratum_are_counted_there(layered: Flask, key: SecretKey) 
     assert LAYOUT.strata is not None
     place = LAYOUT.strata.index("linux/stable")
     assert place is not None
-    assert store.reports_by_stratum(LAYOUT) == {place: 6}
+    assert store.history(LAYOUT).strata() == {place: 6}
     assert (store.sealed(LAYOUT, places=(place,)), store.sealed(LAYOUT, places=(place + 1,))) == (
         Sealed(1, 6, 6, 0),
         None,
