@@ -186,7 +186,7 @@ class EstimateReader:
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return parts with the reports that each has on some days."""
-        reports = self._store.history(metric, *span).strata(*span)
+        reports = self._store.history(metric, *span).strata()
         return [(part, sum(reports[place] for place in part.places or list(reports))) for part in parts]
 
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
