@@ -97,7 +97,7 @@ class Pooling(NamedTuple):
             return np.ones(np.broadcast_shapes(share.shape, width.shape))
         share = np.clip(share, 0, 1)
         alone = self._replace(repeats=1.0).variance(share, width)  # 0 of no reports
-        return self.variance(share, width) / np.where(alone > 0, alone, np.inf) + (alone == 0)
+        return np.asarray(self.variance(share, width) / np.where(alone > 0, alone, np.inf) + (alone == 0))
 
 
 def pooled_bounds(successes: Counts, trials: Counts, law: Pooling, phases: int, alpha: float) -> tuple[Floats, Floats]:
