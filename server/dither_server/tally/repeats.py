@@ -50,7 +50,7 @@ class Repeats(NamedTuple):
         ours, theirs = np.array(self.periods, dtype=np.float64), np.sort(np.array(other.periods, dtype=np.float64))
         less = np.searchsorted(theirs, ours)
         pairs = np.append(0.0, np.cumsum(theirs))[less].sum() + ours @ (len(theirs) - less)
-        return float(max(self.chance, other.chance) * pairs / max(ours.sum() * theirs.sum(), 1))
+        return max(self.chance, other.chance) * float(pairs / max(ours.sum() * theirs.sum(), 1))
 
 
 DISTINCT = Repeats()

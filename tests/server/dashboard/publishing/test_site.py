@@ -94,7 +94,7 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "To a person: if your answer is light, we see it" in theme
     assert "To drop <themes> that nobody uses." in theme
     assert "was refused, and is not counted: 3 batches (" in theme
-    assert "may have reported in each of the 10 days" in theme
+    assert "hold even if the same devices reported in each of the 10 days" in theme
     assert "○ may be 0" in theme
     assert "○ may be 0" in front
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
