@@ -80,9 +80,9 @@ class _Sums(NamedTuple):
     periods: int
 
 
-def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
-    """Return the tests that apply to a tally over ``periods`` reporting periods; none if there are too few reports."""
-    repeated = periods if mechanism.memoised else 1
+def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[Check]:
+    """Return the tests that apply to a tally; none if there are too few reports."""
+    repeated = max(1, len(tally.repeats.periods)) if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
     held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]

@@ -141,9 +141,9 @@ def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> 
     return None if text is None else _between(0, math.inf, text, parameter, "a positive number")
 
 
-def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
+def share(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     """Read a number strictly between 0 and 1: an option's callback."""
-    return _between(0, 1, text, parameter, "a number strictly between 0 and 1")
+    return None if text is None else _between(0, 1, text, parameter, "a number strictly between 0 and 1")
 
 
 def confidence_of(_: click.Context, parameter: click.Parameter, text: str) -> float:

@@ -124,7 +124,7 @@ def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
         assert isinstance(encoded.item, bytes)
         assert len(encoded.item) == 12
     assert {encode(value) for value in odd.NO_ANSWERS} == {encode(None)}
-    assert encode(None) == (b"\x28".ljust(12, b"\0"), True, True)
+    assert encode(None)[:3] == (b"\x28".ljust(12, b"\0"), True, True)
     assert encode(odd.Spiteful("true")).item == encode("true").item
 
 

@@ -24,7 +24,7 @@ export async function shown(metric, entropy, today, strata) {
   const { name, description, words, question, example } = metric;
   const first = Object.fromEntries(metric.strata.map(([attribute, [value]]) => [attribute, value]));
   const label = labelOf(metric, { ...first, ...strata });
-  const built = buildReport(metric, encode(question, example).item, label, entropy, today, true);
+  const built = buildReport(metric, encode(question, example), label, entropy, today, true);
   const body = await built.then(
     (report) => report.body,
     (error) => `none: ${error}`,

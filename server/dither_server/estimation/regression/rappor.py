@@ -91,6 +91,5 @@ def _fit_of(fit: Refit, shared: AmpFit, found: Indices, threshold: float, confid
         threshold,
         confidence,
         prior=Scores(shared.scores, shared.standard_error),
-        total=float(fit.frequency.sum()) if together else None,
-        total_error=fit.total_error,
+        listed=(float(fit.frequency.sum()), fit.total_error) if together else (np.nan, np.inf),
     )
