@@ -234,18 +234,6 @@ def test_forged_reports_cannot_hide_a_mean_beyond_the_range() -> None:
     assert told["poisoning"]["mean_down"] == pytest.approx(10 - mean)
 
 
-def test_days_of_the_same_people_stretch_the_error() -> None:
-    for one in (LINEAR, TABLE, PERMANENT):
-        tally = drawn(one, hill(one, 0.5, 10), 10**6, np.random.default_rng(4))
-        day, month = (answer(survey(one, tally, TODAY - timedelta(days=days), TODAY)) for days in (0, 29))
-        assert day["mean"]["repeat_error"] == pytest.approx(day["mean"]["standard_error"])
-        stretched = (month["mean"]["repeat_error"] / month["mean"]["standard_error"]) ** 2
-        error = (month["mean"]["standard_error"] / 10) ** 2 * 10**6  # of one report, in parts of the range
-        people = float(np.var(np.linspace(0, 1, 10_001)))
-        least = 30 if one is PERMANENT else 1 + 29 * people / error
-        assert 0.98 * least <= stretched <= 30.001
-
-
 def test_numbers_are_written_with_three_digits() -> None:
     for number, text in ((None, "-"), (0.0, "0"), (-0.0, "0"), (1234567.0, "1,234,567"), (-0.01234, "-0.0123")):
         assert number_text(number) == text
