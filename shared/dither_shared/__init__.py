@@ -1,7 +1,7 @@
 """What client and collector must agree on: mechanisms, metrics, exact privacy arithmetic, the wire format.
 
 Standard library only. Nothing here keeps state or reads a tally, and only ``bounded_http`` talks to a network.
-Everything is imported when it is first used.
+The names below are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -95,46 +95,41 @@ __all__ = [
     "parse_metrics",
 ]
 
-
-VERSION = "0.1.0"
-"""Of client, collector and laboratory."""
-
 _HOMES = {
-    "Batch": "wire",
     "BooleanQuestion": "questions.boolean",
     "ChoiceQuestion": "questions.choice",
     "CrossQuestion": "questions.cross",
     "DiscoveryQuestion": "questions.discovery",
-    "DitherError": "errors",
     "Domain": "questions.domains.domain",
-    "Entropy": "primitives.entropy",
-    "KeyedEntropy": "primitives.entropy",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanism",
     "Metric": "metrics.metric",
     "NumberQuestion": "questions.number",
-    "ParameterError": "errors",
     "QUESTIONS": "questions",
     "Question": "questions.question",
-    "Report": "wire",
     "SelectionQuestion": "questions.selection",
     "Shape": "rows",
     "Strata": "metrics.strata",
     "StringQuestion": "questions.string",
-    "SystemEntropy": "primitives.entropy",
-    "WireError": "errors",
-    "load_metrics": "metrics.definition",
-    "parse_metrics": "metrics.definition",
+    **dict.fromkeys(("Batch", "Report"), "wire"),
+    **dict.fromkeys(("DitherError", "ParameterError", "WireError"), "errors"),
+    **dict.fromkeys(("Entropy", "KeyedEntropy", "SystemEntropy"), "primitives.entropy"),
+    **dict.fromkeys(("load_metrics", "parse_metrics"), "metrics.definition"),
 }
+"""The module of each name that is no family of mechanisms."""
+
+
+VERSION = "0.1.0"
+"""Of client, collector and laboratory."""
 
 
 def __getattr__(name: str) -> object:
-    """Import a name from its home, or a family of mechanisms, when it is first used."""
+    """Import what a name stands for when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOMES:
-        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     else:
-        value = import_module(".mechanisms", __name__).MECHANISMS.class_named(name)
-    globals()[name] = value
-    return value
+        found = import_module(f"{__name__}.mechanisms").MECHANISMS.class_named(name)
+    globals()[name] = found
+    return found

@@ -13,12 +13,10 @@ read through the methods of Python's own types, even where a subclass overrides 
 
 from __future__ import annotations
 
+import math
 import sys
 from itertools import islice
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fractions import Fraction
 LONGEST_TEXT = 1024
 """Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
 
@@ -38,16 +36,21 @@ def plain(value: object) -> str | float | None:
     return found if found is not None else _inherited(inner := _inside(value, kind), type(inner))
 
 
-def exact_number(value: object) -> float | Fraction | None:
-    """Return the number that an answer is, exactly, or None for an object that is no number.
+def double_of(value: object) -> float | None:
+    """Return the double nearest to the number that an answer is, or None for an object that is no number.
 
-    No numbers are NaN, text, True and False. A Decimal is one too: it comes as a Fraction, rounded down to its first
-    800 digits and to a multiple of 10^-1999; an infinite one comes as a float.
+    It is infinite for a number beyond all doubles. No numbers are NaN, text, True and False; a Decimal is one, of which
+    the first 800 digits are read.
     """
     found = plain(value)
     if found is None:
         return _of_decimal(value) if _is_decimal(value) else _of_decimal(_inside(value, type(value)))
-    return None if isinstance(found, str | bool) or found != found else found  # noqa: PLR0124 - NaN is not itself
+    if isinstance(found, str | bool) or found != found:  # noqa: PLR0124 - NaN is not itself
+        return None
+    try:
+        return float(found)
+    except OverflowError:
+        return math.inf if found > 0 else -math.inf
 
 
 def text_of(value: object) -> str | None:
@@ -64,7 +67,7 @@ def text_of(value: object) -> str | None:
 
 
 def members(value: object) -> list[object] | None:
-    """Return the first ``MOST_MEMBERS`` members of a collection, or None for an object that is none.
+    """Return the first ``MOST_MEMBERS`` members of a collection, or None if the object is not a collection.
 
     A set's come in no order that means anything.
     """
@@ -83,7 +86,7 @@ def members(value: object) -> list[object] | None:
 
 
 def type_name(value: object) -> str:
-    """Return the name of an object's type, for a message; "object" for a name that is none."""
+    """Return the name of an object's type, for a message; "object" if it has no valid name."""
     name = str.__str__(type.__dict__["__name__"].__get__(type(value)))  # a metaclass may override __name__
     return name if len(name) <= 64 and name.isidentifier() else "object"
 
@@ -106,20 +109,17 @@ def _is_decimal(value: object) -> bool:
     return decimal is not None and issubclass(type(value), decimal.Decimal)
 
 
-def _of_decimal(value: object) -> float | Fraction | None:
-    """Return the number in a Decimal, or None for NaN and for what is no Decimal."""
+def _of_decimal(value: object) -> float | None:
+    """Return the double nearest to a Decimal, or None for NaN and for what is no Decimal."""
     if not _is_decimal(value):
         return None
     import decimal  # noqa: PLC0415 - it is loaded
-    from fractions import Fraction  # noqa: PLC0415 - seldom needed
 
     # What is read: more than the 767 digits that a double may have, and all exponents of doubles. Nothing is trapped,
     # so nothing raises; and what comes is a Decimal of Python's own.
     first_digits = decimal.Context(800, decimal.ROUND_FLOOR, -1200, 400, 1, 0, [], [])
     number = first_digits.create_decimal(value)  # type: ignore[arg-type]  # it is one
-    if number.is_nan():
-        return None
-    return float(number) if number.is_infinite() else Fraction(number)
+    return None if number.is_nan() else float(number)
 
 
 def _inside(value: object, kind: type) -> object:

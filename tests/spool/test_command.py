@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import pytest
-from distributed import SchedulerPlugin
 
 from dither_server.store import Store
 from dither_shared import ParameterError
@@ -27,7 +26,7 @@ from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, 
 from server.dask import cluster_of
 from server.database import execute, url_of
 from server.test_process import PATIENCE
-from spool.spooling import ALL, Delivery, KilledError, assert_same, at, deliver, put, some
+from spool.spooling import ALL, HORIZON, Delivery, KilledError, assert_same, at, deliver, put, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +74,7 @@ def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> No
     assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["reports"] == 42
 
 
-def test_report_of_a_run_in_words(folder: Path, spool: Folder) -> None:
+def test_fold_prints_batches_repeats_and_conflicts_of_a_run(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(40, 1), 1)
     result = invoke(folder, "fold", "--spool", str(spool))
     rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
@@ -90,7 +89,7 @@ def test_report_of_a_run_in_words(folder: Path, spool: Folder) -> None:
 def test_report_in_words_uses_singulars_and_marks_a_resumed_run(folder: Path, spool: Folder) -> None:
     put(spool, [Delivery(upload(THEME, b"\x00"))])
     with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
-        list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
+        list(Folding(store, spool, HORIZON, after=at(Step.ADDED, 1)).fold(PATIENCE))
     first, second = invoke(folder, "fold", "--spool", str(spool)).stdout.splitlines()
     assert first.endswith("UTC, begun before and ended now: 1 batch of 1 report from 1 file; 0 repeated, 0 in conflict")
     assert "UTC: 0 batches of 0 reports from 0 files" in second
@@ -106,7 +105,7 @@ def test_conflicts_are_shown_among_the_refusals(folder: Path, spool: Folder) -> 
     assert line == {"day": None, "batches": 1, **about}
 
 
-def test_damaged_segment_is_skipped_and_its_bytes_are_told(folder: Path, spool: Folder) -> None:
+def test_skip_command_prints_the_bytes_of_the_damaged_segment(folder: Path, spool: Folder) -> None:
     put(spool, sent := some(20, 8))
     name, cut = put(spool, held := some(30, 9)), put(spool, held)
     path, other = spool.path / "segments" / name, spool.path / "segments" / cut
@@ -136,7 +135,7 @@ def test_report_counts_rows_that_no_device_could_have_sent(folder: Path, spool: 
     assert "1 batch held reports that no device could have sent, not counted" in result.stderr
 
 
-def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
+def test_dry_run_of_fold_changes_nothing(folder: Path, spool: Folder) -> None:
     deliver(spool, some(40, 2), 2)
 
     def state() -> dict[Path, bytes]:
@@ -198,6 +197,8 @@ def test_every_repeats_the_fold_and_survives_a_failure(
 def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Folder, number: signal.Signals) -> None:
     """While it waits for a cluster that has no workers."""
     deliver(spool, sent := some(20, 7), 7)
+    from distributed import SchedulerPlugin  # noqa: PLC0415  # a second, for this test alone
+
     given = threading.Event()
 
     class Watch(SchedulerPlugin):
@@ -261,7 +262,7 @@ def test_wrong_arguments_of_fold_get_one_line_each(
     assert not list((folder / "spool").rglob("*.json"))
 
 
-def test_a_spool_of_another_database_is_left_as_it_is(folder: Path, spool: Folder) -> None:
+def test_fold_refuses_the_spool_of_another_database(folder: Path, spool: Folder) -> None:
     """Whatever is asked of the fold, and journals of the dead, too."""
     name = put(spool, [Delivery(upload())])
     journal = Journal.create(spool.path / "open")

@@ -13,6 +13,7 @@ from dither_shared import ParameterError
 from dither_spool.blobs import Folder, blob_store_at
 from dither_spool.errors import SpoolError
 from dither_spool.fold import Step
+from dither_spool.records import BUCKETS
 from dither_spool.workers import workers
 from server.collecting import LAYOUT, THEME, TODAY, upload
 from server.dask import cluster_of
@@ -66,7 +67,9 @@ def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, bl
     put(blobs, [one])
     put(blobs, [one._replace(upload=upload(THEME, b"\x01", one.upload.batch))])
     put(blobs, [Delivery(upload(THEME, b"\x09"))])  # there is no such symbol
-    (report,) = folded(folding(counts, blobs))
+    steps: list[int] = []
+    (report,) = folded(folding(counts, blobs, progress=steps.append))
+    assert (min(steps) > 0, sum(steps)) == (True, BUCKETS)
     assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
     assert_same(counts, tmp_path, [one])
     assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
@@ -147,7 +150,7 @@ def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Fold
     assert_same(counts, tmp_path, sent + later)
 
 
-def test_a_plan_changes_nothing(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(100, 14)
     deliver(blobs, sent, 14)
 

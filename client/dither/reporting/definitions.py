@@ -13,7 +13,7 @@ import os
 from contextlib import suppress
 
 from dither_shared import VERSION
-from dither_shared.answers import BooleanAnswers, Borders, ChoiceAnswers, NumberAnswers, StringAnswers
+from dither_shared.answers import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.draws import draws_of
 from dither_shared.light import cast
 from dither_shared.primitives.digests import sha256
@@ -30,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
-    from fractions import Fraction
     from typing import Any
 
     from dither_shared.answers import Answers
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
 _TAG_BYTES = 32
 _MOST = 1 << 17
 """Most bytes of definitions that are kept."""
-
-_MOST_BORDERS = 1024
-"""Points of a number's grid beyond which its borders are not worked out in advance."""
 
 
 class CompiledMetric:
@@ -65,7 +61,7 @@ class CompiledMetric:
         self.name, self.version, self.period, self.charge, self.covering = basis
         self.price = Price(*price)
         if answers is not None:
-            self.answers = _answers(self, **answers)
+            self.answers = _answers(**answers)
         if draws is not None:
             self.draws = draws_of(draws)
         if bare:
@@ -85,11 +81,6 @@ class CompiledMetric:
     def expired(self, today: date) -> bool:
         """Return whether the last day on which it is asked is over."""
         return self._expires is not None and today.toordinal() > self._expires
-
-    def point(self, value: float | Fraction) -> tuple[int, int]:
-        """Place a number that is no double."""
-        placed: tuple[int, int] = cast("Any", self.whole.question).grid(self.whole.mechanism).point(value)
-        return placed
 
 
 class Whole:
@@ -159,23 +150,16 @@ def _stored(metric: Metric) -> tuple[object, ...]:
 
 def _stored_answers(metric: Metric) -> dict[str, object] | None:
     """Return how answers are read, or None if only the whole metric knows."""
-    size = metric.mechanism.size or 0
-    if metric.question.kind not in _ANSWERS or (metric.question.kind == "number" and size > _MOST_BORDERS):
-        return None
-    return dict(metric.question.compiled(metric.mechanism))
+    return dict(metric.question.compiled(metric.mechanism)) if metric.question.kind in _ANSWERS else None
 
 
-def _number(metric: CompiledMetric, low: float, high: float, borders: list[float]) -> Answers:
-    return NumberAnswers(Borders(low, high, borders, metric.point).point)
-
-
-_ANSWERS: dict[str, Callable[..., Answers]] = {
-    "boolean": lambda _: BooleanAnswers(),
-    "choice": lambda _, values, other: ChoiceAnswers(values, other),
-    "number": _number,
-    "string": lambda _: StringAnswers(),
+_ANSWERS: dict[object, Callable[..., Answers]] = {
+    "boolean": BooleanAnswers,
+    "choice": ChoiceAnswers,
+    "number": NumberAnswers,
+    "string": StringAnswers,
 }
 
 
-def _answers(metric: CompiledMetric, kind: str, **stored: Any) -> Answers:
-    return _ANSWERS[kind](metric, **stored)
+def _answers(kind: object, **stored: Any) -> Answers:
+    return _ANSWERS[kind](**stored)

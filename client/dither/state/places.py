@@ -80,10 +80,10 @@ def folder_of(given: str | os.PathLike[str]) -> str:
 def check_app_name(app: object) -> str:
     """Return an app's name; raise ParameterError unless a folder can have it, and only inside the one it belongs in."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        given = repr(app) if isinstance(app, str) and "@" not in app else "what was given"  # the endpoint, maybe
-        raise ParameterError("app", f"{given} is not a name; letters, digits, '-', '_', '.' and spaces are")
+        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # the endpoint, maybe
+        raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
     if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
-        raise ParameterError("app", f"{app!r} is a device on Windows, where no folder can have its name")
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")
     if app.endswith((" ", ".")):
-        raise ParameterError("app", f"{app!r} ends with a space or a dot, which Windows leaves out of a folder's name")
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because it ends with a space or a dot")
     return app

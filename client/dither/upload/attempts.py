@@ -35,7 +35,7 @@ _PEACE = 3600.0
 _LONGEST_SENDING = 120.0
 """Seconds after which a process that sends is considered stopped or stuck."""
 
-UNANSWERED = "no answer before the program ended"
+UNANSWERED = "the program ended before the answer came"
 
 _MOST_HELD = 300
 _MOST_KINDS = 30

@@ -10,8 +10,8 @@ from dither_serving.errors import StoreError
 from dither_serving.once_a_minute import OnceAMinute
 
 from ..store import RelayStore
+from .daily_hour import is_due, latest
 from .rounds import Posted, Rounds
-from .schedule import is_due, latest
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Forwarder:
         self._thread.start()
 
     def close(self) -> None:
-        """Post no other body, and end the thread; one that is still on its way is left to the next start."""
+        """Post no further body, and end the thread; the next start repeats a body that is still being sent."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
@@ -110,7 +110,7 @@ class Forwarder:
                     self.trouble = ""
             except StoreError as error:
                 self.trouble, pause = str(error), _FIRST
-                self._pause()  # or a body that the database cannot let go of would be posted every few seconds
+                self._pause()  # otherwise a body that the database cannot delete would be posted every few seconds
                 if self._lines.add():
                     _log.warning("reports are forwarded later: %s", error)
             except Exception:

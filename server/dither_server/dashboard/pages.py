@@ -91,7 +91,7 @@ def show_page(view: MetricView, name: str) -> str:
         drawn = panels = None
         if card.estimates is not None:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
-            estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
+            estimate = collector.reader.estimates(metric, view.query, card.part)
             drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
             panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
         versions = collector.store.definitions.versions(name)

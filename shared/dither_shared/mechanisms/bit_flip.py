@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
@@ -46,7 +47,7 @@ class BitFlip(ChainOfBits):
         bits = checked_count(self.bits, "bits", 1, size)
         keep = toward(_HALF, as_probability(self.keep, "keep"))
         if not _HALF < keep < 1:
-            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
+            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (no information) and 1 (no privacy)")
         ratio = (keep / (1 - keep)) ** min(bits, 2)
         self._derive(
             shape=Shape.BITS,
@@ -78,6 +79,11 @@ class BitFlip(ChainOfBits):
         if "bits" not in numbers:
             return cls.calibrate(size, numbers["epsilon"])
         return cls.calibrate(size, numbers["epsilon"], checked_count(numbers["bits"], "bits", 1, checked_size(size)))
+
+    @cached_property
+    def permanent_stage(self) -> Self:
+        """All of it is drawn once."""
+        return self
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return ``ratio``: further reports of one value repeat the first."""

@@ -31,12 +31,6 @@ class ChainOfSymbols(Chained):
 
     _chain: SymbolChain = field(init=False, repr=False)
 
-    @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[the permanent draw is a symbol], if it is the value's and if it is another."""
-        first = self._chain.permanent
-        return None if first is None else (first.truth, first.lie)
-
     @cached_property
     def _draws(self) -> SymbolDraws:
         first = self._chain.permanent
@@ -63,12 +57,6 @@ class ChainOfBits(Chained):
     independent_cells: ClassVar[bool] = True
 
     _chain: BitChain = field(init=False, repr=False)
-
-    @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[a bit of the permanent draw is 1], if the value marks it and if it does not."""
-        first = self._chain.permanent
-        return None if first is None else (first.high, first.low)
 
     @cached_property
     def _draws(self) -> BitDraws:

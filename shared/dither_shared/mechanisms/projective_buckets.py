@@ -107,11 +107,6 @@ class ProjectiveBuckets(Chained):
         return self._points.owned
 
     @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[the permanent draw is a point], if the bucket owns it and if not."""
-        return None if self._chain is None else (self._chain.permanent.high, self._chain.permanent.low)
-
-    @property
     def collision_variance(self) -> float:
         """The variance of the bias over the choice of hash functions, per Σ_(u≠v) f_u²."""
         return 1 / (self.rows * (self.buckets - 1))
@@ -216,7 +211,7 @@ def checked_buckets(buckets: object) -> int:
 
 
 def _spaces(buckets: int, odds: float, most_cells: int) -> Iterator[Space]:
-    """Yield the spaces of that many buckets; the best order is near e^ε + 1, if there are no bounds."""
+    """Yield the spaces with this number of buckets; the best order is near e^ε + 1, if there are no bounds."""
     for order in prime_powers(min(max(buckets, 7), int(8 * odds) + 8, _LARGEST_ORDER)):
         space = Space(order, buckets)
         if Points(order, point_length(order, buckets)).count <= min(most_cells, MAX_CELLS):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from typing import ClassVar, Self
 
@@ -101,7 +102,7 @@ class Rappor(ChainOfBits):
         f = as_probability(self.permanent_f, "f")
         if not 0 < f < 1:
             raise ParameterError(
-                "f", f"{float(f):g} must lie strictly between 0 (no protection for ever) and 1 (nothing told)"
+                "f", f"{float(f):g} must lie strictly between 0 (no permanent protection) and 1 (no information)"
             )
         p, q = as_probability(self.instant_p, "p"), as_probability(self.instant_q, "q")
         middle = (p + q) / 2
@@ -200,6 +201,15 @@ class Rappor(ChainOfBits):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the Bloom positions of a value (its UTF-8 bytes) in a cohort."""
         return bloom_positions(bytes_of(item), cohort, self.bits, self.hashes)
+
+    @cached_property
+    def permanent_stage(self) -> None:
+        """None: its frequencies are fitted, and their errors are those of the scatter between cohorts."""
+
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction]:
+        """P[a bit of the permanent row is 1], if the value marks it and if it does not."""
+        return 1 - self.permanent_f / 2, self.permanent_f / 2
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value; it tends to that of ε∞."""

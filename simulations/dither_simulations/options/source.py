@@ -39,7 +39,7 @@ _OWN: Mapping[SurveyType, set[str]] = {
     "selection": {"zipf_s", "ratio", "greatest", "separator"},
     "string": {"zipf_s", "ratio"},
 }
-"""The parameters that do not mean something to every type."""
+"""For each type, the parameters that only some types have."""
 
 _TAKEN = (
     *("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log"),
@@ -169,7 +169,7 @@ def _numbers_of_file(given: Mapping[str, Any]) -> "NumberColumn":
     from ..users.numbers import NumberColumn
 
     if given["low"] is None or given["high"] is None:
-        raise ParameterError("--low", "and --high are missing; they say from where to where the numbers go")
+        raise ParameterError("--low", "and --high are missing; they set the range of the numbers")
     whole = _of_file(given["source"], given["column"], given["weights"]).whole
     return NumberColumn.of(whole.labels, whole.counts, given["low"], given["high"], given["log"])
 

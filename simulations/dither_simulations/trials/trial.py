@@ -11,7 +11,7 @@ from scipy import special
 
 from dither_server.estimation.consistency import onto_simplex
 from dither_server.estimation.estimate import debiased, estimate
-from dither_server.estimation.intervals.shares import noise_interval
+from dither_server.estimation.intervals.score import noise_interval
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, SubsetSelection
 
@@ -63,12 +63,6 @@ def run_trial(setting: Setting, seed: np.random.SeedSequence) -> list[Measures]:
         | (held if step == "raw" else dict.fromkeys(held))
         for step in setting.steps
     ]
-
-
-def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Measures:
-    """Run one trial on a listed domain without intervals and steps, for comparison with libraries that have neither."""
-    frequency = debiased(_decoded(setting), setting.population.labels, _tally(setting, seed))[0]
-    return scores(frequency, setting.population.shares, setting.top)
 
 
 class _Estimated(NamedTuple):

@@ -2,6 +2,7 @@
 
 import json
 import marshal
+import math
 import subprocess
 import sys
 import tomllib
@@ -15,7 +16,9 @@ import dither
 import dither.reporting.definitions as module
 from client.devices import ENDPOINT, Calendar
 from client.test_processes import FLOORS, needs_posix
+from dither.reporting.bodies.report import build
 from dither.reporting.definitions import CompiledMetric, load
+from dither.reporting.keys import Keys
 from dither.state.folder import FolderState
 from dither_shared import VERSION, KeyedEntropy, load_metrics
 
@@ -42,6 +45,14 @@ low = 0
 high = 100
 epsilon = 1.0
 permanent_epsilon = 2.0
+[metrics.fine]
+type = "number"
+low = -1
+high = 1
+mechanism = "dithered-response"
+steps = 6
+resolution = 250
+epsilon = 1.0
 [metrics.browser]
 type = "string"
 mechanism = "rappor"
@@ -58,6 +69,7 @@ epsilon = 1.0
 strata = {platform = ["linux", "mac"]}
 """
 ANSWERS: list[object] = ["dark", "grün", "?", True, 0, None, 0.05, 3, 61.0, 1 << 60, 2.5, "Firefox", [], "e"]
+ANSWERS += [-0.0001, 1e-9, 0.1 + 0.2, 33.3, 99.99999, 10**400, -math.inf, math.nan]  # between points and beyond them
 
 
 @pytest.fixture
@@ -91,6 +103,7 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
     definitions: Path, folder: Path, kept: Path
 ) -> None:
     compiled, defined = loaded(definitions, folder), load_metrics(definitions)
+    metric: Any  # either
     assert compiled.keys() == defined.keys()
     for name, other in defined.items():
         one: Any = compiled[name]
@@ -102,14 +115,15 @@ def test_compiled_metrics_report_bit_by_bit_as_those_that_are_defined(
         for number, answer in enumerate(ANSWERS):
             encoded = other.answers.encode(answer)
             assert one.answers.encode(answer) == encoded, (name, answer)
-            rows = []
-            for draws in (one.draws, other.mechanism):
-                entropy = KeyedEntropy(b"key", name.encode(), bytes([number]))
-                cohort = draws.draw_cohort(entropy)
-                drawn = draws.permanent_draw(draws.permanent_key(encoded.item, cohort), entropy)
-                again = draws.repeat(drawn, entropy)
-                rows.append((draws.row(cohort, draws.randomize(encoded.item, entropy, cohort)), drawn, again))
-            assert rows[0] == rows[1], (name, answer)
+            bodies, rests = [], []
+            for metric in (one, other):
+                keys, entropy = Keys(b"secret"), KeyedEntropy(b"key", name.encode(), bytes([number]))
+                memoised = metric.draws.memoised
+                item = keys.rounded(metric, encoded) if memoised else encoded.rounded(entropy)
+                tag = keys.tag(metric, item) if memoised else ""
+                bodies.append((item, tag, build(metric, item, keys, entropy, 0, True).body))
+                rests.append(entropy.take(8))
+            assert (bodies[0], rests[0]) == (bodies[1], rests[1]), (name, answer)
 
 
 def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, folder: Path, kept: Path) -> None:

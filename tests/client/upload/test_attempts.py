@@ -13,6 +13,7 @@ import dither
 from client.devices import ENDPOINT, Make, Script, Stuck, join_uploads, parts_on, sender_of
 from client.test_processes import run
 from dither.__main__ import main
+from dither.cli.text import attempt_text
 from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
 from dither.upload.schedule import Hold
@@ -233,9 +234,12 @@ def test_an_upload_whose_program_ended_counts_as_failed_once(
         assert run(program, str(definitions), ENDPOINT, str(folder)).returncode == 3
         client = make(folder, metrics=definitions, mode=None, today=None)
         for _ in range(2):
-            assert told_by(client) == ("no answer before the program ended", number), "it counts once"
-        assert client.status().last_attempt.endpoint == ENDPOINT  # type: ignore[union-attr]  # looked at above
-    told = f"an upload to {ENDPOINT} failed: no answer before the program ended"
+            assert told_by(client) == ("the program ended before the answer came", number), "it counts once"
+        last = client.status().last_attempt
+        assert last is not None
+        assert last.endpoint == ENDPOINT
+        assert attempt_text(last, number).endswith(": the program ended before the answer came; a later run will retry")
+    told = f"an upload to {ENDPOINT} failed: the program ended before the answer came"
     assert [one.getMessage() for one in caplog.records] == [told]
 
 
@@ -275,4 +279,4 @@ def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, fo
     client = make(folder, transport=Broken())
     client.record("mobile", True)
     assert not client.flush(60)
-    assert told_by(client) == ("no answer before the program ended", 1)
+    assert told_by(client) == ("the program ended before the answer came", 1)

@@ -17,10 +17,9 @@ def test_first_page_shows_every_metric(reader: FlaskClient) -> None:
     read = Page(page)
     assert read.count("h2") == len(SHOWN)
     assert "Of the 2,400 reports from 20 to 24 November 2026, at most one a device and day." in page
-    assert "too few reports" in page
+    assert "1 report: too few to say anything" in page
     assert "lists no candidates" in page
     assert "we see it 48 times in 100" in page
-    assert "Of the only report on 20 November 2026, at most one a device and day." in page
     assert "No reports yet; it takes " in page
     assert read.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
     assert read.count("a", href="/m/theme") == 1
@@ -126,8 +125,8 @@ def test_strings_beyond_the_list_and_those_found_are_told(app: Flask, client: Fl
     rest = client.get("/v1/metrics/version/estimate").json["unlisted"]  # type: ignore[index]
     for path in ("/", "/m/version"):
         page = client.get(path).text
-        assert f'<data value="{rest["frequency"]}">' in page
-        assert "have a string that is\nnone of th" in page
+        assert f'<p><data value="{rest["low"]}">' in page
+        assert "have a string that is\nnone of the candidates" in page
     store.commit([upload(VERSION, rows_of(VERSION, 4000, value="1.0"))], TODAY, b"s" * 16)
     rows = client.get("/v1/metrics/version/estimate").json["values"]  # type: ignore[index]
     assert {row["found"] for row in rows} == {True, False}

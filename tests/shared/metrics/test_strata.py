@@ -114,13 +114,13 @@ def test_strata_in_words() -> None:
         ('{"a-b" = ["linux"]}', "strata.a-b: not a name"),
         (f'{{{33 * "x"} = ["linux"]}}', f"strata.{33 * 'x'}: not a name"),
         *(
-            (f'{{{name} = ["x"]}}', f"strata.{name}: means something else")
+            (f'{{{name} = ["x"]}}', f"strata.{name}: has another meaning")
             for name in ("metric", "value", "ok", "failed")
         ),
-        *((f'{{{name} = ["x"]}}', f"strata.{name}: means something else") for name in ("self", "class", "version")),
+        *((f'{{{name} = ["x"]}}', f"strata.{name}: has another meaning") for name in ("self", "class", "version")),
         # columns of a crossing, a parameter of lists, and what would be the other side's platform in a comparison
         *(
-            (f'{{{name} = ["x"]}}', f"strata.{name}: means something else")
+            (f'{{{name} = ["x"]}}', f"strata.{name}: has another meaning")
             for name in ("part", "first", "second", "tier", "other_platform")
         ),
         (f"{{platform = {[str(n) for n in range(16)]}}}", 'strata: 17 values, "other" included; at most 16'),

@@ -9,6 +9,7 @@ import numpy as np
 from dither_shared import ParameterError
 
 from ...tally.arrays import Floats
+from ..verdicts import too_wide
 from .cuts import Cuts
 
 QuantileVerdict = Literal["ok", "edge", "too-few"]
@@ -16,16 +17,13 @@ QuantileVerdict = Literal["ok", "edge", "too-few"]
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """The quantiles of an answer unless others are asked for."""
 
-_WIDEST = 0.5
-"""The part of the range from which an interval says nothing."""
-
 
 @dataclass(frozen=True)
 class Quantile:
     """The quantile of ``share``: the first point at or below which so many answers lie.
 
     ``point`` is that of the curve, moved into the interval where it lies outside; ``low`` and ``high`` are the points
-    at the ends of the interval. Answers count at their nearest point: those themselves reach half a step further.
+    at the ends of the interval. Answers are rounded to a point beside them: those themselves reach a step further.
 
     ``verdict``: "too-few" if the interval is half of the range or more; "edge" if it reaches an end, where all beyond
     the range are counted too, so that the quantile may lie beyond; else "ok".
@@ -58,7 +56,7 @@ def _quantile(cuts: Cuts, total: Floats, share: float) -> Quantile:
     low, high = min(ends), max(ends)  # where they cross, which is a miss, it is what lies between
     point = min(max(int(np.searchsorted(total, share)), low), high)
     verdict: QuantileVerdict = "ok"
-    if high - low >= _WIDEST * last:
+    if too_wide(low, high, last):
         verdict = "too-few"
     elif low == 0 or high == last:
         verdict = "edge"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import chain
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, cast
@@ -14,11 +13,10 @@ from dither_shared.questions.cross import BETWEEN
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
-from ...analysis.repeated_reports import periods_of, repeat_error
 from ...estimation.decoders.support import decoder_of
-from ...estimation.estimate import verdicts
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
+from ...estimation.verdicts import verdicts
 from ...protocol.json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
@@ -30,8 +28,6 @@ MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""
 
 _SHADES = 9
-_WIDEST = 0.5
-"""The width from which an interval says nothing, as for other shares."""
 
 _RULE = "“of” is a share among those with that answer; too-few: so few have it that the share could be anything"
 
@@ -184,7 +180,7 @@ class Crossings(Shares):
         together = isinstance(query, Query) and query.simultaneous
         found = crossed(metric.mechanism, survey.tally, question.shape, query.confidence, simultaneous=together)
         more = {
-            "marginals": _marginals(metric, pairs, found, survey.days),
+            "marginals": _marginals(question, pairs, found),
             "conditional": _conditional(question, found),
         }
         return Table({**pairs.about, **more}, pairs.columns)
@@ -209,6 +205,8 @@ class Crossings(Shares):
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per pair, then per answer to each question, then per answer within another."""
         pairs = super().text(answer)
+        if not pairs.rows:
+            return pairs
         half = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
         rows = [
             _text_row(f"{one['axis']} = {row['value']}", row, half)
@@ -223,22 +221,17 @@ class Crossings(Shares):
         return TextTable(pairs.before, [*pairs.rows, *rows], [pairs.after[0], _RULE, *pairs.after[1:]])
 
 
-def _marginals(
-    metric: Metric, table: Table, found: Crossed, days: tuple[date | None, date | None]
-) -> list[dict[str, Any]]:
-    """Return the marginals of both questions, given the table of the pairs, whose reports are of these days."""
-    question = cast("CrossQuestion", metric.question)
-    periods, reports = periods_of(metric, *days), table.about["reports"]
+def _marginals(question: CrossQuestion, table: Table, found: Crossed) -> list[dict[str, Any]]:
+    """Return the marginals of both questions, given the table of the pairs."""
     consistent = np.asarray(table.columns["consistent"], dtype=np.float64)
     marginals: list[dict[str, Any]] = []
     for axis, sums, group in zip(question.axes, found.marginals, groups_of(question.shape), strict=True):
         columns: dict[str, Any] = {name: getattr(sums, name) for name in Sums._fields if name != "with_cells"}
         columns |= {
-            "count": sums.frequency * reports,
-            "repeat_error": repeat_error(metric.mechanism, sums.frequency, sums.standard_error, reports, periods),
+            "count": sums.frequency * table.about["reports"],
             "consistent": np.bincount(group, consistent),
             "value": axis.labels,
-            "verdict": verdicts(sums.low, sums.standard_error, 1 - table.about["confidence"]),
+            "verdict": verdicts(sums.low, sums.high),
         }
         names = names_of(MARGINALS)
         rows = zip(*(cells(columns[name]) for name in names), strict=True)
@@ -266,17 +259,11 @@ def _conditional_rows(given: tuple[str, ...], values: tuple[str, ...], ratios: R
             "share": finite(share),
             "low": finite(low),
             "high": finite(high),
-            "verdict": _verdict(low, high),
+            "verdict": verdict,
         }
         for answer, *row in zip(given, *(numbers.tolist() for numbers in ratios), strict=True)
-        for value, share, low, high in zip(values, *row, strict=True)
+        for value, share, low, high, verdict in zip(values, *row, verdicts(*np.array(row[1:])), strict=True)
     ]
-
-
-def _verdict(low: float, high: float) -> str:
-    if not high - low < _WIDEST:  # also true if an end is NaN
-        return "too-few"
-    return "ok" if low > 0 else "noise"
 
 
 def _export_row(

@@ -15,6 +15,8 @@ from dither_shared import Metric
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
+from ...estimation.numeric.registry import law_of
+from ...estimation.verdicts import too_wide
 from .number_changes import trend_steps
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
@@ -81,10 +83,14 @@ class NumberView(EstimateView):
         return Scale.of(self.metric)
 
     @property
+    def known(self) -> bool:
+        """Whether the mean has an estimate."""
+        return self.table.about["mean"]["value"] is not None
+
+    @property
     def needs(self) -> str:
-        """How many reports it takes to know the mean of a uniform population to a hundredth of the range."""
-        mechanism = self.metric.mechanism
-        spread = float(mechanism.average_mean_variance) + 1 / 12  # type: ignore[attr-defined]  # every one of numbers
+        """How many reports it takes to know the mean of any population to a hundredth of the range."""
+        spread = law_of(self.metric.mechanism).worst_variance + 1 / 4
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
         return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
@@ -114,13 +120,16 @@ class NumberView(EstimateView):
     def curve(self) -> str:
         """The consistent curve of shares below each point, as points of a line."""
         total = np.concatenate([[0.0], np.cumsum(self.found.fit.curve)])
-        return " ".join(self._places(total))
+        return " ".join(self._places(total, 0.5))
 
     @property
     def band(self) -> str:
-        """The band of the intervals, each of which holds by itself, as points of a polygon."""
+        """The band of the intervals, each of which holds by itself, as points of a polygon.
+
+        The share below a point lies between that of answers rounded to less and that of answers rounded to it or less.
+        """
         low, high = self.found.cuts.drawn()
-        return " ".join([*self._places(high), *self._places(low)[::-1]])
+        return " ".join([*self._places(high, 1), *self._places(low, 0)[::-1]])
 
     @property
     def marks(self) -> list[Mark]:
@@ -128,7 +137,7 @@ class NumberView(EstimateView):
         last = self.scale.last
         marks = []
         for one in self.found.quantiles(_MARKS):
-            parts = (one.point, max(one.low - 0.5, 0), min(one.high + 0.5, last))
+            parts = (one.point, max(one.low - 1, 0), min(one.high + 1, last))
             x, left, right = (round(WIDTH * part / last, 1) for part in parts)
             marks.append(Mark(f"p{100 * one.share:g}", x, round(HEIGHT * (1 - one.share), 1), left, right))
         return marks
@@ -140,7 +149,7 @@ class NumberView(EstimateView):
         count = min(_BARS, last)
         borders = np.linspace(0, last, count + 1)
         edges = np.concatenate([[0.0], np.cumsum(curve)])
-        below = np.interp(borders + 0.5, np.arange(len(edges)), edges)  # point i ends half a step above it
+        below = np.interp(borders + 0.5, np.arange(len(edges)), edges)  # point i stands for half a step to both sides
         below[0], below[-1] = 0.0, 1.0
         shares = np.diff(below)
         top = max(float(shares.max()), 1e-9)
@@ -166,10 +175,10 @@ class NumberView(EstimateView):
         """Return a number as it is written."""
         return number_text(number)
 
-    def _places(self, shares: np.ndarray[Any, Any]) -> list[str]:
-        """Return a point for each cut, which lies half a step below its point of the grid."""
+    def _places(self, shares: np.ndarray[Any, Any], before: float) -> list[str]:
+        """Return a point for each cut, which is drawn that many steps before its point of the grid."""
         last = self.scale.last
-        places = np.clip((np.arange(len(shares)) - 0.5) / last, 0, 1)
+        places = np.clip((np.arange(len(shares)) - before) / last, 0, 1)
         return [
             f"{WIDTH * x:.1f},{HEIGHT * (1 - share):.1f}"
             for x, share in zip(places.tolist(), np.clip(shares, 0, 1).tolist(), strict=True)
@@ -180,6 +189,7 @@ def number_text(number: float | None) -> str:
     """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
     if number is None:
         return "-"
+    number += 0.0  # -0.0 is written as 0
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
 
 
@@ -234,4 +244,4 @@ def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list
     low, high = (
         [scale.place(min(max(point[end] or 0.0, scale.low), scale.high)) for point in points] for end in ("low", "high")
     )
-    return [last - first >= scale.last / 2 for first, last in zip(low, high, strict=True)]
+    return [bool(wide) for wide in too_wide(np.array(low), np.array(high), scale.last)]

@@ -8,7 +8,7 @@ from dither_shared import Metric, ParameterError
 
 from ...analysis.answers import SHARES, estimate_table
 from ...analysis.columns import Column, Table, schemas_of
-from ...analysis.combine import combined
+from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
 from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.decoders.support import decoder_of
@@ -21,7 +21,7 @@ from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .schemas import ABOUT
 from .shares_view import FEW, SharesView, TimeSeries, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
-from .text import change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
+from .text import TOO_FEW, change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FOUND_RULE = (
@@ -36,8 +36,8 @@ _POISONING = {
     },
 }
 _UNLISTED = {
-    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
-    "beyond": {"enum": ["candidates", "found"], "description": "The share is of people whose string is none of these."},
+    "frequency": {"type": "number", "description": "Share of people whose string is none of the candidates."},
+    **{name: {"type": "number"} for name in ("standard_error", "low", "high")},
 }
 FIELDS: Json = {
     **ABOUT,
@@ -95,8 +95,11 @@ class Shares(Summary[Estimate]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Return ``combined``."""
-        tables = [self.table(survey, query, estimator) for survey in surveys]
-        return combined(name, tables, [survey.metric.mechanism for survey in surveys], query.confidence)
+        versions = [
+            Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)
+            for survey in surveys
+        ]
+        return combined(name, versions, query.confidence)
 
     def trend(
         self,
@@ -140,6 +143,8 @@ class Shares(Summary[Estimate]):
         header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
         rows = [header, *(_cells(row, errors) for row in answer["values"])]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
+        if all(row["frequency"] is None for row in answer["values"]):
+            return TextTable([head], [], [TOO_FEW, *odd_lines(answer)])
         return TextTable([head], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
 
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
@@ -165,14 +170,13 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
     gains = [(row["gain_up"], row["gain_down"]) for row in answer["values"]]
     known = [max(up, down) for up, down in gains if up is not None and down is not None]
     lines = odd_lines(answer)
-    if known and answer["reports"]:
+    if known:
         share = f"{100 * answer['poisoning']['share']:g}%"
         lines.append(
             f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
         )
     if (rest := answer["unlisted"]) is not None:
-        beyond = "looked for" if rest["beyond"] == "candidates" else "found"
-        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those {beyond}.")
+        lines.append(f"{interval(rest)}% of people hold none of those looked for.")
     return lines
 
 

@@ -14,6 +14,7 @@ from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
+from ...estimation.precision import MAX_USERS, half_width, users_for
 from .paging import Page, PageRequest, page_of
 from .summary import EstimateView, PointEstimate, Span, Steps
 from .svg import Line, line_of
@@ -93,6 +94,11 @@ class SharesView(EstimateView):
         )
 
     @property
+    def known(self) -> bool:
+        """Whether any share has an estimate."""
+        return self.most("frequency") is not None
+
+    @property
     def needs(self) -> str:
         """How many reports it takes to know a share to ``POINTS``, for a metric without any."""
         first = self.table.rows(0, 1)[0]
@@ -165,9 +171,12 @@ def _listed(table: Table, few: int) -> list[int]:
 
 def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
     """Return how many more reports it takes to know a value to ``POINTS`` percentage points."""
-    error = row["standard_error"]
-    spread = metric.mechanism.variance() if error is None else reports * error**2
-    needed = spread * (NormalDist().inv_cdf((1 + confidence) / 2) / (POINTS / 100)) ** 2
+    error, mechanism, within = row["standard_error"], metric.mechanism, POINTS / 100
+    if error is None and mechanism.pure:  # nothing is known of the share: it may be the worst
+        needed: float = users_for(lambda users: half_width(mechanism, users, confidence), within) or MAX_USERS
+    else:
+        spread = mechanism.variance() if error is None else reports * error**2
+        needed = spread * (NormalDist().inv_cdf((1 + confidence) / 2) / within) ** 2
     return _rounded(max(1, math.ceil(needed) - reports))
 
 
@@ -179,7 +188,7 @@ def _point(row: Row) -> PointEstimate:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}%".replace("-", "−")
+    return "–" if share is None else f"{round(100 * share, 1) + 0.0:.1f}%".replace("-", "−")
 
 
 def _share(row: Row) -> float:

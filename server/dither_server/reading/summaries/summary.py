@@ -110,6 +110,11 @@ class EstimateView(ABC):
         return f"{100 * low:.3g} to {100 * high:.3g}%"
 
     @property
+    def known(self) -> bool:
+        """Whether there are enough reports to show more than their number."""
+        return bool(self.table.about["reports"])
+
+    @property
     @abstractmethod
     def needs(self) -> str:
         """How many reports it takes to learn something, in words, for a metric without any."""

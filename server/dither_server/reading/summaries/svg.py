@@ -6,7 +6,9 @@ from datetime import date
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...estimation.estimate import WIDEST
+import numpy as np
+
+from ...estimation.verdicts import verdicts
 
 WIDTH, HEIGHT = 600.0, 80.0
 
@@ -53,8 +55,9 @@ class Line:
 
     @property
     def unknown(self) -> list[bool]:
-        """For each step, whether its interval is too wide to say anything."""
-        return [not point["high"] - point["low"] < WIDEST for point in self.row["points"]]  # nor of NaN
+        """For each step, whether there are too few reports to say anything."""
+        ends = (np.array([point[end] for point in self.row["points"]], dtype=np.float64) for end in ("low", "high"))
+        return [said == "too-few" for said in verdicts(*ends)]
 
 
 def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:

@@ -94,7 +94,7 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "To a person: if your answer is light, we see it" in theme
     assert "To drop <themes> that nobody uses." in theme
     assert "was refused, and is not counted: 3 batches (" in theme
-    assert "may have reported in each of the 10 days" in theme
+    assert "hold even if the same devices reported in each of the 10 days" in theme
     assert "○ may be 0" in theme
     assert "○ may be 0" in front
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
@@ -121,7 +121,9 @@ def test_discovered_strings_are_published_only_if_asked(url: str, site: Path, tm
 
 
 def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> None:
-    assert "came sealed, through a relay" in page(site, "metrics/mobile/index.html").words
+    mobile = page(site, "metrics/mobile/index.html").words
+    assert "came sealed, through a relay" in mobile
+    assert "22 of one device" in mobile, "one for each day of this version"
     start = page(site, "metrics/start/index.html")
     assert "Sent beside each answer: platform" in start.words
     assert "start.strata.csv" in start.attributes("a", "href")

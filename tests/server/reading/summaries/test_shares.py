@@ -11,7 +11,9 @@ from flask import Flask
 
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
+from dither_server.estimation.precision import worst_share
 from dither_server.reading.costs import effort
+from dither_server.reading.query import Query
 from dither_server.reading.summaries.shares_view import in_words, time_series
 from dither_server.reading.summaries.summary import Steps
 from dither_server.reading.summaries.svg import drawing_of
@@ -29,7 +31,7 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     reader, days = collector_of(app).reader, list(collector_of(app).store.reports_by_day(THEME))
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    read = reader.estimates(THEME, 0.95)
+    read = reader.estimates(THEME, Query())
     drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.over.starts == days
@@ -67,7 +69,6 @@ def row(verdict: str, error: float | None) -> dict[str, Any]:
         "standard_error": error,
         "low": 0.0,
         "high": 1.0,
-        "repeat_error": error,
         "consistent": 0.1,
         "gain_up": 0.01,
         "gain_down": 0.01,
@@ -81,6 +82,7 @@ def test_verdicts_in_words() -> None:
     assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be 0"
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
     assert in_words(row("too-few", 0.1), THEME, 100, 0.95) == "too few reports: 9,510 more for ±2 points"
-    needed = THEME.mechanism.variance() * (1.96 / 0.02) ** 2
+    worst = worst_share(THEME.mechanism)  # nothing is known of the share
+    needed = (THEME.mechanism.variance(worst) + worst * (1 - worst)) * (1.96 / 0.02) ** 2
     said = in_words(row("too-few", None), THEME, 0, 0.95)
     assert int(said.split()[3].replace(",", "")) == pytest.approx(needed, rel=0.01)
