@@ -61,7 +61,7 @@ class CompiledMetric:
         self.name, self.version, self.period, self.charge, self.covering = basis
         self.price = Price(*price)
         if answers is not None:
-            self.answers = _answers(**answers)
+            self.answers = _ANSWERS[answers.pop("kind")](**answers)
         if draws is not None:
             self.draws = draws_of(draws)
         if bare:
@@ -153,13 +153,9 @@ def _stored_answers(metric: Metric) -> dict[str, object] | None:
     return dict(metric.question.compiled(metric.mechanism)) if metric.question.kind in _ANSWERS else None
 
 
-_ANSWERS: dict[object, Callable[..., Answers]] = {
+_ANSWERS: dict[str, Callable[..., Answers]] = {
     "boolean": BooleanAnswers,
     "choice": ChoiceAnswers,
     "number": NumberAnswers,
     "string": StringAnswers,
 }
-
-
-def _answers(kind: object, **stored: Any) -> Answers:
-    return _ANSWERS[kind](**stored)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from .ledger import Ledger
     from .strata import Stratifier
 
-_BYTES = 64
-"""Random bytes that are drawn for a report in one call to the system; most take no more."""
+_BYTES = 192
+"""Random bytes that are drawn for a report in one call to the system; most take no more, 128 bits of RAPPOR neither."""
 
 _MOST_SORTS = 20
 """Kinds of mistakes, by metric and type, after which only the first of each metric is logged."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from ..draws import BitDraws, SymbolDraws
+from ..draws import Draws, draws_of
 from ..mechanism import Item, Mechanism
 from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy
@@ -26,56 +26,56 @@ class Chained(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChainOfSymbols(Chained):
+class _Chain(Chained):
+    """A mechanism whose two channels ``draws`` applies."""
+
+    @property
+    def _stored(self) -> tuple[object, ...]:
+        """What ``draws_of`` makes both channels of."""
+        raise NotImplementedError
+
+    @cached_property
+    def _draws(self) -> Draws:
+        return draws_of(self._stored)
+
+    @property
+    def stored_draws(self) -> tuple[object, ...] | None:
+        """The cells, cohorts and thresholds, if an item marks a cell of its own."""
+        return self._stored if self.own_cells else None
+
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the marked cells, through the permanent channel, as a symbol or a row of bits."""
+        return self._draws.permanent_draw(key, entropy)
+
+    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
+        """Return the payload of this report: the permanent draw through the second channel."""
+        return self._draws.repeat(drawn, entropy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainOfSymbols(_Chain):
     """A mechanism in which a value marks one cell and a report shows one symbol."""
 
     _chain: SymbolChain = field(init=False, repr=False)
 
-    @cached_property
-    def _draws(self) -> SymbolDraws:
-        first = self._chain.permanent
-        return SymbolDraws(self.cells, self.cohorts, self._chain.instant.threshold, first.threshold if first else None)
-
-    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent symbol: the marked cell, or another one in its place."""
-        return self._draws.permanent_draw(key, entropy)
-
-    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the symbol of this report: the permanent one, or another in its place."""
-        return self._draws.repeat(drawn, entropy)
-
-    def _stored_symbols(self) -> tuple[object, ...]:
-        """Return the stored draws of a mechanism in which a point falls into the cell (point + cohort) // cohorts."""
+    @property
+    def _stored(self) -> tuple[object, ...]:
         first = self._chain.permanent
         return "symbols", self.cells, self.cohorts, self._chain.instant.threshold, first and first.threshold
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChainOfBits(Chained):
+class ChainOfBits(_Chain):
     """A mechanism in which a value marks some cells and a report shows a bit for each cell."""
 
     independent_cells: ClassVar[bool] = True
 
     _chain: BitChain = field(init=False, repr=False)
 
-    @cached_property
-    def _draws(self) -> BitDraws:
+    @property
+    def _stored(self) -> tuple[object, ...]:
         first = self._chain.permanent
-        return BitDraws(self.cells, self.cohorts, self._chain.instant.thresholds, first.thresholds if first else None)
-
-    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent row: a bit for each cell, kept or flipped once for ever."""
-        return self._draws.permanent_draw(key, entropy)
-
-    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the bits of this report: those of the permanent row, each kept or flipped."""
-        return self._draws.repeat(drawn, entropy)
-
-    def _stored_bits(self, hashes: int = 0) -> tuple[object, ...]:
-        """Return the stored draws of a mechanism whose items mark a cell of their own, or ``hashes`` Bloom bits."""
-        first = self._chain.permanent
-        thresholds = self._chain.instant.thresholds, first and first.thresholds
-        return "bits", self.cells, self.cohorts, *thresholds, hashes
+        return "bits", self.cells, self.cohorts, self._chain.instant.thresholds, first and first.thresholds
 
 
 def two_level_bits(ratio: Fraction, low: Fraction, size: int) -> TwoLevel:

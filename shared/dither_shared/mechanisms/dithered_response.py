@@ -173,8 +173,8 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def stored_draws(self) -> tuple[object, ...]:
-        """The chain's thresholds."""
-        return self._stored_symbols()
+        """Those of the chain: the cell of a point follows from the cohorts."""
+        return self._stored
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cell into which the point falls in the phase ``cohort``."""

@@ -92,11 +92,6 @@ class OptimizedUnary(ChainOfBits):
         """The probabilities that a bit is reported, for the true answer and for another."""
         return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
 
-    @property
-    def stored_draws(self) -> tuple[object, ...]:
-        """The chain's thresholds."""
-        return self._stored_bits()
-
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)

@@ -115,11 +115,6 @@ class RandomizedResponse(ChainOfSymbols):
         """The truth."""
         return {"truth": threshold_text(self.truth)}
 
-    @property
-    def stored_draws(self) -> tuple[object, ...]:
-        """The chain's thresholds."""
-        return self._stored_symbols()
-
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)

@@ -195,8 +195,8 @@ class Rappor(ChainOfBits):
 
     @property
     def stored_draws(self) -> tuple[object, ...]:
-        """The chain's thresholds."""
-        return self._stored_bits(self.hashes)
+        """Those of the chain, and the number of Bloom positions."""
+        return *self._stored, self.hashes
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the Bloom positions of a value (its UTF-8 bytes) in a cohort."""

@@ -244,16 +244,16 @@ def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, p
     undecided = lanes & ~result
     steps = _steps(high % certain, low % certain, precision)  # a certain lane has threshold 0: it can gain nothing
     thresholds = 0, unmarked, marked, lanes
-    size, step = (width + 7) // 8, 0
+    size, step, from_bytes = (width + 7) // 8, 0, int.from_bytes
     while undecided and step < len(steps):
         # One call to the system for all the slices that are likely to be used.
         slices = min(len(steps) - step, undecided.bit_length().bit_length() + 2)
         drawn = entropy.take(size * slices)
         for start in range(0, size * slices, size):
-            uniform = int.from_bytes(drawn[start : start + size], "little")
             threshold = thresholds[steps[step]]
-            result |= undecided & threshold & ~uniform
-            undecided &= ~(threshold ^ uniform)
+            differing = undecided & (threshold ^ from_bytes(drawn[start : start + size], "little"))
+            result |= differing & threshold
+            undecided ^= differing
             step += 1
     return result
 
