@@ -19,8 +19,9 @@ from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .schemas import ABOUT
-from .shares_view import FEW, SharesView, TimeSeries, time_series
+from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .svg import TimeSeries
 from .text import change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
