@@ -123,7 +123,7 @@ def index_card(card: MetricCard, series: TimeSeries | None, href: str, ended: st
         tier_of(metric),
         estimates is not None,
         reports,
-        card.last,
+        answer.get("until") or "",
         "" if estimates is None else estimates.needs,
         points,
         estimates is not None and estimates.filled,

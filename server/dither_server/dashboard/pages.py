@@ -1,7 +1,7 @@
 """The pages for people: one of all metrics, and one per metric with its days. They only read."""
 
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from flask import Blueprint, Request, Response, render_template, request, url_for
@@ -143,11 +143,11 @@ def _ranges(view: View) -> list[tuple[str, str, bool]]:
     """Return ranges of days to choose from: a name, its address, and whether it is what the page shows."""
     today, query = collector_here().config.today(), view.query
     ranges = [("Last week", today - timedelta(days=6)), ("4 weeks", today - timedelta(days=27)), ("All", None)]
-    places = request.view_args or {}
+    places: dict[str, Any] = request.view_args or {}
     return [
         (
             name,
-            url_for(str(request.endpoint), **places, **view.arguments(since=since, until=None, page=None)),
+            url_for(str(request.endpoint), **(places | view.arguments(since=since, until=None, page=None))),
             (query.since, query.until) == (since, None),
         )
         for name, since in ranges

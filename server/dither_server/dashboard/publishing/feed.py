@@ -51,7 +51,7 @@ def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
                 if sunday <= last:
                     yield _week(topic, edition, span, sunday, gatherer)
             if edition.days[0] > first:
-                title = f"{topic.question} A new version"
+                title = f"{topic.question} – new version"
                 yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
         if not topic.asked:
             yield _ended(topic)
@@ -63,7 +63,7 @@ def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date,
     return Change(
         f"{edition.metric.version}/week/{monday}",
         sunday,
-        f"{topic.question} The week from {monday}{version}",
+        f"{topic.question} – week from {monday}{version}",
         lambda: gatherer.week_in_words(edition, span),
         edition.page,
     )
@@ -75,7 +75,7 @@ def _ended(topic: Topic) -> Change:
     return Change(
         f"{topic.name}/{edition.metric.version}/ended",
         edition.days[-1],
-        f"{topic.question} No longer asked",
+        f"{topic.question} – no longer asked",
         lambda: text,
         edition.page,
     )

@@ -144,9 +144,14 @@ def share_point(
         return PointEstimate(name, f"under {_rounded_up(100 * last)}%", "", None, 0.0, last)
     if share >= 1:
         return PointEstimate(name, f"over {100 - float(_rounded_up(100 * (1 - first))):g}%", "", None, first, 1.0)
-    half = 100 * max(high - share, share - low)
+    percent, half = 100 * share, 100 * max(high - share, share - low)
     digits = _digits(half / 2)
-    return PointEstimate(name, f"{100 * share:.{digits}f}% ± {half:.{digits}f}", "", share, first, last)
+    text = f"{percent:.{digits}f}% ± {half:.{digits}f}"
+    if half >= percent:
+        text = f"{100 * first:.1g} to {_rounded_up(100 * last)}%"
+    elif round(percent, digits) <= round(half, digits):
+        text = f"{percent:.{digits + 1}f}% ± {half:.{digits + 1}f}"
+    return PointEstimate(name, text, "", share, first, last)
 
 
 def _digits(number: float) -> int:
@@ -172,7 +177,7 @@ def time_series(
     ``effort`` is the cost of one estimate.
     """
     over = over.last(_WORK // effort)
-    if len(over.spans) < 2:
+    if len(over.spans) < 2 or not rows:
         return None
     drawn = sorted(rows, key=_share, reverse=True)[:_LINES]
     where = {label: place for place, label in enumerate(metric.labels)}
