@@ -96,7 +96,7 @@ def test_pages_lead_to_each_other_and_to_ranges_of_days(reader: FlaskClient) -> 
     assert page.count("a", rel="next") == 1
     week = f"/m/theme?confidence=0.9&since={TODAY - timedelta(days=6)}"
     assert week in links
-    assert Page(reader.get(week).text).count("a", **{"aria-current": "true"}, href=week) == 1
+    assert Page(reader.get(week).text).count("a", **{"aria-current": "true"}) == 1
     assert f"/?since={TODAY - timedelta(days=27)}" in Page(reader.get("/").text).attributes("a", "href")
 
 

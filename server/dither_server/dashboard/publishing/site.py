@@ -28,11 +28,12 @@ _CACHE = 1 << 27
 
 
 class Published:
-    """What was published: the numbers of metrics and files, and the definitions that could not be read."""
+    """What was published: the numbers of metrics and files, whether any day has reports, and unreadable definitions."""
 
     def __init__(self) -> None:
         self.metrics = 0
         self.files = 0
+        self.days = False
         self.left_out: list[ParameterError] = []
 
 
@@ -68,6 +69,7 @@ class Site:
             fresh.write("metrics.toml", [self.definition])
             self._write(store, found, fresh)
             done.metrics, done.files = len(found), fresh.files
+        done.days = any(edition.days for topic in found for edition in topic.editions)
         return done
 
     def _write(self, store: Store, found: Sequence[Topic], fresh: Fresh) -> None:

@@ -139,7 +139,7 @@ class Shares(Summary[Estimate]):
         together = ", which hold all together" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
         header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
-        rows = [header, *(_cells(row, errors) for row in answer["values"])]
+        rows = [header, *(_cells(row, errors) for row in _named(answer))]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
         return TextTable([head], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
 
@@ -150,7 +150,7 @@ class Shares(Summary[Estimate]):
             f"{answer['correction'].title()}'s method"
         )
         header = ("value", "first %", "second %", "change", "interval", "p", "")
-        rows = [header, *(_difference(row, answer["change"]) for row in answer["values"])]
+        rows = [header, *(_difference(row, answer["change"]) for row in _named(answer))]
         return TextTable([*map(side_line, answer["sides"]), notes], rows)
 
     def trend_text(self, answer: Mapping[str, Any]) -> TextTable:
@@ -158,7 +158,7 @@ class Shares(Summary[Estimate]):
         notes = f"drift is told at p < {1 - answer['confidence']:.3g}, by {answer['correction'].title()}'s method"
         header = ("value", "first %", "last %", "points a day", "±", "p", "")
         errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        return TextTable([trend_line(answer), notes], [header, *(_slope(row, errors) for row in answer["values"])])
+        return TextTable([trend_line(answer), notes], [header, *(_slope(row, errors) for row in _named(answer))])
 
 
 def _doubts(answer: Mapping[str, Any]) -> list[str]:
@@ -175,6 +175,15 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
         beyond = "looked for" if rest["beyond"] == "candidates" else "found"
         lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those {beyond}.")
     return lines
+
+
+def _named(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of an answer; those of a yes-or-no question have the names that people read."""
+    names = {"true": "Yes", "false": "No"}
+    rows: Sequence[Mapping[str, Any]] = answer["values"]
+    if {row["value"] for row in rows} - names.keys():
+        return rows
+    return [{**row, "value": names[row["value"]]} for row in rows]
 
 
 def _cells(row: Mapping[str, Any], errors: float) -> tuple[str, ...]:

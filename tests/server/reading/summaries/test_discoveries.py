@@ -119,8 +119,7 @@ def test_panel_says_what_a_stratum_did_not_find() -> None:
     part = viewed(surveyed({"dd": 5_000}), PageRequest("", 1, 50)).points(names)
     assert [point.name for point in part] == names
     assert (part[0].text, part[0].at) == ("not found", None)
-    assert part[1].at is not None
-    assert part[1].at > 0.9
+    assert part[1].text.startswith("over 9")
 
 
 def test_page_without_reports_says_what_it_needs() -> None:
