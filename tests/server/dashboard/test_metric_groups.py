@@ -20,6 +20,7 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
         assert "No question of this tier." in client.get("/?tier=content").text
     assert first.index(">Technical</h2>") < first.index(">Sensitive</h2>")
     assert Page(first).count("article") == 12
+    assert Page(first).count("div", **{"class": "answers"}) == 2
     assert ">No tier</h2>" in last
     assert all(f'<option value="{tier}"' in first for tier in ("technical", "sensitive", "none"))
     assert 'value="content"' not in first

@@ -64,12 +64,9 @@ class SharesView(EstimateView):
         """The number of values."""
         return len(self.table)
 
-    def most(self, column: str, over: str | None = None) -> float | None:
-        """Return the largest number of a column, or of its ratios to another; None if it has no number."""
+    def most(self, column: str) -> float | None:
+        """Return the largest number of a column; None if it has no number."""
         numbers = np.asarray(self.table.columns[column], dtype=np.float64)
-        if over is not None:
-            below = np.asarray(self.table.columns[over], dtype=np.float64)
-            numbers = numbers[below > 0] / below[below > 0]
         known = numbers[np.isfinite(numbers)]
         return float(known.max()) if len(known) else None
 

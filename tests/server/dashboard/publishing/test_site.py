@@ -126,6 +126,7 @@ def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> Non
     assert "Sent in the clear with each answer: platform" in start.words
     assert "start.strata.csv" in start.attributes("a", "href")
     assert "No longer asked; the last report came on 2026-09-11." in page(site, "metrics/gone/index.html").words
+    assert page(site, "index.html").count("div", **{"class": "answers"}) == 2  # those asked, and those no longer asked
     front = page(site, "index.html").words
     assert front.index("unasked") < front.index("No longer asked")
     assert "No completed day has reports yet. About" in page(site, "metrics/unasked/index.html").words
