@@ -1,16 +1,16 @@
 """``python -m dither``: what a user can see and decide, without the app; and what its developer should check.
 
-status [--json]    the apps of this user; of one, the mode and what decided it, the metrics, what they have cost
+status [--json]    the apps of this user; for one app, the mode, what decided it, the metrics and their cost
 preview            the exact bytes of the next uploads
 sent               the exact bytes of the last uploads
 ledger [--json]    what has been spent, metric by metric
 on | local | off   show the questions and store the choice
 forget             delete the secret, the ledger and the outbox
 
-test               try a collector, and say what an app would meet there
-audit              attack the randomizers, and fail if one of them tells more than it declares
-lint               say what the definitions lack
-catalogue          write the questions down as Markdown
+test               check that a collector accepts an app's reports
+audit              attack the mechanisms, and fail if one leaks more than it declares
+lint               check the definitions
+catalogue          print the questions as Markdown
 compile            compile the definitions to JSON, for the client in JavaScript
 """
 
@@ -29,10 +29,10 @@ from .client import Client
 from .upload.transport import Nowhere
 
 _OF_THE_DEVELOPER = {
-    "test": "try a collector, and say what an app would meet there; no report is sent",
-    "lint": "say what the definitions lack",
-    "catalogue": "write the questions down as Markdown",
-    "audit": "attack the randomizers, and fail if one tells more than it declares",
+    "test": "check that a collector accepts an app's reports; no report is sent",
+    "lint": "check the definitions",
+    "catalogue": "print the questions as Markdown",
+    "audit": "attack the mechanisms, and fail if one leaks more than it declares",
     "compile": "compile the definitions to JSON, for the client in JavaScript",
 }
 _ASKING = frozenset({"ledger", "on", "local"})
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         every = "; all apps of this user if left out" if name == "status" else ""
         command.add_argument("--app", required=name != "status", metavar="NAME", help=_APP + every)
         command.add_argument(
-            "--state", metavar="FOLDER", help="read the app's state in this folder, not in the usual one"
+            "--state", metavar="FOLDER", help="read the app's state in this folder instead of the default one"
         )
     for name, text in _OF_THE_DEVELOPER.items():
         _ARGUMENTS[name](subparsers.add_parser(name, help=text, description=text))
@@ -108,22 +108,25 @@ def _add_metrics(command: argparse.ArgumentParser, required: bool = True, more: 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
     _add_metrics(command, required=False)
-    command.add_argument("--mechanism", metavar="NAME", help="attack this mechanism, and not those of --metrics")
+    command.add_argument("--mechanism", metavar="NAME", help="attack this mechanism instead of those in --metrics")
     command.add_argument("--epsilon", type=float, metavar="E", help="privacy loss of one report")
     command.add_argument(
         "--permanent-epsilon", type=float, metavar="P", help="privacy loss of all reports of one value together"
     )
-    command.add_argument("--delta", type=float, metavar="D", help="how far beyond epsilon a report may tell, if it may")
     command.add_argument(
-        "--size", type=int, metavar="K", help="number of answers; leave it out for any string, and for numbers"
+        "--delta",
+        type=float,
+        metavar="D",
+        help="probability with which epsilon may be exceeded, for mechanisms that allow it",
     )
-    command.add_argument(
-        "--at-most", type=int, metavar="W", help="number of answers that one person may choose, if it is limited"
-    )
+    command.add_argument("--size", type=int, metavar="K", help="number of answers; omit it for strings and numbers")
+    command.add_argument("--at-most", type=int, metavar="W", help="most answers that one person may choose")
     command.add_argument(
         "--draws", type=int, default=1_000_000, metavar="N", help="draw this many reports of each of two inputs"
     )
-    command.add_argument("--reports", type=int, default=1, metavar="T", help="reports of one device in a row")
+    command.add_argument(
+        "--reports", type=int, default=1, metavar="T", help="number of successive reports of one device"
+    )
 
 
 def _add_test(command: argparse.ArgumentParser) -> None:
@@ -135,7 +138,7 @@ def _add_test(command: argparse.ArgumentParser) -> None:
 
 def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("metrics", metavar="FILE", help="the app's metrics.toml")
-    command.add_argument("-o", "--output", metavar="FILE", help="write to this file, and not to standard output")
+    command.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of standard output")
 
 
 def _add_lint(command: argparse.ArgumentParser) -> None:

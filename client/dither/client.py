@@ -53,7 +53,7 @@ class Client:
     - ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
     - ``spread``: each report leaves at a random moment within this many seconds, or on ``flush``.
     - ``exit_wait``: a program that finds a report due at its start and ends at once waits for that upload, for at most
-      this many seconds (0 disables that), and at most once every ``exit_every`` seconds.
+      this many seconds (0 disables that), and not within ``exit_every`` seconds of a wait in vain.
     - ``background=False`` uploads only on ``flush``, and starts no thread.
     - ``strict`` is for tests: mistakes of the app's developer (an undefined metric, an object that is no answer, an
       undeclared attribute, impossible arguments) raise ParameterError; otherwise they are logged once, and the client

@@ -19,7 +19,7 @@ from dither_shared.primitives.entropy import Entropy, SystemEntropy
 
 from .consent.permission import Permission
 from .consent.rules import Consent, Mode
-from .consent.silence import Silence
+from .consent.stopped import Stopped
 from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
@@ -72,6 +72,17 @@ def transport_for(
     return given or HttpTransport(endpoint, token=token)
 
 
+PLAIN_HTTP = "endpoint: http:// is not encrypted, so that the network sees each report; use https://"
+
+
+def _is_exposed(endpoint: str) -> bool:
+    """Return whether reports to ``endpoint`` leave this machine unencrypted."""
+    scheme, _, rest = endpoint.lower().partition("://")
+    host = rest.partition("/")[0]
+    name = host if host.endswith("]") else host.partition(":")[0] or host
+    return scheme == "http" and name not in {"localhost", ""} and not host.startswith(("127.", "[::1]"))
+
+
 class ClientCore:
     """The parts of one client. Raises ParameterError for an impossible time in ``setup``."""
 
@@ -80,7 +91,7 @@ class ClientCore:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         metrics, state, today = setup.metrics, setup.state, setup.today
-        self.silence = Silence()
+        self.stopped = Stopped()
         self.diagnostics = Diagnostics(state.folder)
         self.guard = Guard(self.diagnostics, strict=setup.strict)
         self.permission = Permission(
@@ -126,6 +137,8 @@ class ClientCore:
 
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
+        if _is_exposed(str(self.setup.endpoint)):
+            self.diagnostics.note(PLAIN_HTTP)
         mode = self.permission.consent().mode
         if not self.setup.background or mode == "off":
             return
@@ -140,8 +153,8 @@ class ClientCore:
 
     def record(self, metric: str, value: object, strata: Mapping[str, object] = NONE_GIVEN) -> None:
         """Make a report of an answer, and wake the uploader."""
-        if self.silence.reason:
-            self.silence.unrecorded += 1
+        if self.stopped.reason:
+            self.stopped.unrecorded += 1
             return
         try:
             if not self.make_report(metric, value, strata):
@@ -178,10 +191,10 @@ class ClientCore:
     def _flush(self, timeout: float) -> bool:
         known, outbox = self.refresh(), self.journal.outbox
         dropped = outbox.dropped
-        if not self.silence:
+        if not self.stopped:
             self.uploader.flush(timeout)
         arrived = known and outbox.next() is None and outbox.dropped == dropped
-        return arrived and not self.silence.lossy
+        return arrived and not self.stopped.lossy
 
     def preview(self) -> list[bytes]:
         """Return the bodies of the next uploads; in the mode local, those that would be sent."""
@@ -218,7 +231,7 @@ class ClientCore:
         mode: Mode = "off"
         decided_by = "nobody: the consent cannot be read"
         try:
-            consent = Consent("off", self.silence.reason) if self.silence else self.permission.consent()
+            consent = Consent("off", self.stopped.reason) if self.stopped else self.permission.consent()
             mode, decided_by = consent.mode, consent.decided_by
             with importing():
                 from .transparency.status import overview  # noqa: PLC0415 - likewise
@@ -233,12 +246,12 @@ class ClientCore:
                 self.recorder,
                 self.diagnostics,
                 self.attempts,
-                self.silence,
+                self.stopped,
                 self.setup.today(),
             )
         except Exception as error:
             self.guard.caught("status", error)
-            unrecorded, trouble = self.silence.unrecorded, dict(self.diagnostics.counts)
+            unrecorded, trouble = self.stopped.unrecorded, dict(self.diagnostics.counts)
             return self._STATUS(mode=mode, decided_by=decided_by, unrecorded=unrecorded, trouble=trouble)
 
     def pending(self) -> list[str]:
@@ -267,11 +280,11 @@ class ClientCore:
         kept = False
         try:
             self.permission.choose(mode, self._chosen(metrics))
-            kept = not self.silence.disabled  # a disabled client may only have a state in memory
+            kept = not self.stopped.disabled  # a disabled client may only have a state in memory
             if mode != "off":
                 self.journal.begin()
             self.journal.apply_mode(self.permission.consent().mode)
-            if mode != "off" and self.silence.end():
+            if mode != "off" and self.stopped.end():
                 self.uploader.restart()
         except Exception as error:
             self.guard.caught("consent", error)
@@ -280,7 +293,7 @@ class ClientCore:
     def forget(self) -> None:
         """Turn telemetry off, and delete all but the choice."""
         try:
-            self.silence.forget()
+            self.stopped.forget()
             self._stop()
             try:
                 self.permission.choose("off", ())
@@ -294,7 +307,7 @@ class ClientCore:
     def close(self) -> None:
         """Stop uploading, and close all files."""
         try:
-            self.silence.close()
+            self.stopped.close()
             self._stop()
         except Exception as error:
             self.guard.caught("close", error)
@@ -313,7 +326,7 @@ class ClientCore:
         """Disable the client, because it could not be made; raise a mistake of the app's developer if ``strict``."""
         mistake = isinstance(error, ParameterError)
         reason = str(error) if mistake else f"start failed: {described(error, self.diagnostics.folder)}"
-        self.silence.disable(reason)
+        self.stopped.disable(reason)
         if mistake and self.setup.strict:
             raise error
         self.diagnostics.note(f"telemetry is disabled: {reason}")

@@ -208,7 +208,7 @@ class Telemetry(StandIn):
     def _replace(self, client: Client) -> None:
         """Give a client a core that is harmless, unless it is closed."""
         own = client._core
-        if own.silence:
+        if own.stopped:
             return
         harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
         client._core = ClientCore(replace(own.setup, metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
@@ -260,7 +260,7 @@ def _harmless(
 
 def _restore(client: Client, core: ClientCore) -> None:
     """Give a client its own core again; if the app has closed it meanwhile, close it."""
-    closed = bool(client._core.silence)
+    closed = bool(client._core.stopped)
     Client.close(client)
     client._core = core
     if closed:

@@ -37,11 +37,11 @@ def run(found: Found) -> None:
 
     Every day at the hour, each pool with enough reports is forwarded. An hour that was missed is made up for.
     """
+    from dither_serving.collector_url import CollectorUrl
     from dither_serving.logs import log_json
     from dither_serving.server import listen, serve, url_of
 
     from .app import create_app
-    from .collector_url import CollectorUrl
     from .relay import Relay
 
     with denying():
@@ -53,7 +53,7 @@ def run(found: Found) -> None:
             raise Denial(str(error)) from None
         with listener:
             relay = Relay(config)
-            if config.token and CollectorUrl.parse(config.collector).is_exposed:
+            if config.token and CollectorUrl.parse("collector", config.collector).is_exposed:
                 click.echo("collector: without https, the token can be read on the way", err=True)
             app = create_app(relay, url_of(listener).removeprefix("http://"))
             serve(app, relay, listener, click.echo)

@@ -1,19 +1,14 @@
 """Ask the collector which pools there are, and post bodies. TLS is verified, and no redirect is followed."""
 
-import http.client
 import json
 import re
-import socket
-import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from threading import Event, Timer
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from dither_serving.collector_url import CollectorUrl, UnreachableError
 from dither_shared import DitherError, WireError
 from dither_shared.sealed import SUITES
 
-from .collector_url import CollectorUrl
 from .store import ListedPool
 
 PATH = "/v1/sealed"
@@ -57,16 +52,13 @@ class Collector:
     """A collector behind a URL, asked with a token, if it has one; for an answer it may take ``seconds``."""
 
     def __init__(self, url: str, token: str, seconds: float) -> None:
-        self._url = CollectorUrl.parse(url)
-        self._headers = {"User-Agent": "dither-relay", "Accept": "application/json", "Connection": "close"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
+        self._url = CollectorUrl.parse("collector", url)
+        self._fields = {"User-Agent": "dither-relay"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._seconds = seconds
-        self._trust = ssl.create_default_context() if self._url.is_secure else None
 
     def listing(self) -> Listing:
         """Ask which pools there are. Raises TroubleError or RejectedError."""
-        status, answer = self._ask("GET", None, _LONGEST_LIST)
+        status, answer = self._ask(None, _LONGEST_LIST)
         if status != 200:
             raise RejectedError(_describe(status, answer))
         try:
@@ -76,7 +68,7 @@ class Collector:
 
     def post(self, body: bytes) -> Receipt:
         """Post a body. Raises TroubleError, and then it may be counted or not, or RejectedError."""
-        status, answer = self._ask("POST", body, _LONGEST_ANSWER)
+        status, answer = self._ask(body, _LONGEST_ANSWER)
         if status != 202:
             raise RejectedError(_describe(status, answer))
         try:
@@ -85,33 +77,17 @@ class Collector:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RejectedError("the collector's receipt cannot be read; is that URL a collector's?") from None
 
-    def _ask(self, method: str, body: bytes | None, limit: int) -> tuple[int, bytes]:
+    def _ask(self, body: bytes | None, limit: int) -> tuple[int, bytes]:
         """Return status and body of an answer that is final."""
-        connection = self._connection()
         try:
-            headers = self._headers if body is None else self._headers | {"Content-Type": "application/json"}
-            connection.connect()
-            with _cut_after(self._seconds, connection):
-                connection.request(method, self._url.prefix + PATH, body, headers)
-                response = connection.getresponse()
-                answer = _read(response, limit + 1)
-        except ssl.SSLCertVerificationError as error:
-            raise TroubleError(f"the collector's certificate is not valid: {error.verify_message}") from None
-        except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise TroubleError(f"the collector cannot be reached: {_line(reason)}") from None
-        finally:
-            connection.close()
-        if response.status == 429 or response.status >= 500:
-            raise TroubleError(_describe(response.status, answer), _seconds(response.headers.get("Retry-After")))
+            status, fields, answer = self._url.ask(PATH, self._fields, self._seconds, limit + 1, body)
+        except UnreachableError as error:
+            raise TroubleError(f"the collector {_line(error)}") from None
+        if status == 429 or status >= 500:
+            raise TroubleError(_describe(status, answer), _seconds(fields.get("retry-after")))
         if len(answer) > limit:
             raise RejectedError(f"the collector's answer has more than {limit} bytes")
-        return response.status, answer
-
-    def _connection(self) -> http.client.HTTPConnection:
-        if self._trust is None:
-            return http.client.HTTPConnection(self._url.host, self._url.port, timeout=self._seconds)
-        return http.client.HTTPSConnection(self._url.host, self._url.port, timeout=self._seconds, context=self._trust)
+        return status, answer
 
 
 def _listing(content: Mapping[str, Any]) -> Listing:
@@ -138,43 +114,6 @@ def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 40:
         raise WireError("not a number of reports or bytes")
     return value
-
-
-@contextmanager
-def _cut_after(seconds: float, connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Cut a connection that is still open after ``seconds``, and raise TimeoutError, as if it had been silent.
-
-    A peer that sends a byte now and then would hold us for ever.
-    """
-    late = Event()
-
-    def cut() -> None:
-        late.set()
-        with suppress(OSError):  # it has ended
-            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # not that of TLS, which would go on in the clear
-
-    timer = Timer(seconds, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except TimeoutError:  # of the socket, which may notice first
-        late.set()
-    finally:
-        timer.cancel()
-        if late.is_set():
-            raise TimeoutError(f"no whole answer in {seconds:g} seconds")
-
-
-def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
-    """Return at most ``limit`` bytes of an answer, piece by piece: ``read`` would take all of a forged chunk."""
-    parts: list[bytes] = []
-    while limit > 0 and (part := response.read1(limit)):
-        parts.append(part)
-        limit -= len(part)
-    if limit > 0 and response.length:
-        raise http.client.IncompleteRead(b"", response.length)
-    return b"".join(parts)
 
 
 def _seconds(header: str | None) -> int | None:

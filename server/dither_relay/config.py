@@ -7,10 +7,9 @@ from typing import Any
 
 from dither_server.config.common import RETRY_DAYS, check_common
 from dither_server.config.sources import Sources, settings_of
+from dither_serving.collector_url import CollectorUrl
 from dither_shared import ParameterError
 from dither_shared.sealed import SUITES, Pool, SealedReport
-
-from .collector_url import CollectorUrl
 
 _LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
 """Bytes of the smallest report that is sealed by X-Wing, to which a collector may change at any time."""
@@ -61,7 +60,7 @@ class RelayConfig:
     def __post_init__(self) -> None:
         check_common(self)
         self.hour()
-        CollectorUrl.parse(self.collector)
+        CollectorUrl.parse("collector", self.collector)
         if self.batch < 2:
             raise ParameterError("batch", f"{self.batch} is below 2; a report alone is not hidden among others")
         if self.max_age > RETRY_DAYS:

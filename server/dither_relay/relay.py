@@ -13,9 +13,9 @@ from dither_serving.proxies import Proxies
 from .collector import Collector
 from .config import RelayConfig
 from .endpoint import UploadEndpoint
+from .forwarding.daily_hour import is_overdue
 from .forwarding.forwarder import Forwarder
 from .forwarding.rounds import TROUBLE, Rounds, Rules
-from .forwarding.schedule import is_overdue
 from .numbers import Condition, Gauges, RelayNumbers
 from .pools import Pools
 from .rates import Rates

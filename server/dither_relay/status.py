@@ -8,8 +8,8 @@ from dither_server.cli.terminal_tables import aligned, printable
 from dither_serving.errors import StoreError
 from dither_shared.counted import counted
 
+from .forwarding.daily_hour import following, is_overdue
 from .forwarding.rounds import TROUBLE
-from .forwarding.schedule import following, is_overdue
 from .store import RelayStore
 
 _COUNTS = ("waiting", "frozen", "forwarded", "unread", "dropped")

@@ -1,17 +1,23 @@
-"""The app factory."""
+"""The app factory: which requests are admitted, and how failures are answered."""
 
-from flask import Flask, Response, current_app, request
+import json
+from http import HTTPStatus
 
-from dither_serving.problems import SAFE_HEADERS, Kind, Problem
+from flask import Flask, Response, current_app, render_template, request
+from werkzeug.exceptions import HTTPException
+
+from dither_serving.problems import MEDIA_TYPE, SAFE_HEADERS, Answer, Kind, Problem, http_answer
+from dither_shared import ParameterError
 
 from .access.roles import OPEN
-from .api.error_handlers import answer_failures, problem_answer
 from .api.lookup import EXTENSION
 from .api.routes import routes
 from .api.routing import Route
 from .collector import Collector
 from .config.settings import Config
 from .dashboard.pages import entered, pages
+from .reading.limiter import PeerGoneError
+from .store import StoreError
 
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -30,7 +36,11 @@ def create_app(config: Config) -> Flask:
     app.register_blueprint(routes)
     app.register_blueprint(pages)
     app.view_functions["static"] = Route(app.send_static_file, OPEN)
-    answer_failures(app)
+    app.register_error_handler(Problem, _problem)
+    app.register_error_handler(ParameterError, _parameter)
+    app.register_error_handler(StoreError, _unavailable)
+    app.register_error_handler(PeerGoneError, _unheard)
+    app.register_error_handler(HTTPException, _http_problem)
     app.before_request(_admit)
     app.after_request(_guard)
     return app
@@ -57,7 +67,7 @@ def _admit() -> Response | None:
             return way
         gatekeeper.admit(request.environ, route.role)
     except Problem as problem:
-        return problem_answer(problem)
+        return _problem(problem)
     return None
 
 
@@ -66,3 +76,38 @@ def _guard(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = _CONTENT_POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
+
+
+def _problem(problem: Problem) -> Response:
+    return _as_preferred(problem.answer())
+
+
+def _parameter(error: ParameterError) -> Response:
+    return _problem(Problem(Kind.PARAMETER, str(error)))
+
+
+def _unavailable(error: StoreError) -> Response:
+    current_app.logger.warning("%s", error)
+    return _problem(Problem(Kind.UNAVAILABLE, error.public, 10))
+
+
+def _unheard(error: PeerGoneError) -> Response:
+    """Return an answer that nobody reads: the peer has hung up."""
+    return Response(status=HTTPStatus.REQUEST_TIMEOUT)
+
+
+def _http_problem(error: HTTPException) -> Response:
+    """Answer the framework's own errors as problems, with the headers that belong to them, such as Allow."""
+    if error.code is None or error.code < HTTPStatus.BAD_REQUEST:
+        return Response(error.get_body(), error.code, error.get_headers())
+    status, headers, body = http_answer(error.code)
+    own = {name for name, _ in headers}
+    return _as_preferred((status, [*headers, *(pair for pair in error.get_headers() if pair[0] not in own)], body))
+
+
+def _as_preferred(answer: Answer) -> Response:
+    status, headers, body = answer
+    if request.accept_mimetypes.best_match([MEDIA_TYPE, "text/html"]) != "text/html":
+        return Response(body, status, headers)
+    kept = [pair for pair in headers if pair[0] not in {"Content-Type", "Content-Length"}]
+    return Response(render_template("problem.html", problem=json.loads(body)), status, kept, mimetype="text/html")

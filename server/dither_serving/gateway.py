@@ -145,7 +145,7 @@ class Gateway:
         return self._endpoint.settled(environ)
 
     def _crowded(self, request: Request, origin: str | None) -> Answer:
-        problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
+        problem = Problem(Kind.CROWDED, "this address has reached its limit of simultaneous requests", _SOON)
         status, headers, body = problem.answer()
         if request.method == "POST" and request.target in self._paths:
             self._endpoint.refuse(problem)

@@ -61,7 +61,7 @@ def fold(
 ) -> None:
     """Count what collectors have spooled, each batch once.
 
-    Collectors may run meanwhile. Safe to interrupt: the next fold resumes, with the same result. If another fold runs
+    Collectors may keep running. Safe to interrupt: the next fold resumes, with the same result. If another fold runs
     on the database, this one waits for it as long as lock_wait says. Exit status 1 if that is not long enough, or if
     the database, the spool or the workers fail. With --every a later failure is printed, and the next fold tries again.
     """
@@ -109,7 +109,7 @@ def _fold_once(request: _Request) -> None:
         spread = stack.enter_context(workers(request.jobs, request.scheduler, _print_line))
         for skipped in skip_damage(store, blobs, request.skip, wait) if request.skip else ():
             _print_skipped(skipped)
-        folding = Folding(store, blobs, spread, horizon, progress=_progress())
+        folding = Folding(store, blobs, horizon, spread, progress=_progress())
         for report in [folding.plan()] if request.dry_run else folding.fold(wait):
             _print_report(report, request)
 

@@ -70,8 +70,8 @@ class Folding:
 
     store: Store
     blobs: BlobStore
+    horizon: timedelta
     spread: Map = here
-    horizon: timedelta = timedelta(days=45)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     after: Callable[[Step], object] = lambda _: None
     progress: Callable[[int], object] = lambda _: None

@@ -174,5 +174,5 @@ def require_owner(blobs: BlobStore, database: str | None) -> None:
     if database is not None and others:
         message = f"{blobs} is of the database {', '.join(others)}, and db is {database}"
         raise ParameterError(
-            "spool", f"{message}; name the database that it is of, or delete {blobs}/{_OWNER} if db took its place"
+            "spool", f"{message}; name the database to which it belongs, or delete {blobs}/{_OWNER} if db replaced it"
         )

@@ -105,7 +105,7 @@ def skip_damage(store: Store, blobs: BlobStore, names: Iterable[str], wait: floa
                 blobs.put(SEGMENTS, name, write_segment(records))
                 yield Skipped(name, lost, len(content))
             elif not was_skipped:
-                raise ParameterError("--skip", f"{blobs}/{SEGMENTS}/{name} is not damaged; a fold counts it")
+                raise ParameterError("--skip", f"{blobs}/{SEGMENTS}/{name} is not damaged; the next fold counts it")
 
 
 def _kept(name: str) -> str:

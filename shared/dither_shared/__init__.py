@@ -1,32 +1,16 @@
 """What client and collector must agree on: mechanisms, metrics, exact privacy arithmetic, the wire format.
 
 Standard library only. Nothing here keeps state or reads a tally, and only ``bounded_http`` talks to a network.
-Mechanisms are imported when they are first used.
+The names below are imported when they are first used.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .errors import DitherError, ParameterError, WireError
-from .mechanism import Mechanism
-from .mechanisms import MECHANISMS
-from .metrics.definition import load_metrics, parse_metrics
-from .metrics.metric import Metric
-from .metrics.strata import Strata
-from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS
-from .questions.boolean import BooleanQuestion
-from .questions.choice import ChoiceQuestion
-from .questions.cross import CrossQuestion
-from .questions.discovery import DiscoveryQuestion
-from .questions.domains.domain import Domain
-from .questions.number import NumberQuestion
-from .questions.question import Question
-from .questions.selection import SelectionQuestion
-from .questions.string import StringQuestion
-from .rows import Shape
-from .wire import Batch, Report
-
 if TYPE_CHECKING:
+    from .errors import DitherError, ParameterError, WireError
+    from .mechanism import Mechanism
+    from .mechanisms import MECHANISMS
     from .mechanisms.bit_flip import BitFlip
     from .mechanisms.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
     from .mechanisms.discrete_gaussian import DiscreteGaussian
@@ -45,6 +29,22 @@ if TYPE_CHECKING:
     from .mechanisms.set_response import SetResponse
     from .mechanisms.subset_selection import SubsetSelection
     from .mechanisms.symmetric_unary import SymmetricUnary
+    from .metrics.definition import load_metrics, parse_metrics
+    from .metrics.metric import Metric
+    from .metrics.strata import Strata
+    from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
+    from .questions import QUESTIONS
+    from .questions.boolean import BooleanQuestion
+    from .questions.choice import ChoiceQuestion
+    from .questions.cross import CrossQuestion
+    from .questions.discovery import DiscoveryQuestion
+    from .questions.domains.domain import Domain
+    from .questions.number import NumberQuestion
+    from .questions.question import Question
+    from .questions.selection import SelectionQuestion
+    from .questions.string import StringQuestion
+    from .rows import Shape
+    from .wire import Batch, Report
 
 __all__ = [
     "MECHANISMS",
@@ -93,10 +93,37 @@ __all__ = [
     "parse_metrics",
 ]
 
+_HOMES = {
+    "BooleanQuestion": "questions.boolean",
+    "ChoiceQuestion": "questions.choice",
+    "CrossQuestion": "questions.cross",
+    "DiscoveryQuestion": "questions.discovery",
+    "Domain": "questions.domains.domain",
+    "MECHANISMS": "mechanisms",
+    "Mechanism": "mechanism",
+    "Metric": "metrics.metric",
+    "NumberQuestion": "questions.number",
+    "QUESTIONS": "questions",
+    "Question": "questions.question",
+    "SelectionQuestion": "questions.selection",
+    "Shape": "rows",
+    "Strata": "metrics.strata",
+    "StringQuestion": "questions.string",
+    **dict.fromkeys(("Batch", "Report"), "wire"),
+    **dict.fromkeys(("DitherError", "ParameterError", "WireError"), "errors"),
+    **dict.fromkeys(("Entropy", "KeyedEntropy", "SystemEntropy"), "primitives.entropy"),
+    **dict.fromkeys(("load_metrics", "parse_metrics"), "metrics.definition"),
+}
+"""The module of each name that is no family of mechanisms."""
 
-def __getattr__(name: str) -> type[Mechanism]:
-    """Import a family of mechanisms when it is first used."""
+
+def __getattr__(name: str) -> object:
+    """Import what a name stands for when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    family = globals()[name] = MECHANISMS.class_named(name)
-    return family
+    if name in _HOMES:
+        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
+        found = import_module(f"{__name__}.mechanisms").MECHANISMS.class_named(name)
+    globals()[name] = found
+    return found

@@ -12,10 +12,10 @@ The randomizer stands beside its law, in plain Python, because it is the device 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from .errors import ParameterError
 from .primitives.entropy import Entropy
@@ -182,10 +182,23 @@ class Mechanism(ABC):
         """How many values an item may have, where items are sets."""
         return self.size or 0
 
+    @cached_property
+    def permanent_stage(self) -> Self | None:
+        """The mechanism whose reports are the permanent draws, without the noise of one report; None if there is none.
+
+        It follows from the fields: of one named ``permanent_x`` the permanent draw has the value as its ``x``.
+        """
+        names = [f.name for f in fields(self) if f.init and f.name.startswith("permanent_")]
+        alone: dict[str, Any] = {name.removeprefix("permanent_"): getattr(self, name) for name in names}
+        if not names or None in alone.values():
+            return None
+        return replace(self, **alone | dict.fromkeys(names))
+
     @property
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:
         """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
-        return None
+        stage = self.permanent_stage
+        return None if stage is None else (stage.a, stage.b)
 
     @property
     def cohort_law(self) -> tuple[Fraction, ...] | None:

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from importlib.metadata import distribution
 
 from dither_shared.standard_output import written_whole
 
@@ -43,6 +42,8 @@ def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
 
 def _origin() -> str:
     """Return where this distribution came from, as a requirement ends: a folder, an archive, a commit or a version."""
+    from importlib.metadata import distribution  # noqa: PLC0415 - help would wait for it
+
     this = distribution("dither")
     direct = this.read_text("direct_url.json")
     if direct is None:

@@ -1,9 +1,9 @@
-"""Accuracy, speed and leaks beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
+"""Accuracy and leaks beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
 
 Each peer runs in an environment of its own, which pip builds in a cache folder, and with the same seed each time. Cases
-come in parts (``--part``): ``theory``, which nothing need be run for; ``errors`` of each library's best; ``leaks``; and
-``speed``, which wants a machine at rest. A case takes some seconds by the clock, so a machine at work means fewer users
-and runs, but errors of the same size. A library that cannot be measured ends the run.
+come in parts (``--part``): ``theory``, which nothing need be run for; ``errors`` of each library's best; and ``leaks``.
+A case takes some seconds by the clock, so a machine at work means fewer users and runs, but errors of the same size. A
+library that cannot be measured ends the run.
 """
 
 import argparse
@@ -15,7 +15,6 @@ from .peers import tables as bench
 from .peers.cases import FULL, Findings, cases
 from .peers.environments import LIBRARIES, Unavailable, answers, default_folder, prepare
 from .peers.inside.protocol import Case, Finding
-from .peers.sampled import timed
 from .peers.theory import PEERS, chosen
 from .tables import Table, add_option, write
 
@@ -70,14 +69,8 @@ def _leaks(findings: Findings) -> Iterator[tuple[str, bench.Table]]:
     yield "accuracy-leaks", bench.leaks(findings)
 
 
-def _speed(findings: Findings) -> Iterator[tuple[str, bench.Table]]:
-    yield "accuracy-speed", bench.rates(findings)
-    yield "accuracy-trials", bench.trials(timed(findings))
-
-
 PARTS = {
     "theory": Part(lambda _, __: False, _told_by_theory),
-    "speed": Part(lambda _, case: case.kind == "rate", _speed),
     "leaks": Part(lambda _, case: case.kind == "leak", _leaks),
     "errors": Part(_best_errors, _errors),
 }

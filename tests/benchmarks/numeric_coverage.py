@@ -1,6 +1,6 @@
 """How often intervals of numeric questions hold the truth: ``python -m tests.benchmarks.numeric_coverage [--runs N]``.
 
-Five populations, four privacy losses, three numbers of reports, 64 phases and the usual steps. A run draws people from
+Six populations, four privacy losses, three numbers of reports, 64 phases and the usual steps. A run draws people from
 the population and their tally from its exact law. Held are: the mean of the population and, by the noise interval, of
 those who reported; the share below each point (on average, and at the point held worst); seven quantiles together and
 the one held worst. Then the median width of the intervals of the median and the 95th percentile, in percent of the
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 EPSILONS, SIZES, PHASES, RUNS, CURVES, SEED = (0.5, 1.0, 2.0, 4.0), (10_000, 100_000, 1_000_000), 64, 200, 20, 20261122
-POPULATIONS = ("startup-log", "startup", "age", "hours", "zeros")
+POPULATIONS = ("startup-log", "startup", "age", "hours", "zeros", "years")
 
 TOLD = (
     *("population", "ε", "reports", "mean", "mean, by noise", "share below", "the worst", "quantiles", "the worst"),
@@ -50,7 +50,16 @@ def dithered(epsilon: float, phases: int = PHASES, steps: int | None = None) -> 
 
 
 def population(name: str, points: int) -> Floats:
-    """Return the shares of the points: answers are rounded to the nearest point, and clipped."""
+    """Return the shares of the points to which answers are rounded; the edges are where half of them go up."""
+    if name == "years":  # whole years of a range of 128, which hardly a point is
+        years = np.arange(13, 100)
+        places = years / 128 * (points - 1)
+        lower, upper = places.astype(int), places % 1
+        people = (113.0 - years) / (113 - years).sum()
+        shares = np.zeros(points)
+        np.add.at(shares, lower, people * (1 - upper))
+        np.add.at(shares, lower + 1, people * upper)
+        return shares
     place = np.linspace(0, 1, points)
     edges = (place[1:] + place[:-1]) / 2
     if name == "hours":  # whole hours of a day, each at its point

@@ -70,10 +70,15 @@ def truth(column: Column) -> Floats:
 def estimated(metric: Metric, column: Column, reports: int, seed: int) -> NumericEstimate:
     """Return the estimate of the reports of so many people, drawn from the column with replacement."""
     people, devices = np.random.SeedSequence(seed).spawn(2)
-    drawn = np.random.default_rng(people).multinomial(reports, column.shares)
-    counts = np.zeros(Scale.of(metric).last + 1, dtype=np.int64)
-    points = np.array([metric.item(number) for number in column.numbers.tolist()], dtype=np.intp)
-    np.add.at(counts, points, drawn)
+    rng = np.random.default_rng(people)
+    drawn = rng.multinomial(reports, column.shares)
+    counts = np.zeros(Scale.of(metric).last + 2, dtype=np.int64)  # the last takes those whom nothing rounds up
+    places = [metric.answers.encode(number) for number in column.numbers.tolist()]
+    points = np.array([place.item for place in places], dtype=np.intp)
+    upward = rng.binomial(drawn, [(place.rest or 0) / 2**64 for place in places])
+    np.add.at(counts, points, drawn - upward)
+    np.add.at(counts, points + 1, upward)
+    counts = counts[:-1]
     population = Population(tuple(map(str, range(len(counts)))), counts)
     tally = device_tally(metric.mechanism, population, device_entropy(devices))
     return estimate_number(law_of(metric.mechanism), tally)
@@ -82,7 +87,7 @@ def estimated(metric: Metric, column: Column, reports: int, seed: int) -> Numeri
 def run(metric: Metric, column: Column, reports: int, seed: int) -> Floats:
     """Return the intervals of a run, shape (3, 2): of mean, median and 95th percentile."""
     scale, found = Scale.of(metric), estimated(metric, column, reports, seed)
-    statistics: list[dict[str, Any]] = [scale.mean(found.mean, metric.mechanism.memoised, 1)]
+    statistics: list[dict[str, Any]] = [scale.mean(found.mean)]
     statistics += [scale.quantile(one, reports) for one in found.quantiles(_SHARES)]
     return np.array([[one["low"], one["high"]] for one in statistics])
 

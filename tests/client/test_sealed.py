@@ -297,7 +297,7 @@ def test_a_python_without_packages_says_why_it_is_silent() -> None:
     )
     first, second = done.stdout.splitlines()
     assert first == "on"
-    assert second.startswith("off a mistake: telemetry is disabled in this program: seal: ")
+    assert second.startswith("off an error: telemetry is disabled in this program: seal: ")
     assert done.stderr.startswith("telemetry is disabled: seal: "), "one line, on what Python logs to"
     assert len(done.stderr.splitlines()) == 1
 

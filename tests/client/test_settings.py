@@ -47,7 +47,7 @@ def test_an_impossible_argument_disables_the_client_with_one_clear_mistake(
         assert (status.mode, status.unrecorded, status.queued) == ("off", 1, 0), case
         assert status.trouble == {f"telemetry is disabled: {caught.value}": 1}, case
         assert [one.getMessage() for one in caplog.records] == list(status.trouble), f"{case}: it is logged once"
-        assert status.decided_by == f"a mistake: telemetry is disabled in this program: {caught.value}"
+        assert status.decided_by == f"an error: telemetry is disabled in this program: {caught.value}"
         assert (client.preview(), client.sent(), client.flush(1)) == ([], [], False), case
         assert "Very-Secret" not in f"{status}{caplog.text}", case
         assert not folder.exists(), case

@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from jinja2 import ChoiceLoader, DictLoader
 
 import dither
-from contract.test_extension import Carrier
 from dither_server.analysis.columns import Column, Table
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
@@ -53,7 +52,8 @@ from dither_shared.mechanism import LISTED, Items
 from dither_shared.questions.fields import Fields
 from dither_shared.questions.plain import plain
 from dither_shared.questions.question import Answers, Encoded
-from server.collecting import TODAY, config, environment
+from server.collecting import config, environment
+from server.devices import bodies, count
 
 STARS = {1: 10, 2: 20, 3: 20, 4: 60, 5: 90}
 AVERAGE = sum(stars * people for stars, people in STARS.items()) / sum(STARS.values())
@@ -218,24 +218,11 @@ def test_question_from_outside_is_recorded_estimated_exported_and_shown(tmp_path
     entropy = KeyedEntropy(b"another kind")
     with closing(collector_of(app)):
         http = app.test_client()
-        for answer, people in STARS.items():
-            for _ in range(people):
-                device = dither.Client(
-                    {metric.name: metric},
-                    endpoint="http://localhost",
-                    app="extension",
-                    state=dither.MemoryState(),
-                    background=False,
-                    environ={},
-                    transport=Carrier(http),
-                    entropy=entropy,
-                    today=lambda: TODAY,
-                )
-                with closing(device):
-                    device.consent("on")
-                    assert "1 to 5 stars" in device.consent_text()
-                    device.record(metric.name, answer)
-                    assert device.flush(60)
+        metrics = {metric.name: metric}
+        with closing(dither.Client(metrics, "http://localhost", "x", dither.MemoryState(), environ={})) as device:
+            assert "1 to 5 stars" in device.consent_text()
+        people = (answer for answer, number in STARS.items() for _ in range(number))
+        count(app, (body for answer in people for body in bodies(metrics, entropy, {metric.name: answer})))
         url = f"/v1/metrics/{metric.name}/estimate"
         told = http.get(url).get_json()
         (row,) = told["values"]

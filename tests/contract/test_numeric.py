@@ -29,6 +29,36 @@ def test_numeric_mechanisms_of_the_usual_size_spend_all_of_epsilon_and_delta(cas
 
 
 @CASES
+def test_random_rounding_keeps_epsilon_and_the_mean(mechanism: NumericMechanism) -> None:
+    """A number is reported by a mixture of the laws of two points, and no two mixtures differ more than points do."""
+    places = [
+        point + rest for point in range(mechanism.size - 1) for rest in (Fraction(0), Fraction(1, 3), Fraction(6, 7))
+    ]
+    for cohort in range(mechanism.cohorts):
+        laws = [mechanism.cell_law(item, cohort) for item in range(mechanism.size)]
+        least, most = ([end(column) for column in zip(*laws, strict=True)] for end in (min, max))
+        for place in places:
+            point, rest = int(place), place - int(place)
+            law = [(1 - rest) * one + rest * other for one, other in zip(laws[point], laws[point + 1], strict=True)]
+            assert sum(law) == 1
+            assert all(low <= chance <= high for low, chance, high in zip(least, law, most, strict=True))
+            if not mechanism.delta:
+                assert all(high <= mechanism.ratio * chance for chance, high in zip(law, most, strict=True))
+    for place in places:
+        point, rest = int(place), place - int(place)
+        scores = [
+            sum(
+                chance * mechanism.mean_score(cell, cohort)
+                for cohort in range(mechanism.cohorts)
+                for cell, chance in enumerate(mechanism.cell_law(item, cohort))
+            )
+            / mechanism.cohorts
+            for item in (point, point + 1)
+        ]
+        assert (1 - rest) * scores[0] + rest * scores[1] == place / (mechanism.size - 1)
+
+
+@CASES
 def test_scores_are_unbiased_with_the_stated_variance(mechanism: NumericMechanism) -> None:
     d, steps = mechanism.cohorts, mechanism.size - 1
     variances = []

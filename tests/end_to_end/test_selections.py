@@ -16,13 +16,12 @@ import pytest
 from click.testing import CliRunner
 from flask import Flask
 
-import dither
-from contract.test_extension import Carrier
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.summaries.selections import COLUMNS
 from dither_shared import KeyedEntropy, parse_metrics
 from server.collecting import TODAY, config, environment
+from server.devices import bodies, count
 
 DEFINITION = """
 [metrics.used]
@@ -68,25 +67,15 @@ def app(folder: Path) -> Iterator[Flask]:
     clock, entropy = Clock(), KeyedEntropy(b"selections")
     app = create_app(config(folder, metrics=METRICS, today=clock))
     with closing(collector_of(app)):
-        http = app.test_client()
         for back in (7, 2, 1, 0):
             clock.day = TODAY - timedelta(days=back)
+            posted: list[bytes] = []
             for used, matters in zip(USED, MATTERS, strict=True):
                 chosen = [value for value in used if back < 7 or value != "export"]
-                _report(Carrier(http), entropy, clock, {"used": chosen, "matters": matters})
+                answers, platform = {"matters": matters, "used": chosen}, "linux" if "export" in chosen else "other"
+                posted += bodies(METRICS, entropy, answers, {"platform": platform}, clock)
+            count(app, posted, clock.day)
         yield app
-
-
-def _report(carrier: Carrier, entropy: KeyedEntropy, clock: Clock, answers: dict[str, list[str]]) -> None:
-    device = dither.Client(
-        METRICS, endpoint="http://localhost", app="selections", state=dither.MemoryState(), background=False,
-        environ={}, transport=carrier, entropy=entropy, today=clock,
-    )  # fmt: skip
-    with closing(device):
-        device.consent("on")
-        device.record("matters", answers["matters"])
-        device.record("used", answers["used"], platform="linux" if "export" in answers["used"] else "other")
-        assert device.flush(60)
 
 
 def test_shares_the_average_and_pairs_are_told(app: Flask) -> None:

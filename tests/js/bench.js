@@ -1,4 +1,5 @@
 /** Microseconds a report, by size: `node tests/js/bench.js`. No test: it is run by hand. */
+import "../../client/js/src/all.js";
 import { mechanismOf } from "../../client/js/src/mechanisms/index.js";
 import { SystemEntropy } from "../../client/js/src/randomness/entropy.js";
 import { lowerOf } from "./primitive.js";

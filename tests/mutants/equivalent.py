@@ -22,11 +22,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "def marked(self, item: Item, cohort: int = 1) -> tuple[int, ...]:",
     ): "it has one cohort, and does not look at its number",
     (
-        f"{_SERVER}/estimation/intervals/chebyshev.py",
+        f"{_SERVER}/estimation/intervals/exact.py",
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
     ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
     (
-        f"{_SERVER}/estimation/intervals/chebyshev.py",
+        f"{_SERVER}/estimation/intervals/exact.py",
         "alone = (np.abs(self._angle - self._bends) > beside).any(axis=0) | (self._angle > self._bends[-1])",
     ): "nearly all ends are computed one by one, which takes longer and gives the same",
     (
@@ -84,5 +84,17 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/estimation/intervals/exact.py",
         "_SECANTS, _HALVINGS = 10, 61",
     ): "one halving more than the digits of a double",
+    (
+        f"{_SERVER}/estimation/intervals/exact.py",
+        "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 5)",
+    ): "another first guess leads to the same root",
+    (
+        f"{_SERVER}/estimation/intervals/exact.py",
+        "close = np.abs(coefficients[- 1:]).max() < _CLOSE * scale.min()",
+    ): "where the last coefficient is small, so is the one before it",
+    (
+        f"{_SERVER}/estimation/intervals/exact.py",
+        "return int(np.ceil(np.log(1e10) / np.log(ratio + np.sqrt(ratio**2 + 1))))",
+    ): "a degree less by one at most, of a fit that is checked afterwards",
 }
 """Lines as a mutant has them."""

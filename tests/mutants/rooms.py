@@ -89,8 +89,8 @@ ROOMS: dict[str, Room] = {
         _tests("spool", "records", "manifest", "ids", "bucket", "fold", "workers", "killed"),
     ),
     "intervals": Room(
-        _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),
-        _tests("server/estimation/intervals", "shares", "exact"),
+        _named(f"{_SERVER}/estimation/intervals", "score", "feldman_cousins", "exact"),
+        _tests("server/estimation/intervals", "score", "exact"),
     ),
     "health": Room((f"{_SERVER}/analysis/health.py",), _tests("server/analysis", "health", "health_sets")),
     "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
@@ -101,7 +101,7 @@ ROOMS: dict[str, Room] = {
     "estimates": Room(
         (f"{_SERVER}/estimation/estimate.py",),
         _tests(
-            *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_shares"),
+            *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_score"),
             "strings/test_lookup",
         ),
     ),

@@ -86,8 +86,9 @@ def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: object = "
     entropy: Entropy = KeyedEntropy(seed)
     rows = b""
     for _ in range(count):
+        item = metric.answers.encode(value).rounded(entropy)
         cohort = metric.mechanism.draw_cohort(entropy)
-        payload = metric.mechanism.randomize(metric.item(value), entropy, cohort)
+        payload = metric.mechanism.randomize(item, entropy, cohort)
         rows += Report(cohort, payload).encode(metric.mechanism)
     return rows
 

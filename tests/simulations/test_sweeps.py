@@ -1,12 +1,12 @@
 """Sweeps that are spread, killed and resumed give the numbers of one that was not."""
 
 import json
+import pickle
 import signal
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from dither_simulations.trials.measures import Measures
 from dither_simulations.trials.trial import Setting
 from dither_simulations.users.sources import Distribution
 from dither_spool.workers import workers
+from forkserver import run as run_python
 from server.dask import cluster_of
 
 PLAN = ShareAccuracy(
@@ -53,16 +54,35 @@ main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 """
 
 
-def test_processes_change_no_number_and_send_errors_back() -> None:
+def sent_and_returned(function: Callable[[Any], Any], items: Sequence[Any], /) -> Iterator[Any]:
+    """Apply a function here to what arrives in another process, and yield what comes back from it."""
+    for item in items:
+        call, argument = pickle.loads(pickle.dumps((function, item)))  # noqa: S301  # ours
+        try:
+            result = call(argument)
+        except Exception as error:
+            result = error
+        returned = pickle.loads(pickle.dumps(result))  # noqa: S301  # ours
+        if isinstance(returned, Exception):
+            raise returned
+        yield returned
+
+
+def test_tasks_results_and_errors_survive_the_way_to_other_processes() -> None:
     beyond = replace(PLAN, names=("bit-flip",), sizes=(20_000,), law="joint", repeats=1)
-    with workers(2) as run:
-        assert sweep(PLAN, run) == sweep(PLAN)
-        with pytest.raises(ParameterError, match="size: 20000") as caught:
-            sweep(beyond, run)
+    assert sweep(PLAN, sent_and_returned) == sweep(PLAN)
+    with pytest.raises(ParameterError, match="size: 20000") as caught:
+        sweep(beyond, sent_and_returned)
     assert caught.value.place == "size"
 
 
-@pytest.mark.slow  # starts a scheduler and two workers; the workers of one machine are tested above
+@pytest.mark.slow  # starts two processes, which tests/spool/test_workers.py does for smaller work
+def test_processes_change_no_number() -> None:
+    with workers(2) as run:
+        assert sweep(PLAN, run) == sweep(PLAN)
+
+
+@pytest.mark.slow  # starts a scheduler and two workers
 def test_a_dask_cluster_changes_no_number() -> None:
     with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as run:
         assert sweep(PLAN, run) == sweep(PLAN)
@@ -76,7 +96,7 @@ def test_where_there_is_no_scheduler_that_is_said(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, capture_output=True, check=False)
+    killed = run_python("-c", KILLED, cwd=tmp_path)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     part = tmp_path / "rows.csv.part"
     left = part.read_bytes().split(b"\n")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import pytest
-from distributed import SchedulerPlugin
 
 from dither_server.store import Store
 from dither_shared import ParameterError
@@ -27,7 +26,7 @@ from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, 
 from server.dask import cluster_of
 from server.database import execute, url_of
 from server.test_process import PATIENCE
-from spool.spooling import ALL, Delivery, KilledError, assert_same, at, deliver, put, some
+from spool.spooling import ALL, HORIZON, Delivery, KilledError, assert_same, at, deliver, put, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +89,7 @@ def test_report_of_a_run_in_words(folder: Path, spool: Folder) -> None:
 def test_report_in_words_uses_singulars_and_marks_a_resumed_run(folder: Path, spool: Folder) -> None:
     put(spool, [Delivery(upload(THEME, b"\x00"))])
     with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
-        list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
+        list(Folding(store, spool, HORIZON, after=at(Step.ADDED, 1)).fold(PATIENCE))
     first, second = invoke(folder, "fold", "--spool", str(spool)).stdout.splitlines()
     assert first.endswith("UTC, begun before and ended now: 1 batch of 1 report from 1 file; 0 repeated, 0 in conflict")
     assert "UTC: 0 batches of 0 reports from 0 files" in second
@@ -198,6 +197,8 @@ def test_every_repeats_the_fold_and_survives_a_failure(
 def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Folder, number: signal.Signals) -> None:
     """While it waits for a cluster that has no workers."""
     deliver(spool, sent := some(20, 7), 7)
+    from distributed import SchedulerPlugin  # noqa: PLC0415  # a second, for this test alone
+
     given = threading.Event()
 
     class Watch(SchedulerPlugin):

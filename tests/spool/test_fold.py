@@ -13,6 +13,7 @@ from dither_shared import ParameterError
 from dither_spool.blobs import Folder, blob_store_at
 from dither_spool.errors import SpoolError
 from dither_spool.fold import Step
+from dither_spool.records import BUCKETS
 from dither_spool.workers import workers
 from server.collecting import LAYOUT, THEME, TODAY, upload
 from server.dask import cluster_of
@@ -66,7 +67,9 @@ def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, bl
     put(blobs, [one])
     put(blobs, [one._replace(upload=upload(THEME, b"\x01", one.upload.batch))])
     put(blobs, [Delivery(upload(THEME, b"\x09"))])  # there is no such symbol
-    (report,) = folded(folding(counts, blobs))
+    steps: list[int] = []
+    (report,) = folded(folding(counts, blobs, progress=steps.append))
+    assert (min(steps) > 0, sum(steps)) == (True, BUCKETS)
     assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
     assert_same(counts, tmp_path, [one])
     assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}

@@ -20,7 +20,7 @@ from dither_spool.records import number_of
 from dither_spool.sink import DatabaseLink, Journals, SpoolGauges, SpoolSink
 from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, upload
 from server.database import url_of
-from spool.spooling import Database, ids_in, in_place, opened
+from spool.spooling import HORIZON, Database, ids_in, in_place, opened
 from torture.trouble import can_fill, small_disk
 
 PATIENCE = 60.0
@@ -448,8 +448,8 @@ def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> 
                 wait_for_beats(spool, beats)
                 taken += (more := filled(spool))
                 assert more > 20_000
-                list(Folding(counts, spool.layout.blobs).fold(PATIENCE))
-        list(Folding(counts, spool.layout.blobs).fold(PATIENCE))
+                list(Folding(counts, spool.layout.blobs, HORIZON).fold(PATIENCE))
+        list(Folding(counts, spool.layout.blobs, HORIZON).fold(PATIENCE))
         assert counts.tally(THEME).total == taken
 
 

@@ -58,7 +58,7 @@ def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytes
         def tell(line: str) -> None:
             lines.append(line)
             if len(lines) == 2:
-                cluster.scale(1)  # type: ignore[no-untyped-call]  # Dask has no types
+                cluster.scale(1)
 
         with workers(scheduler=cluster.scheduler_address, tell=tell) as spread:
             assert list(spread(doubled, range(3))) == [0, 2, 4]

@@ -45,8 +45,8 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ),
     (
         "startup",
-        'type = "number"\nlow = 0\nhigh = 32\nunit = "s"\nepsilon = 1.0\npermanent_epsilon = 2.0',
-        (-1, 0, 7, 8, 9, 24, 32, None),
+        'type = "number"\nlow = 0\nhigh = 100\nunit = "s"\nepsilon = 1.0\npermanent_epsilon = 2.0',
+        (-1, 0, 7, 8, 9, 24, 32, 73, 100, None),
     ),
     (
         "browser",
@@ -78,7 +78,8 @@ def _permanent() -> Iterator[Case]:
 
 
 def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
-    keys, item = Keys(secret), metric.item(value)
+    keys = Keys(secret)
+    item = keys.rounded(metric, metric.answers.encode(value))
     cohort, tag, drawn = keys.cohort(metric), keys.tag(metric, item), keys.draw(metric, item)
     return {
         "secret": secret.hex(),
@@ -103,7 +104,8 @@ PERMANENT = File(
         "version": "its version",
         "value": "the answer",
         "cohort": "the cohort of the device",
-        "cells": "the cells that the answer marks in this cohort, ascending; its bucket in a sketch of buckets",
+        "cells": "the cells that the answer, a number once it is rounded, marks in this cohort, ascending; its bucket"
+        " in a sketch of buckets",
         "tag": "by what the ledger knows that these cells were charged",
         "draw": "the permanent draw as a number in hex, of as many digits as a payload has: a symbol, a row of bits"
         " of which cell 0 is the lowest, or a list as reports have it",
@@ -185,7 +187,9 @@ def _bodies() -> Iterator[Case]:
         metric = defined(name, table)
         for value in values:
             entropy = Recorded(f"body {name} {value!r}")
-            queued = build(metric, metric.item(value), Keys(_SECRETS[1]), entropy, _DAY, local=False)
+            keys, answer = Keys(_SECRETS[1]), metric.answers.encode(value)
+            item = keys.rounded(metric, answer) if metric.mechanism.memoised else answer.rounded(entropy)
+            queued = build(metric, item, keys, entropy, _DAY, local=False)
             yield _sent(metric, table, value, entropy, queued.body)
     for name, table, given in STRATIFIED:
         metric = defined(name, table)

@@ -429,7 +429,7 @@ ANSWERS = File(
         "type": "the kind of question",
         "given": "the value",
         "item": "what is randomized: an index of the answers, a list of those of a selection, ascending, the point of a"
-        " number, or the bytes of a string in hex",
+        " number or the one below it, or the bytes of a string in hex",
         "outside": "whether it is outside the listed answers and goes to the catch-all, or outside the range of a"
         " number and goes to its end; of a selection, whether something was left out",
         "mistake": "whether it is no answer at all, which the developer is told",

@@ -98,12 +98,9 @@ def size_advice(metrics: Sequence[Metric], text: str) -> str:
     if size <= _LARGE:
         return ""
     line, largest = max(zip(text.splitlines()[1:], metrics, strict=False), key=lambda each: len(each[0]))
-    fewer = "fewer or shorter values make"
-    if "resolution" in largest.mechanism.keys:
-        fewer = "resolution = 16, or fewer steps, make"
     return (
         f"the file has {size:.0f} KiB, and every page loads it; the largest metric is {largest.name}, with"
-        f" {len(line) / 1024:.0f} KiB: {fewer} it smaller"
+        f" {len(line) / 1024:.0f} KiB: fewer or shorter values make it smaller"
     )
 
 

@@ -65,7 +65,7 @@ def _findings(metric: Metric, today: date) -> list[str]:
     if metric.period != "once" and not metric.mechanism.memoised and metric.cap is None:
         hundred = after(metric, 100)
         found.append(
-            f"cap: missing; each report costs as much again, {hundred:.3g} after 100, without limit; "
+            f"cap: missing; each report costs the same again, {hundred:.3g} after 100, without limit; "
             "set a cap or, if the mechanism has it, a permanent_epsilon"
         )
     return [*found, *metric.question.advice(metric.mechanism)]

@@ -7,7 +7,7 @@ from operator import methodcaller
 
 from dither_shared.counted import counted
 
-from ..upload.attempts import Attempt
+from ..upload.attempts import UNANSWERED, Attempt
 
 _WIDTH = 80
 
@@ -43,5 +43,8 @@ def as_json(value: object) -> str:
 
 def attempt_text(attempt: Attempt, failures: int) -> str:
     """Return a line about the last upload and how many failed since the last success."""
-    failed = f" ({counted(failures, 'attempt')} failed since the last success)" if failures else ""
-    return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}")
+    if attempt.result == UNANSWERED:
+        rest = "; a later run will retry"
+    else:
+        rest = f" ({counted(failures, 'attempt')} failed since the last success)" if failures else ""
+    return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{rest}")

@@ -18,6 +18,7 @@ from dither_shared.counted import counted
 from dither_shared.standard_output import written_whole
 
 from ..client import Client
+from ..core import PLAIN_HTTP
 from ..reporting.app_name_clash import is_about_app_name_clash
 from ..transparency.explain import PERIODS
 from ..transparency.status_fields import MetricStatus, Status
@@ -38,7 +39,7 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
     ``arguments`` are what the user typed after ``program``, such as ``["on"]`` or ``["status", "--json"]``; without any
     the status is shown. ``python -m dither --help`` lists the commands. Prints, and never exits the program.
     """
-    parser = argparse.ArgumentParser(prog=program, description="What is collected, and whether it may be.")
+    parser = argparse.ArgumentParser(prog=program, description="Show what is collected, and choose whether it may be.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in USERS.items():
         add_command(subparsers, name, command)
@@ -60,6 +61,8 @@ def add_command(
     parser = subparsers.add_parser(name, help=command.help, description=command.help)
     if command.json:
         parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    if name == "on":
+        parser.add_argument("--yes", action="store_true", help="agree without being asked, for scripts")
     return parser
 
 
@@ -82,7 +85,9 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
 
 
 def _preview(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client, client.preview(), "nothing waits to be sent")
+    status = client.status()
+    off = f"telemetry is off (decided by {status.decided_by}), so nothing is collected or sent"
+    return _bodies(client, client.preview(), off if status.mode == "off" else "nothing waits to be sent")
 
 
 def _sent(client: Client, options: argparse.Namespace) -> int:
@@ -92,6 +97,9 @@ def _sent(client: Client, options: argparse.Namespace) -> int:
 def _choose(client: Client, options: argparse.Namespace) -> int:
     if options.command != "off":
         print(client.consent_text(), end="\n\n")
+    if options.command == "on" and not (options.yes or _agreed()):
+        print("Nothing was changed. To agree in a script, add --yes.")
+        return 1
     client.consent(options.command)
     if _print_problems(client):
         return 1
@@ -99,12 +107,21 @@ def _choose(client: Client, options: argparse.Namespace) -> int:
     return 0
 
 
+def _agreed() -> bool:
+    """Ask whether reports may be sent; no answer, or any but yes, means no."""
+    try:
+        return input("Send these reports? [y/N] ").strip().lower() in {"y", "yes"}
+    except (EOFError, KeyboardInterrupt, OSError, RuntimeError, ValueError):  # nobody answers, or there is no input
+        print()
+        return False
+
+
 def _forget(client: Client, options: argparse.Namespace) -> int:
     client.forget()
     if _print_problems(client):
         return 1
     print("telemetry is off; the secret, the ledger and the outbox of this device are deleted.")
-    print("Reports that were sent carry no identity: nobody can tell which were yours, and they cannot be recalled.")
+    print("Reports that were already sent cannot be recalled: they carry no identity, so nobody can find yours.")
     return 0
 
 
@@ -113,7 +130,7 @@ def _print_problems(client: Client) -> bool:
     problems = client.status().trouble
     for problem in problems:
         print(f"dither: {problem}", file=sys.stderr)
-    return not all(map(is_about_app_name_clash, problems))
+    return not all(problem == PLAIN_HTTP or is_about_app_name_clash(problem) for problem in problems)
 
 
 def _bodies(client: Client, bodies: Sequence[bytes], otherwise: str) -> int:
@@ -138,7 +155,7 @@ def _status_text(status: Status) -> str:
     return "\n".join(lines)
 
 
-_STATES = {"spent": "spent: its cap is reached, and nothing more is collected"}
+_STATES = {"spent": "its cap is reached, so nothing more is collected"}
 """Explanations of states that do not explain themselves."""
 
 
@@ -162,12 +179,12 @@ def _number(value: float | None) -> str:
 
 
 USERS = {
-    "status": Command(_status, "the mode and what decided it, the metrics, what they cost and have cost", json=True),
-    "preview": Command(_preview, "the exact bytes of the next uploads"),
-    "sent": Command(_sent, "the exact bytes of the last uploads"),
-    "ledger": Command(_ledger, "what has been spent, metric by metric", json=True),
-    "on": Command(_choose, "show the questions, and let answers be collected and sent"),
-    "local": Command(_choose, "let reports be made and shown, and never sent"),
-    "off": Command(_choose, "let nothing be collected"),
+    "status": Command(_status, "show the mode, what decided it, and each metric with its cost", json=True),
+    "preview": Command(_preview, "show the exact bytes of the next uploads"),
+    "sent": Command(_sent, "show the exact bytes of the last uploads"),
+    "ledger": Command(_ledger, "show the privacy spent by each metric", json=True),
+    "on": Command(_choose, "show the questions and ask whether answers may be collected and sent"),
+    "local": Command(_choose, "make and show reports, but never send them"),
+    "off": Command(_choose, "collect nothing"),
     "forget": Command(_forget, "delete the secret, the ledger and the outbox, and turn telemetry off"),
 }

@@ -28,8 +28,8 @@ from ..state.journal_records import Accepted, ConsentChoice
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
 
-UNASKED = "default: nobody has been asked"
-LOST = "the user's choice, which does not count: the device's secret is lost; ask again"
+UNASKED = "default: the user has not been asked"
+LOST = "the user's choice is void because the device's secret is lost; ask again"
 
 _AUTOMATION = (
     *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
@@ -58,7 +58,7 @@ def decide(
     if mode := environ.get("DITHER", ""):
         return _read(mode.lower(), "DITHER in the environment")
     if automatic:
-        return Consent("off", f"{automatic}: a machine has nothing to answer")
+        return Consent("off", f"{automatic}: no user is present")
     if policy is not None:
         return _read(policy, "the administrator's policy file")
     if choice is None or choice.lost:

@@ -1,9 +1,10 @@
 """Keys: derive cohorts, permanent draws and tags from the device's secret, so that they need no memory.
 
-From one secret of 32 bytes follow five families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
+From one secret of 32 bytes follow six families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
 its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
 
     cohort of a metric version      ("cohort", version)
+    rounding of its numbers         ("rounding", version)
     permanent draw of a value       ("permanent", version, cohort, key)
     tag of a charged value          ("charged", version, cohort, key)
     mask of a kept draw             ("kept", version, tag)
@@ -13,8 +14,11 @@ its bytes, under a context of its own; a context is encoded injectively, so no t
 ``Mechanism.permanent_key`` in this cohort: the cells that it marks, or for a sketch its bucket, ascending, in 4 bytes
 each, big-endian, one after the other, and so empty if it marks none; ``survey`` and ``metric`` are names in ASCII,
 ``period`` is its first day, a proleptic ordinal in 4 bytes, big-endian, and 0 for a survey that asks once. The cohort
-is ``Mechanism.draw_cohort`` of its stream, the tag the hex digits of the first 16 bytes of its own, the permanent draw
-what ``Mechanism.permanent_draw`` makes of the key and its stream; a ticket is 16 bytes.
+is ``Mechanism.draw_cohort`` of its stream, a rounded number ``Encoded.rounded`` of its stream, the tag the hex digits
+of the first 16 bytes of its own, the permanent draw what ``Mechanism.permanent_draw`` makes of the key and its stream;
+a ticket is 16 bytes.
+
+A device rounds all numbers by one draw, so that a number that stays has one point for ever, and one charge.
 
 So values with the same key share one draw for ever, and one charge: a change from one to the other shows in no report,
 and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated noise.
@@ -31,6 +35,7 @@ from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
 from dither_shared.metrics.survey import Survey
 from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
+from dither_shared.questions.question import Encoded
 
 from ..state.journal_records import Permanent
 
@@ -52,6 +57,10 @@ class Keys:
     def cohort(self, metric: Metric) -> int:
         """Return the cohort of this device for ``metric``: drawn uniformly, and the same for ever."""
         return self.of(metric).cohort
+
+    def rounded(self, metric: Metric, answer: Encoded) -> Item:
+        """Return the item of an answer, by the device's one rounding of numbers."""
+        return answer.rounded(KeyedEntropy(self._secret, b"rounding", metric.version.encode("ascii")))
 
     def tag(self, metric: Metric, item: Item) -> str:
         """Return the tag by which the ledger recognizes the key of ``item``."""

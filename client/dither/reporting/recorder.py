@@ -102,7 +102,7 @@ class Recorder:
         if not self.asks(metric, journal.keys(), today):
             self.unasked += 1
             return False
-        queued, drawn = self._draw(metric, answer.item, self.strata.of(metric, given), today, local)
+        queued, drawn = self._draw(metric, answer, self.strata.of(metric, given), today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
         journal.write(debit, *remembered, queued, *journal.outbox.expired(today))
@@ -125,12 +125,13 @@ class Recorder:
         return not any(name in survey.metrics or (begun and name not in self._metrics) for name in others)
 
     def _draw(
-        self, metric: Metric, item: Item, stratum: str | None, today: int, local: bool
+        self, metric: Metric, answer: Encoded, stratum: str | None, today: int, local: bool
     ) -> tuple[Queued, Permanent | None]:
         """Return a report, and the record of its permanent draw unless there is none, or it is the last one again."""
         keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
         if not metric.mechanism.memoised:
-            return build(metric, item, keys, entropy, today, local, stratum=stratum), None
+            return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
+        item = keys.rounded(metric, answer)
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 

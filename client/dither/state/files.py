@@ -90,21 +90,21 @@ def _content(descriptor: int, path: str, most: int) -> bytes:
         os.close(descriptor)
 
 
-def swap(path: str, data: bytes) -> None:
-    """Replace a file atomically, though not durably: after a power cut it may be the old one, or empty."""
-    draft = _draft(path)
+def overwrite(path: str, data: bytes) -> None:
+    """Overwrite a small file, which its readers can do without, in one write; a symbolic link is replaced.
+
+    There is no draft, which a program that ends in its midst would leave behind. After a power cut, and for a reader at
+    that very moment, the content may be a mixture: its first line must show whether it is whole.
+    """
+    if os.path.islink(path):  # noqa: PTH114 - called for each upload
+        delete(path)
+    descriptor = open_private(path, os.O_WRONLY | os.O_CREAT)
     try:
-        descriptor = open_private(str(draft), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            if os.write(descriptor, data) != len(data):
-                raise OSError("the disk is full")
-        finally:
-            os.close(descriptor)
-        rename(str(draft), path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
+        if os.write(descriptor, data) != len(data):
+            raise OSError("the disk is full")
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
 
 
 def _draft(path: str) -> Path:

@@ -5,7 +5,7 @@
     journal     debits, reports (journal_records.py)      appended to; sometimes replaced by a compact one
     lock        held by the process that reads or writes the journal
     sending     held by the process that uploads, which signs it
-    extent      how far the journal went when last made   replaced atomically; its loss does no harm
+    extent      how far the journal went when last made   overwritten; its loss does no harm
                 durable
     delivery    the last attempts and what is put off     likewise
     versions    of each metric, as programs started       likewise
@@ -27,7 +27,7 @@ from pathlib import Path
 
 from dither_shared.primitives.entropy import Entropy
 
-from .files import delete, read_small, replace, swap
+from .files import delete, overwrite, read_small, replace
 from .journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
 from .locks import FileLock, Holder, holder_of, sign
@@ -132,6 +132,7 @@ class FolderState(FolderJournal):
             try:
                 if ours := lock.acquire():
                     sign(self._paths["sending"])
+                    self.discard_draft()
                 yield ours
             finally:
                 lock.release()
@@ -153,15 +154,15 @@ class FolderState(FolderJournal):
     def recall(self, notes: Notes) -> bytes:
         """Return the last notes, or nothing."""
         try:
-            return read_small(self._paths[notes], _MOST_NOTES)
+            return read_small(self._paths[notes], _MOST_NOTES).partition(b"\n")[0]
         except FileNotFoundError:
             return b""
 
     def remember(self, notes: Notes, data: bytes) -> None:
         """Replace the notes; they may be lost."""
         try:
-            swap(self._paths[notes], data)
-        except OSError as error:  # the temporary file has a random name: report the real path
+            overwrite(self._paths[notes], data + b"\n")
+        except OSError as error:
             raise OSError(error.errno, error.strerror, self._paths[notes]) from error
 
     def forget(self) -> None:

@@ -21,12 +21,13 @@ import errno
 import os
 import sys
 import time
+from binascii import crc32
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 
-from .files import TRIES, OpenFile, open_private, read, read_small, rename, swap, sync, sync_folder, write
+from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
 from .journal_records import Header, Record, from_lines, to_line
 from .locks import FileLock
 from .state import BusyError, Cursor, News, StateError
@@ -172,7 +173,11 @@ class FolderJournal:
             write(self._draft_path, chain((_new_header(),), _slices(records)))
             yield
         finally:
-            Path(self._draft_path).unlink(missing_ok=True)
+            self.discard_draft()
+
+    def discard_draft(self) -> None:
+        """Delete the draft, which may be that of a program that ended; for the only uploader."""
+        delete(self._draft_path)
 
     def install(self, since: Cursor) -> Cursor:
         """Replace the journal by the draft and the records behind ``since``."""
@@ -197,7 +202,7 @@ class FolderJournal:
             os.close(descriptor)
         sync_folder(self._folder)
         with suppress(OSError):  # then a shorter journal may go undetected
-            swap(self._extent_path, _extent_of(mark, size))
+            overwrite(self._extent_path, _extent_of(mark, size))
 
     def _descriptor(self) -> int:
         """Return the descriptor of the journal; raise StateError if it is not held."""
@@ -304,11 +309,16 @@ def _check_header(records: list[Record], damaged: int) -> None:
 
 
 def _extent_of(mark: bytes, size: int) -> bytes:
-    """Return the line of ``extent``: the journal's random mark, and its bytes."""
-    return b"%b %d" % (mark.strip().rpartition(b" ")[2], size)
+    """Return the line of ``extent``: the journal's random mark, its bytes, and a checksum of the two."""
+    extent = b"%b %d" % (mark.strip().rpartition(b" ")[2], size)
+    return b"%b %08x\n" % (extent, crc32(extent))
 
 
 def _is_cut_short(mark: bytes, size: int, before: bytes) -> bool:
     """Return whether the journal is shorter than the extent ``before`` says; False if that is of another mark."""
-    writing, _, bytes_before = before.partition(b" ")
-    return _extent_of(mark, 0).partition(b" ")[0] == writing and bytes_before.isdigit() and size < int(bytes_before)
+    before = before.partition(b"\n")[0]
+    bytes_before = before.split(b" ")[1:2]
+    if not (bytes_before and bytes_before[0].isdigit()):
+        return False
+    known = int(bytes_before[0])
+    return size < known and _extent_of(mark, known) == before + b"\n"

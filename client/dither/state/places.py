@@ -75,9 +75,9 @@ def folder_of(given: str | Path) -> Path:
 def check_app_name(app: object) -> None:
     """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        given = repr(app) if isinstance(app, str) and "@" not in app else "what was given"  # the endpoint, maybe
-        raise ParameterError("app", f"{given} is not a name; letters, digits, '-', '_', '.' and spaces are")
+        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # the endpoint, maybe
+        raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
     if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
-        raise ParameterError("app", f"{app!r} is a device on Windows, where no folder can have its name")
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")
     if app.endswith((" ", ".")):
-        raise ParameterError("app", f"{app!r} ends with a space or a dot, which Windows leaves out of a folder's name")
+        raise ParameterError("app", f"{app!r} cannot be an app's name, because it ends with a space or a dot")

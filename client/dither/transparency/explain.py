@@ -19,21 +19,21 @@ from ..state.journal_records import SECRET_BYTES
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
 
-HIDES = "repeating one permanent answer hides which answer is yours, not the moments at which it changes"
+HIDES = "repeating one permanent answer hides your answer, but not when it changes"
 
 PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
 CLEAR = "Sent in the clear, not changed at random"
 _PARTIES = (
-    "The relay sees this device's address, the moment, which question it is and what is sent in the clear, not the"
-    " report. The collector sees the report, not the address. This holds unless the two work together."
+    "The relay sees this device's address, the time, the question and what is sent in the clear, but not the report."
+    " The collector sees the report, but not the address. This holds unless the two work together."
 )
-_SHUT = "sealed; only the collector can open it, not even this device"
+_SHUT = "sealed: only the collector can open it, not even this device"
 _TIERS = {
     "technical": "the software itself",
     "interaction": "how the software is used",
     "content": "what the software is used on",
     "sensitive": "the person who uses it",
-    None: "nobody has said",
+    None: "not provided",
 }
 
 _losses: dict[tuple[str, int], float] = {}
@@ -61,8 +61,8 @@ def cost(metric: Metric) -> str:
         return f"{one}, once{cap}"
     few, many = (f"{after(metric, reports):.3g} for {reports}" for reports in MANY)
     if forever is None:
-        return f"{one} for one report, {few}, {many}: each report costs as much again{cap}"
-    lasting = f"{one} for one report, {few}, {many} and {forever:.3g} for ever while the answer is the same"
+        return f"{one} for one report, {few}, {many}: each report costs the same again{cap}"
+    lasting = f"{one} for one report, {few}, {many} and {forever:.3g} in total while the answer stays the same"
     return f"{lasting}; each new answer costs up to {forever:.3g} more{cap}; {HIDES}"
 
 
@@ -106,11 +106,11 @@ def consent_text(
     questions = counted(len(listed), "question")
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored, so that no report of this device is related to it
     head = (
-        f"{app} would like to collect answers to {questions}. Each answer is changed at random on this device before\n"
-        "anything is kept or sent, so that nobody, the collector included, can tell what you really answered."
+        f"{app} would like to ask {questions}. Each answer is changed at random on this device before it is kept or\n"
+        "sent, so that nobody, not even the collector, can know your true answer."
     )
     if any(metric.strata for metric in listed):
-        head += "\nWhat is listed as sent in the clear is no answer: it is sent as it is."
+        head += "\nWhat is sent in the clear is not changed."
     if words := relayed(listed):
         head += "\n" + words.replace(". ", ".\n")
     return "\n\n".join([head, *(_question(metric, entropy, keys, today, strata or {}) for metric in listed)])
@@ -124,10 +124,10 @@ def catalogue(metrics: Iterable[Metric]) -> str:
 def facts(metric: Metric) -> list[tuple[str, str]]:
     """Return what a person reads about a metric before they answer: names of facts, and the facts, in order."""
     return [
-        ("Why", metric.why or "nobody has said"),
-        ("Read by", metric.owner or "nobody has said"),
+        ("Why", metric.why or "not provided"),
+        ("Read by", metric.owner or "not provided"),
         ("About", _TIERS[metric.tier]),
-        ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
+        ("Until", "no end date" if metric.expires is None else metric.expires.isoformat()),
         ("How often", _often(metric)),
         ("Answers", metric.question.words),
         *([] if metric.strata is None else [(CLEAR, metric.strata.words)]),
@@ -143,8 +143,10 @@ def _often(metric: Metric) -> str:
     if survey is None:
         return usual
     each = "in all" if metric.period == "once" else f"each {metric.period}"
-    asked = f"one of {len(survey.metrics)} questions is asked {each}, chosen at random whatever your answers are"
-    return f"{usual}, and not always: {asked} ({', '.join(survey.metrics)})"
+    asked = (
+        f"one of {len(survey.metrics)} questions is asked {each}, chosen at random and independently of your answers"
+    )
+    return f"{usual}; {asked} ({', '.join(survey.metrics)})"
 
 
 def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from dither_shared.metrics.metric import Metric
 
 from ..consent.permission import Permission
 from ..consent.rules import Consent
-from ..consent.silence import Silence
+from ..consent.stopped import Stopped
 from ..diagnostics import Diagnostics
 from ..reporting.account import cap_of
 from ..reporting.bookkeeping import Journal
@@ -29,7 +29,7 @@ def overview(
     recorder: Recorder,
     diagnostics: Diagnostics,
     attempts: Attempts,
-    silence: Silence,
+    stopped: Stopped,
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
@@ -58,7 +58,7 @@ def overview(
         outside=recorder.outside,
         mistakes=recorder.mistakes,
         unlisted=dict(recorder.strata.unlisted),
-        unrecorded=silence.unrecorded,
+        unrecorded=stopped.unrecorded,
         trouble=dict(diagnostics.counts),
     )
 

@@ -7,6 +7,7 @@ warning is logged twice; nothing that was spent or queued depends on it.
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,7 +28,7 @@ _PEACE = 3600.0
 _LONGEST_SENDING = 120.0
 """Seconds after which a process that sends is considered stopped or stuck."""
 
-UNANSWERED = "no answer before the program ended"
+UNANSWERED = "the program ended before the answer came"
 
 _MOST_HELD = 300
 _MOST_KINDS = 30
@@ -73,6 +74,8 @@ class Attempts:
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
+        self._turn = threading.RLock()
+        """Held to read and rewrite the file, because the exit of the program does so beside the upload thread."""
 
     @property
     def host(self) -> str:
@@ -118,12 +121,17 @@ class Attempts:
 
     def begin(self) -> None:
         """Remember that an attempt begins, before its first byte; the caller must hold ``sending``."""
-        memory = self._recall()
-        if memory.begun:
-            self._conclude(memory)
-        memory.begun, memory.begun_to = self._clock(), self.endpoint
-        self._under_way = True
-        self._remember(memory)
+        with self._turn:
+            memory = self._recall()
+            if memory.begun:
+                self._conclude(memory)
+            memory.begun, memory.begun_to = self._clock(), self.endpoint
+            self._under_way = True
+            self._remember(memory)
+
+    def after_fork(self) -> None:
+        """Start again in a child process: what is under way, and who has the turn, belongs to the parent."""
+        self._under_way, self._turn = False, threading.RLock()
 
     def end(self) -> None:
         """Note that no attempt of this process is under way any more, whatever became of it."""
@@ -137,44 +145,54 @@ class Attempts:
         begun = self._recall().begun
         if self._under_way or not begun or 0 <= self._clock() - begun < older:
             return
-        with suppress(OSError, StateError), self._state.sending() as ours:
+        with suppress(OSError, StateError), self._state.sending() as ours, self._turn:
             memory = self._recall()
             if ours and memory.begun:  # otherwise another program is still at it
                 self._conclude(memory)
                 self._remember(memory)
 
     def _conclude(self, memory: _Memory) -> None:
-        """Count a begun attempt as failed; the collector is to blame only if an exit waited for it in vain."""
+        """Count a begun attempt as failed; the collector is to blame if another exit waited in vain for it."""
         memory.at, memory.endpoint, memory.begun = memory.begun, memory.begun_to, 0.0
         memory.accepted, memory.result = False, UNANSWERED
         memory.failures += 1
-        if memory.exit_at >= memory.at:
+        if memory.exit_at >= memory.at and memory.failures > 1:
             memory.failed_at = memory.exit_at
         self._log_daily(memory, UNANSWERED, self._message(memory))
 
     def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
-        memory, now = self._recall(), self._clock()
-        memory.at, memory.endpoint, memory.begun = now, self.endpoint, 0.0
-        memory.accepted, memory.result = accepted, result[:_LONGEST_TEXT]
-        memory.failures = 0 if accepted else memory.failures + 1
-        memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
-        if not accepted:
-            memory.failed_at = now
-            self._log_daily(memory, kind, self._message(memory))
-        self._remember(memory)
+        with self._turn:
+            memory, now = self._recall(), self._clock()
+            memory.at, memory.endpoint, memory.begun = now, self.endpoint, 0.0
+            memory.accepted, memory.result = accepted, result[:_LONGEST_TEXT]
+            memory.failures = 0 if accepted else memory.failures + 1
+            memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
+            if not accepted:
+                memory.failed_at = now
+                self._log_daily(memory, kind, self._message(memory))
+            self._remember(memory)
 
     def may_wait(self, every: float) -> bool:
-        """Return whether an exit may wait now, and remember that it does; not again within ``every`` seconds.
+        """Return whether an exit may wait now, and remember that it does, until ``waited_in_time``.
 
-        No exit waits within an hour of a failure, nor if it cannot be remembered: the next programs would wait, too.
+        None waits within ``every`` seconds of one that waited in vain, nor within an hour of a failure, nor if it
+        cannot be remembered: the next programs would wait, too.
         """
-        memory, now = self._recall(), self._clock()
-        if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
-            return False
-        memory.exit_at = now
-        self._remember(memory)
-        return self._unwritten is None
+        with self._turn:
+            memory, now = self._recall(), self._clock()
+            if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
+                return False
+            memory.exit_at = now
+            self._remember(memory)
+            return self._unwritten is None
+
+    def waited_in_time(self) -> None:
+        """Forget that an exit waited, because the upload ended in that time: the next exit may wait for another."""
+        with self._turn:
+            memory = self._recall()
+            memory.exit_at = 0.0
+            self._remember(memory)
 
     def _log_daily(self, memory: _Memory, kind: str, message: str) -> bool:
         """Log a message of its kind once a day; return whether it was logged now."""

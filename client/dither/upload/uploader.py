@@ -2,7 +2,7 @@
 
 A short program may wait a moment at its end for the report that it found due when it started; any other exits at once.
 The wait is for the upload that is under way, never longer than the app allows, and only if it may be of use: the
-program has just started, no exit waited a while ago, and the collector did not fail in the last hour.
+program has just started, no exit waited in vain a while ago, and the collector did not fail in the last hour.
 """
 
 import atexit
@@ -22,8 +22,8 @@ from .worker import Worker
 WAIT = 0.25
 """The longest that an exit waits, in seconds, unless the app says otherwise."""
 
-EVERY = 600.0
-"""The shortest time between two exits of a device that wait, in seconds, unless the app says otherwise."""
+EVERY = 300.0
+"""Seconds for which no exit of a device waits after one that waited in vain, unless the app says otherwise."""
 
 _SHORT_LIFE = 10.0
 """Seconds after which an upload that has not succeeded is not expected to do so in a moment more."""
@@ -87,7 +87,7 @@ class Uploader:
     def after_fork(self) -> None:
         """Start again in a child process: an upload that is under way belongs to the parent."""
         self._exit.cancel()
-        self._attempts.end()
+        self._attempts.after_fork()
         self._worker.after_fork()
 
     def _new_sender(self) -> Sender:
@@ -99,7 +99,7 @@ class Uploader:
 
 
 class ExitWait:
-    """Once armed, waits at exit for at most ``wait`` seconds, and at most once in ``every`` seconds.
+    """Once armed, waits at exit for at most ``wait`` seconds, and not within ``every`` seconds of a wait in vain.
 
     ``rested`` waits up to a number of seconds until nothing is being sent. Raises ParameterError for a time that is not
     a number of seconds from 0 to a year.
@@ -128,13 +128,10 @@ class ExitWait:
     def wait(self, begun: float) -> None:
         """Wait if there is something to wait for; the exit began at the moment ``begun``."""
         left = begun + self._wait - time.monotonic()
-        if (
-            begun - self._began < _SHORT_LIFE
-            and left > 0
-            and not self._rested(0)
-            and self._attempts.may_wait(self._every)
-        ):
-            self._rested(left)
+        if begun - self._began >= _SHORT_LIFE or left <= 0 or self._rested(0):
+            return
+        if self._attempts.may_wait(self._every) and self._rested(left):
+            self._attempts.waited_in_time()
 
 
 _armed: "weakref.WeakSet[ExitWait]" = weakref.WeakSet()

@@ -98,17 +98,15 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object,
-   *   means?: (given?: typeof globalThis.fetch) => typeof globalThis.fetch }} [host] What stands for options that are left
-   * out, and what uploads by the `fetch` that is given.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
+   * options that are left out.
    */
-  constructor(compiled, options, { open, surroundings, means } = {}) {
+  constructor(compiled, options, { open, surroundings } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
       const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
-      if (means) settings.fetch = means(settings.fetch);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);

@@ -1,9 +1,7 @@
 /** The client for web pages, service workers and Electron's renderers. */
-import { Client as Base } from "./client.js";
-import { IndexedDBState } from "./state/indexeddb.js";
+import "./all.js";
 
-export { IndexedDBState };
-export { MemoryState } from "./state/memory.js";
+export { Client, IndexedDBState, MemoryState } from "./choices.js";
 
 /**
  * @typedef {import("./client.js").Options} Options
@@ -13,15 +11,3 @@ export { MemoryState } from "./state/memory.js";
  * @typedef {import("./types.js").Outcome} Outcome
  * @typedef {import("./types.js").State} State
  */
-
-/** A client that keeps its state in the page's own IndexedDB, and minds what the browser signals. */
-export class Client extends Base {
-  /**
-   * @param {object} compiled What `python -m dither compile` wrote, parsed.
-   * @param {Options} options
-   */
-  constructor(compiled, options) {
-    const surroundings = { navigator: globalThis.navigator };
-    super(compiled, options, { open: (app) => new IndexedDBState(app), surroundings });
-  }
-}

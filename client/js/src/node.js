@@ -1,4 +1,5 @@
 /** The client for Node and Electron's main process. */
+import "./all.js";
 import { Client as Base } from "./client.js";
 import { environment } from "./consent/environment.js";
 import { FileState } from "./state/files.js";
@@ -28,12 +29,13 @@ export class Client extends Base {
   constructor(compiled, options) {
     /** @type {{ last?: AbortController }} */
     const upload = {};
-    const means = (/** @type {any} */ given = fetchAlone) => (/** @type {any} */ url, /** @type {any} */ init) => {
+    const given = /** @type {any} */ (options?.fetch ?? fetchAlone);
+    const fetch = (/** @type {any} */ url, /** @type {any} */ init) => {
       upload.last = new AbortController(); // an open connection keeps the program from ending
       return given(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
     };
     const surroundings = { environment: () => environment(process.env) };
-    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings, means });
+    super(compiled, { ...options, fetch }, { open: (app) => new FileState(appsFolder(), app), surroundings });
     this.#upload = upload;
   }
 

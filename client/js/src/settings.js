@@ -1,6 +1,6 @@
 /** Settings: check what an app gives before it is used, so that a mistake is reported where it is made. */
-
-const APP = /^(?!(?:aux|con|nul|prn|(?:com|lpt)\d) *(?:\.|$))(?:[^\p{C}\p{Z}/\\:*?"<>|]| )+(?<![ .])$/iu;
+import { MECHANISMS } from "./mechanisms/index.js";
+import { KINDS } from "./questions/index.js";
 
 const NAMES =
   /^(app|background|endpoint|entropy|fetch|lifetimeCap|locks|log|now|spread|state|strata|strict|surroundings|today|token|uniform)$/;
@@ -12,7 +12,7 @@ function need(holds, mistake) {
 
 /**
  * Return the settings of a client, with metrics by name; throw a TypeError that names the one that cannot be. The
- * sender checks `endpoint` and `token`. An app's name is as Python's `check_app_name` has it.
+ * sender checks `endpoint` and `token`; a state in a folder checks that the app's name can be the folder's.
  * @param {object} given What was compiled.
  * @param {import("./client.js").Options} options
  */
@@ -21,9 +21,11 @@ export function checked(given, options) {
   const { app, spread = 300, lifetimeCap = Infinity, strata = {} } = options;
   for (const name of Object.keys(options)) need(NAMES.test(name), name + ": no such option"); // lifetime_cap caps nothing
   need(compiled?.format === "dither-compiled-1", "metrics: not compiled");
-  need(typeof app === "string" && APP.test(app), "app: no name");
-  need(spread >= 0, "spread: no seconds");
-  need(lifetimeCap >= 0, "lifetimeCap: no number from 0");
+  need(typeof app === "string" && app.trim(), "app: no name, such as org.example.notes");
+  need(spread >= 0, "spread: not a number from 0");
+  need(lifetimeCap >= 0, "lifetimeCap: not a number from 0");
+  for (const { name, question, law } of compiled.metrics)
+    need(KINDS[question.kind] && MECHANISMS[law.mechanism], `metrics.${name}: import "dither-client" for it`);
   const metrics = new Map(compiled.metrics.map((metric) => [metric.name, metric]));
   return { ...options, app, spread, lifetimeCap, strata, metrics };
 }

@@ -13,6 +13,7 @@
  * @property {Item} item
  * @property {boolean} outside Whether the answer is outside the domain.
  * @property {boolean} mistake Whether it is no answer at all.
+ * @property {bigint} [rest] How far a number is from the point `item` to the next, in 2^-64 steps.
  *
  * @typedef {{ mechanism: string, shape: "symbol" | "bits" | "list", cohorts: number, cells: number, listed: number,
  *   [parameter: string]: any }} Law

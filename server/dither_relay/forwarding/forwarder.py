@@ -10,8 +10,8 @@ from dither_serving.errors import StoreError
 from dither_serving.once_a_minute import OnceAMinute
 
 from ..store import RelayStore
+from .daily_hour import is_due, latest
 from .rounds import Posted, Rounds
-from .schedule import is_due, latest
 
 _log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ class Gatekeeper:
         self._local: LocalToken | None = None
 
     def draw_local_token(self, port: int) -> LocalToken:
-        """Return a token that reads until this process ends; ``port`` is where it listens."""
+        """Return a read token, valid until this process ends; ``port`` is where it listens."""
         self._local = LocalToken(port)
         return self._local
 

@@ -14,7 +14,6 @@ from .columns import Column, ColumnData, Table, number
 from .health import health
 from .labels import shortened
 from .poisoning import gains, poisoning
-from .repeated_reports import periods_of, repeat_error
 
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 """What estimates a tally of a metric: its labels, the confidence, and whether intervals are simultaneous."""
@@ -32,10 +31,12 @@ SHARES = (
     number("noise_error", "Standard error of the share among those who reported: from the noise alone."),
     number("noise_low", "Lower end of the confidence interval of the share among those who reported."),
     number("noise_high", "Upper end of that interval."),
-    number("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
+    number(
+        "standard_error",
+        "Standard error of the share in the population: from the noise and from sampling people, who may report again.",
+    ),
     number("low", "Lower end of the interval of the share in the population, if reporters are a random sample."),
     number("high", "Upper end of that interval."),
-    number("repeat_error", "Standard error if the same people reported in every period."),
     number(
         "consistent",
         "Frequency from 0 to 1; all sum to 1 (strings: at most; selections: need not). Prettier, and biased.",
@@ -93,32 +94,33 @@ def estimate_table(
     """
     mechanism, labels = metric.mechanism, _labels(metric, candidates)
     result = estimator(metric, labels, tally, confidence, simultaneous)
-    periods = periods_of(metric, *days)
     about = {
-        **metadata(metric, result.reports, days, confidence, refused or {}),
+        **metadata(metric, tally, days, confidence, refused or {}),
         "simultaneous": result.simultaneous,
         "poisoning": poisoning(mechanism, result.reports, confidence, forged),
-        "health": health(mechanism, labels, tally, periods),
+        "health": health(mechanism, labels, tally),
         "unlisted": None if result.unlisted is None else asdict(result.unlisted),
     }
-    return Table(about, _columns(mechanism, result, periods, forged))
+    return Table(about, _columns(mechanism, result, forged))
 
 
 def metadata(
-    metric: Metric, reports: int, days: tuple[date | None, date | None], confidence: float, refused: Mapping[str, int]
+    metric: Metric, tally: Tally, days: tuple[date | None, date | None], confidence: float, refused: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return the fields that accompany an estimate of any kind, from this many reports of these days.
+    """Return the fields that accompany an estimate of any kind, from a tally of these days.
 
-    ``periods`` counts the periods in which one device may have reported, ``refused`` the metric's refused batches by
-    the kind of problem. Days are ISO dates, or None if there are no reports.
+    ``periods`` counts the periods in which one device may have reported, ``repeats`` is the design effect that follows
+    from their reports, and ``refused`` counts the metric's refused batches by the kind of problem. Days are ISO dates,
+    or None if there are no reports.
     """
     return {
         "metric": metric.name,
         "version": metric.version,
         "mechanism": metric.mechanism.name,
         **privacy_fields(metric),
-        "reports": reports,
-        "periods": periods_of(metric, *days),
+        "reports": tally.total,
+        "periods": max(1, len(tally.repeats.periods)),
+        "repeats": tally.repeats.effect,
         "refused": refused,
         "since": _iso(days[0]),
         "until": _iso(days[1]),
@@ -130,10 +132,9 @@ def _iso(day: date | None) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def _columns(mechanism: Mechanism, result: Estimate, periods: int, forged: float) -> dict[str, ColumnData]:
+def _columns(mechanism: Mechanism, result: Estimate, forged: float) -> dict[str, ColumnData]:
     up, down = gains(mechanism, result.frequency, forged)
-    repeated = repeat_error(mechanism, result.frequency, result.standard_error, result.reports, periods)
-    derived = {"gain_up": up, "gain_down": down, "repeat_error": repeated}
+    derived = {"gain_up": up, "gain_down": down}
     numbers = {name: derived[name] if name in derived else getattr(result, name) for name in _NUMBERS}
     found = [None] * len(result.labels) if result.found is None else result.found
     return {"value": result.labels, **numbers, "verdict": result.verdicts, "found": found}

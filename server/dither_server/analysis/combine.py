@@ -7,13 +7,15 @@ weights still depend a little on the estimates, so the mean is nearly unbiased: 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dither_shared import Mechanism
 
-from ..estimation.intervals.shares import Law, normal_interval, score_interval
+from ..estimation.intervals.score import Law, normal_interval, score_interval
 from ..tally.arrays import Floats
+from ..tally.repeats import Repeats
 from .answers import SHARES
 from .columns import ColumnData, Table
 from .spread import spread_of, weights_of
@@ -22,19 +24,28 @@ COMBINED = [column for column in SHARES if column.name in {"value", "frequency",
 """The columns of a combination: one row per value; numbers are null where some version has no estimate of it."""
 
 
-def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanism], confidence: float) -> Table:
+class Version(NamedTuple):
+    """A version's estimates, its mechanism, and how its reports repeat."""
+
+    table: Table
+    mechanism: Mechanism
+    repeats: Repeats
+
+
+def combined(metric: str, versions: Sequence[Version], confidence: float) -> Table:
     """Return the combination of estimates of one metric: a table with the columns ``COMBINED``.
 
     A version without reports has no part in it. The values are those that every version lists, in the order of the
-    first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean.
+    first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean. It allows for
+    people who reported under several versions: they share the answer, but no permanent draw, which is of one version.
     """
-    known = [pair for pair in zip(tables, mechanisms, strict=True) if pair[0].about["reports"]]
-    values = _common([one.columns["value"] for one, _ in known])
+    known = [one for one in versions if one.table.about["reports"]]
+    values = _common([one.table.columns["value"] for one in known])
     numbers = _columns(known, values, 1 - confidence) if values else [np.zeros(0)] * 4
     about = {
         "metric": metric,
-        "versions": [one.about["version"] for one, _ in known],
-        "reports": sum(one.about["reports"] for one, _ in known),
+        "versions": [one.table.about["version"] for one in known],
+        "reports": sum(one.table.about["reports"] for one in known),
         "confidence": confidence,
     }
     names = ("frequency", "standard_error", "low", "high")
@@ -48,17 +59,20 @@ def _common(lists: Sequence[ColumnData]) -> list[str]:
     return [value for value in lists[0] if all(value in one for one in others)] if lists else []
 
 
-def _columns(known: Sequence[tuple[Table, Mechanism]], values: Sequence[str], alpha: float) -> list[Floats]:
+def _columns(known: Sequence[Version], values: Sequence[str], alpha: float) -> list[Floats]:
     """Return the means, their errors, and the ends of their intervals."""
     frequency, error = (_numbers(known, values, name) for name in ("frequency", "standard_error"))
     spreads = [
-        spread_of(mechanism, frequency[place], error[place], one.about["reports"])
-        for place, (one, mechanism) in enumerate(known)
+        spread_of(one.mechanism, frequency[place], error[place], one.table.about["reports"], one.repeats.effect)
+        for place, one in enumerate(known)
     ]
     weights = weights_of(spreads, frequency)
     mean = np.where(np.isfinite(error).all(axis=0), (weights * frequency).sum(axis=0), np.nan)
     squares = weights**2
     slope, thinning = squares.T @ [one.slope for one in spreads], squares.T @ [one.thinning for one in spreads]
+    overlaps = np.array([[one.repeats.overlap(other.repeats) for other in known] for one in known])
+    np.fill_diagonal(overlaps, 0.0)
+    thinning = thinning + np.einsum("iv,ij,jv->v", weights, overlaps, weights)
     constant = (squares * [one.constant for one in spreads]).sum(axis=0)
 
     def error_at(share: Floats) -> Floats:
@@ -74,10 +88,10 @@ def _columns(known: Sequence[tuple[Table, Mechanism]], values: Sequence[str], al
     return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), skewness)]
 
 
-def _numbers(known: Sequence[tuple[Table, Mechanism]], values: Sequence[str], name: str) -> Floats:
+def _numbers(known: Sequence[Version], values: Sequence[str], name: str) -> Floats:
     """Return a number of each version and value."""
     columns = []
-    for one, _ in known:
-        where = {value: place for place, value in enumerate(one.columns["value"])}
-        columns.append(np.asarray(one.columns[name], dtype=np.float64)[[where[value] for value in values]])
+    for one in known:
+        where = {value: place for place, value in enumerate(one.table.columns["value"])}
+        columns.append(np.asarray(one.table.columns[name], dtype=np.float64)[[where[value] for value in values]])
     return np.array(columns)

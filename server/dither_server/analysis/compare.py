@@ -18,7 +18,7 @@ POWER = 0.8
 """The probability that ``reports_needed`` reports see the change."""
 
 _NOTE = (
-    "errors are as if the same people had reported in every period of a side; people who are on both sides, "
+    "errors allow for people who reported in every period of a side; people who are on both sides, "
     "and their permanent draws, make the difference surer than is said here, unless they change their answers "
     "more often than not"
 )
@@ -41,7 +41,7 @@ COMPARED = (
     number("first"),
     number("second"),
     number("difference", "The second minus the first."),
-    number("standard_error", "Standard error, as if the same people reported in every period."),
+    number("standard_error", "Standard error of the difference of the shares in the population."),
     number("low"),
     number("high"),
     number("p_value", "P-value of the hypothesis that the two are equal. Null if it is not tested."),
@@ -94,9 +94,8 @@ def compared(
 ) -> Table:
     """Compare two estimates of the population, value by value, of the labels that both have: columns are ``COMPARED``.
 
-    The difference of two unbiased, independent estimates has the sum of their variances. The interval takes the
-    ``repeat_error`` of each side, as if the same people had reported in all of its periods, and normal tails. The
-    p-value takes the law that the difference has if nothing changed: variance and skewness at the share that both
+    The difference of two unbiased, independent estimates has the sum of their variances; its interval has normal tails.
+    The p-value takes the law that the difference has if nothing changed: variance and skewness at the share that both
     sides have together. By each side's own error a rare value of which a small side saw little would pass for a
     change. That some people, and their permanent draws, are on both sides makes the covariance positive and the
     test careful. Raises ParameterError if the sides share no label.
@@ -119,7 +118,7 @@ def _differences(
     """Return the data of ``COMPARED`` for two sides with the same values."""
     first, second = sides
     before, after = (_numbers(side, "frequency") for side in sides)
-    one, other = (_numbers(side, "repeat_error") for side in sides)
+    one, other = (_numbers(side, "standard_error") for side in sides)
     error = np.hypot(one, other)
     p_values = _unchanged((before, after), sides, mechanisms)
     variance = one**2 * first.about["reports"] + other**2 * second.about["reports"]
@@ -148,7 +147,7 @@ def _unchanged(
 ) -> Floats:
     """Return the p-values of the difference if both sides have one share, of which they are estimates together."""
     one, other = (
-        spread_of(mechanism, seen, _numbers(side, "standard_error"), side.about["reports"], side.about["periods"])
+        spread_of(mechanism, seen, _numbers(side, "standard_error"), side.about["reports"], side.about["repeats"])
         for mechanism, seen, side in zip(mechanisms, frequency, sides, strict=True)
     )
     seen = np.array(frequency)

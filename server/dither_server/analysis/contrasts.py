@@ -24,8 +24,11 @@ def contrasts(when: Floats, reports: Floats) -> Floats:
     return np.vstack([slope, np.eye(len(when)) - others / others.sum(axis=1, keepdims=True)])
 
 
-def worst_variance(weights: Floats, variance: Floats, shared: Floats, periods: Floats) -> Floats:
-    """Return the largest variance of each contrast and value; shape (contrasts, values)."""
-    reach = np.sqrt(shared * periods)
+def worst_variance(weights: Floats, variance: Floats, shared: Floats) -> Floats:
+    """Return the largest variance of each contrast and value; shape (contrasts, values).
+
+    Estimates have the ``variance``, of which the part ``shared`` may be that of the same people.
+    """
+    reach = np.sqrt(shared)
     together = (np.maximum(weights, 0) @ reach) ** 2 + (np.minimum(weights, 0) @ reach) ** 2
     return np.asarray(weights**2 @ np.maximum(variance - shared, 0) + together)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypedDict
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dither_shared import Mechanism
 from dither_shared.mechanism import LISTED, SETS
@@ -80,9 +80,9 @@ class _Sums(NamedTuple):
     periods: int
 
 
-def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
-    """Return the tests that apply to a tally over ``periods`` reporting periods; none if there are too few reports."""
-    repeated = periods if mechanism.memoised else 1
+def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[Check]:
+    """Return the tests that apply to a tally; none if there are too few reports."""
+    repeated = max(1, len(tally.repeats.periods)) if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
     held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]
@@ -116,7 +116,7 @@ def _weight(sums: _Sums) -> float | None:
     if moments is None or n * moments[1] < _LEAST_VARIANCE:
         return None
     score = (float(sums.counts.sum()) - n * moments[0]) / math.sqrt(n * moments[1])
-    return float(2 * special.ndtr(-abs(score)))
+    return float(2 * scipy.special.ndtr(-abs(score)))
 
 
 def _weights(sums: _Sums) -> float | None:
@@ -125,7 +125,7 @@ def _weights(sums: _Sums) -> float | None:
     if moments is None or len(sums.reports) == 1 or float(sums.reports.min()) * moments[1] < _LEAST_VARIANCE:
         return None
     away = sums.counts.sum(axis=1) - sums.reports * moments[0]
-    return float(special.chdtrc(len(away), float((away**2 / (sums.reports * moments[1])).sum())))
+    return float(scipy.special.chdtrc(len(away), float((away**2 / (sums.reports * moments[1])).sum())))
 
 
 def _spare(sums: _Sums) -> float | None:
@@ -156,7 +156,7 @@ def _windows(sums: _Sums) -> float | None:
     if not enough.any():
         return None
     away = (supporting - trials * chance[:, np.newaxis])[enough] ** 2 / (trials * spread[:, np.newaxis])[enough]
-    return min(1.0, float(enough.sum() * special.chdtrc(trials.shape[1] - 1, away.sum(axis=1)).min()))
+    return min(1.0, float(enough.sum() * scipy.special.chdtrc(trials.shape[1] - 1, away.sum(axis=1)).min()))
 
 
 _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
@@ -176,10 +176,10 @@ def _as_expected(counts: Floats, law: tuple[Fraction, ...] | None = None) -> flo
     expected = counts.sum() * shares
     if float(expected.min()) < _LEAST_EXPECTED:
         return None
-    return float(special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2 / expected).sum())))
+    return float(scipy.special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2 / expected).sum())))
 
 
 def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:
     """Return P[Bin(trials, probability) <= counts]; 1 if nobody was asked."""
     some = np.maximum(trials - counts, 1e-300)
-    return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 1.0)
+    return np.where(counts < trials, scipy.special.betainc(some, counts + 1, 1 - probability), 1.0)

@@ -1,7 +1,7 @@
 """Correct p-values for the number of tests, and compute tails that allow for skewness."""
 
 import numpy as np
-from scipy import special
+import scipy
 
 from ..tally.arrays import Floats
 
@@ -33,5 +33,5 @@ def two_sided(score: Floats, skewness: Floats | float = 0.0) -> Floats:
     skewed = np.abs(skewness) > _SKEWED
     shape = 4 / np.where(skewed, skewness, 1.0) ** 2
     at = np.maximum(shape + np.sign(skewness) * np.where(skewed, score, 0.0) * np.sqrt(shape), 0)
-    tail = np.minimum(special.gammainc(shape, at), special.gammaincc(shape, at))
-    return np.asarray(2 * np.where(skewed, tail, special.ndtr(-np.abs(score))))
+    tail = np.minimum(scipy.special.gammainc(shape, at), scipy.special.gammaincc(shape, at))
+    return np.asarray(2 * np.where(skewed, tail, scipy.special.ndtr(-np.abs(score))))

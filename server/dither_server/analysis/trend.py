@@ -2,14 +2,14 @@
 
 Two kinds of contrast are tested for each value: the slope of the weighted straight line, and each step against all
 others. A contrast Σ c_t f_t of unbiased estimates has variance Σ c_t² σ_t² if different people report each time. If the
-same people report again, the shared part τ_t² of σ_t² (``repeated_reports``) is correlated, and steps whose c_t have
-the same sign add up: over all correlations between 0 and 1 the variance is at most
+same people report again, the part τ_t² of σ_t² that is of their answers and permanent draws is correlated, and steps
+whose c_t have the same sign add up: over all correlations between 0 and 1 the variance is at most
 
-    Σ c_t² (σ_t² - τ_t²) + (Σ_(c>0) c_t τ_t √r_t)² + (Σ_(c<0) c_t τ_t √r_t)²,
+    Σ c_t² (σ_t² - τ_t²) + (Σ_(c>0) c_t τ_t)² + (Σ_(c<0) c_t τ_t)².
 
-r_t being the periods of a step. That is what is used, so memoised answers cannot pass for drift; a chi-square test over
-all steps would let them. (Of a single difference the covariance makes the variance smaller; of a slope it need not: one
-crowd in the first half and another in the second look like a trend.)
+That is what is used, so memoised answers cannot pass for drift; a chi-square test over all steps would let them. (Of a
+single difference the covariance makes the variance smaller; of a slope it need not: one crowd in the first half and
+another in the second look like a trend.)
 
 Third moments add up to Σ c_t³ μ_t, and the tails that are used have that skewness: where few reports support a value
 they are far from normal, and by normal ones one of many rare values would seem to drift on one of many days.
@@ -25,12 +25,12 @@ import numpy as np
 from dither_shared import Mechanism, Metric
 
 from ..estimation.estimate import Estimate
+from ..estimation.intervals.score import shared_variance
 from ..tally.arrays import Floats, Indices
 from .columns import Column, Table, cells, number
 from .compare import ADJUSTED
 from .contrasts import contrasts, together, worst_variance
 from .multiple_testing import holm, two_sided
-from .repeated_reports import periods_of, shared_variance
 from .spread import spread_of
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ POINT = tuple(number(name) for name in ("frequency", "standard_error", "low", "h
 TREND = (
     Column("value", str),
     number("slope", "Slope of a straight line, in slope_unit."),
-    number("slope_error", "Standard error, as if the same people reported in every step."),
+    number("slope_error", "Standard error, the largest that people who report in several steps can give it."),
     number("p_value", "P-value of no change: of the slope, and of each step against the others."),
     ADJUSTED,
     Column("drift", bool, "Whether adjusted is below 1 - confidence."),
@@ -90,6 +90,7 @@ class _Span(NamedTuple):
     since: date
     until: date
     reports: int
+    repeats: float
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def trend_steps(
     for place, one in enumerate(stretches):
         found = one.estimate
         steps.append(_step(one))
-        spans.append(_Span(one.since, one.until, found.reports))
+        spans.append(_Span(one.since, one.until, found.reports, found.repeats))
         frequency[place], errors[place] = found.frequency, found.standard_error
         low[place], high[place] = found.low[shown], found.high[shown]
         yield
@@ -192,30 +193,36 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
 
     The estimates have shape (spans, values).
     """
-    reports = np.array([float(one.reports) for one in spans])
-    # If nothing changes, all steps have one variance a report: the mean one, not that of each step's own chance.
-    spread = (reports**2 @ errors**2) / reports.sum()
-    variance = spread / reports[:, np.newaxis]
+    reports, repeats = np.array([(float(one.reports), one.repeats) for one in spans]).T
     overall = reports @ frequency / reports.sum()
-    shared = np.array(
-        [
-            shared_variance(metric.mechanism, overall, np.sqrt(each), n)
-            for each, n in zip(variance, reports, strict=True)
-        ]
-    )
-    periods = [periods_of(metric, *one[:2]) if metric.mechanism.pure else 1 for one in spans]
+    shared = _shared(metric.mechanism, overall, errors, reports, repeats)
+    # If nothing changes, what is left has one variance a report: the mean one, not that of each step's own chance.
+    left = np.maximum(reports**2 @ (errors**2 - shared), 0) / reports.sum()
+    variance = left / reports[:, np.newaxis] + shared
     middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
     weights = contrasts(middles, reports)
     estimates = weights @ frequency
-    errors = np.sqrt(worst_variance(weights, variance, shared, np.array(periods)[:, np.newaxis]))
-    skewness = weights**3 @ _cubes(metric.mechanism, overall, reports, periods) / errors**3
+    errors = np.sqrt(worst_variance(weights, variance, shared))
+    skewness = weights**3 @ _cubes(metric.mechanism, overall, reports, repeats) / errors**3
     return np.array([estimates[0], errors[0], together(two_sided(estimates / errors, skewness))])
 
 
-def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, periods: Sequence[int]) -> Floats:
+def _shared(mechanism: Mechanism, overall: Floats, errors: Floats, reports: Floats, repeats: Floats) -> Floats:
+    """Return the part of each step's variance that people share who report in other steps too; shape (steps, values).
+
+    All of that of a regression is taken for shared, because devices keep their cohorts and permanent draws; it is the
+    mean one, if nothing changes.
+    """
+    if not mechanism.pure:
+        return np.asarray((reports**2 @ errors**2) / reports.sum() / reports[:, np.newaxis])
+    share = np.clip(overall, 0, 1)
+    return np.array([each * shared_variance(mechanism, share, n) for n, each in zip(reports, repeats, strict=True)])
+
+
+def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, repeats: Floats) -> Floats:
     """Return the third moments of the steps' estimates if nothing changes; shape (steps, values)."""
     share = np.clip(overall, 0, 1)
     each = (
-        spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, periods, strict=True)
+        spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, repeats, strict=True)
     )
     return np.array([one.cube(share) for one in each])

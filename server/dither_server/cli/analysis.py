@@ -1,4 +1,4 @@
-"""The commands ``compare`` and ``trend``."""
+"""The commands ``estimate``, ``compare`` and ``trend``."""
 
 import json
 from collections.abc import Mapping
@@ -10,12 +10,39 @@ import click
 
 from dither_shared.counted import counted
 
-from ..reading.query import Comparison, TrendQuery
-from .options import Found, refusing, settings_options, stored
+from ..reading.query import Comparison, Query, TrendQuery
+from .options import Found, refusing, settings_options, stored, strings_of
 from .query_options import json_option, query_options, strata_of
 from .terminal_tables import as_text, headed
 
 _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat the option for each attribute."
+
+_OF_ESTIMATES = (
+    *("since", "until", "version", "confidence", "simultaneous", "forged", "top", "limit", "offset", "values"),
+    *("strata", "by", "by_day", "quantile", "at"),
+)
+
+
+@click.command()
+@click.argument("metric")
+@settings_options("metrics", "db")
+@query_options(Query, *_OF_ESTIMATES)
+@click.option(
+    "--candidates", metavar="FILE", help="Look for the strings in this file, one per line, in a metric of any string."
+)
+@json_option
+@refusing
+def estimate(found: Found, query: Query, metric: str, candidates: str | None, as_json: bool) -> None:
+    """Estimate the share of each value of METRIC or, where it asks for a number, its mean and quantiles."""
+    from ..reading.estimates import EstimateReader
+    from .metric_by_name import metric_asked
+    from .terminal_tables import print_answers
+
+    strings = None if candidates is None else strings_of(candidates)
+    with stored(found) as store:
+        chosen = metric_asked(found, store, metric, query.version)
+        answers = [table.whole() for table in EstimateReader(store).tables(chosen, query, strings)]
+    print_answers(chosen, answers, as_json=as_json, several=query.by_day or bool(query.by))
 
 
 @click.command()

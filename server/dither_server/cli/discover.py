@@ -30,7 +30,8 @@ _WIDE = 20
 def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     """Find the strings that many people hold, of a METRIC that discovers them.
 
-    It says how many people hold each, how many hold anything else, and what so many reports can find.
+    It estimates how many people hold each string, how many hold any other, and how rare a string these reports
+    can reveal.
     """
     from dither_shared import ParameterError
 

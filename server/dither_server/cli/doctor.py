@@ -55,7 +55,7 @@ def doctor(
         return
     from .examination.configuration import in_configuration
     from .examination.examine import examine
-    from .examination.peer import Peer
+    from .examination.running import Peer
 
     config, peer = configured(found), None if url is None else Peer(url, token)
     findings: list[Finding] = []

@@ -67,7 +67,7 @@ def _require_writable(form: str, output: str | None) -> None:
     if missing := FORMATS[form].missing:
         raise ParameterError("--format", missing)
     if form == "arrow" and output is None and sys.stdout.isatty():
-        raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
+        raise ParameterError("--format", "arrow is a binary format; name a file with --output")
 
 
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":

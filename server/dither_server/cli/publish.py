@@ -35,9 +35,9 @@ def publish(
 ) -> None:
     """Write a site of the answers: pages without a script, tables, metrics.toml and a feed of changes.
 
-    Only days that are over are in it, by default all of them, so the same reports make the same files, byte for byte.
-    The folder is replaced whole or not at all. One that publish did not write is left alone. Exits with 1 if the site
-    could not be written.
+    Only completed days are published, by default all of them. The same reports make the same files, byte for byte.
+    The folder is replaced as a whole or not at all. publish only replaces a folder that it wrote. Exits with 1 if the
+    site could not be written.
     """
     from dither_shared import load_metrics
     from dither_shared.metrics.period import utc_today

@@ -7,7 +7,7 @@
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dither_shared import ParameterError
 from dither_shared.counted import counted
 
+from ..estimation.estimate import Unlisted
 from ..estimation.fit import FALSE_DISCOVERIES, Fit
 from ..estimation.hashing import Marks
 from ..estimation.regression.linear_system import Table
@@ -53,7 +54,7 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
         bits, hashes, cohorts = (int(cell) for cell in rows[1][1][:3])
         p, q, f = (float(cell) for cell in rows[1][1][3:])
     except ValueError:
-        raise ParameterError(path, "line 2: k, h and m are whole numbers, p, q and f numbers") from None
+        raise ParameterError(path, "line 2: k, h and m must be whole numbers, and p, q and f numbers") from None
     if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
         raise ParameterError(
             path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; right are k >= 2, 1 <= h < k, m >= 1"
@@ -79,7 +80,7 @@ def _counts(path: str, bits: int, cohorts: int) -> NDArray[np.int64]:
         if (table[cohort] < 0).any() or (table[cohort, 1:] > table[cohort, 0]).any():
             raise ParameterError(path, f"line {line}: no count is below 0 or above the total, the first cell")
     if not table[:, 0].any():
-        raise ParameterError(path, "has no reports; the first cell of a row is their number")
+        raise ParameterError(path, "has no reports; the first cell of each row must be their number")
     return table
 
 
@@ -143,17 +144,14 @@ def answer_of(given: Decodable, fit: Fit, confidence: float, *, everything: bool
     shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]
     reports = int(given.table.reports.sum())
     error = np.where(np.isfinite(fit.standard_error), fit.standard_error, np.nan)
+    rest = Unlisted.of(fit.unlisted, fit.unlisted_error, 1 - confidence)
     return {
         "reports": reports,
         "candidates": len(given.strings),
         "found": int(fit.found.sum()),
         "false_discoveries": FALSE_DISCOVERIES,
         "confidence": confidence,
-        "unlisted": {
-            "frequency": fit.unlisted,
-            "standard_error": fit.unlisted_error,
-            "beyond": "candidates" if fit.together else "found",
-        },
+        "unlisted": None if rest is None else asdict(rest),
         "values": [
             {
                 "value": given.strings[place],
@@ -177,14 +175,14 @@ def as_table(answer: dict[str, object]) -> str:
     assert isinstance(confidence, float)  # noqa: S101 - as answer_of made them
     assert isinstance(reports, int)  # noqa: S101
     assert isinstance(candidates, int)  # noqa: S101
-    assert isinstance(rest, dict)  # noqa: S101
     assert isinstance(values, list)  # noqa: S101
-    beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
     head = (
         f"{counted(reports, 'report')}, {counted(candidates, 'candidate')}, {answer['found']:,} found "
-        f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals\n"
-        f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
+        f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals"
     )
+    if isinstance(rest, dict):
+        ends = f"{100 * rest['low']:.1f} to {100 * rest['high']:.1f}"
+        head += f"\n{100 * rest['frequency']:.1f}% ({ends}) hold none of the candidates"
     rows = [("value", "share %", "count", "interval", "consistent", "found")]
     for row in values:
         interval = f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"

@@ -47,7 +47,7 @@ class Config:
         1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
     )
     connections_per_address: int = _setting(
-        100, "Most connections of one address at a time; loopback may have any number."
+        100, "Maximum simultaneous connections per address; loopback is not limited."
     )
     request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
     proxies: str = _setting(
@@ -63,7 +63,9 @@ class Config:
     local_address: str = _setting(
         "", "Address where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback."
     )
-    local_token: bool = _setting(True, "Draw a token that reads, and print the pages' address with it.")
+    local_token: bool = _setting(
+        True, "Draw a read token, valid until the server stops, and print the pages' address with it."
+    )
     body_limit: int = _setting(1 << 20, "Most bytes of a request's body.")
     rows_limit: int = _setting(100_000, "Most report rows in a batch.")
     queue_limit: int = _setting(1024, "Most batches that wait for their commit.")

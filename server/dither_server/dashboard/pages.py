@@ -106,7 +106,7 @@ def show_page(view: MetricView, name: str) -> str:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
             if len(card.days) > _DAILY:
                 over = _weeks(card)
-            estimate = collector.reader.estimates(metric, view.query.confidence, card.part)
+            estimate = collector.reader.estimates(metric, view.query, card.part)
             drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
             panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
         versions = collector.store.definitions.versions(name)
@@ -134,7 +134,7 @@ def _weekly(work: Analysis, card: MetricCard) -> TimeSeries | None:
     if card.estimates is None:
         return None
     metric, over = card.metric, _weeks(card).last(min(_WEEKS, _WORK // effort(card.metric)))
-    estimate = collector_here().reader.estimates(metric, card.view.query.confidence, card.part)
+    estimate = collector_here().reader.estimates(metric, card.view.query, card.part)
     made = summary_of(metric).time_series(metric, card.estimates, over, estimate, card.view.query)
     return cast("TimeSeries | None", work.run(made))
 

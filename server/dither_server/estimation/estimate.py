@@ -1,8 +1,8 @@
 """Estimate frequencies from a tally: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -10,19 +10,12 @@ from dither_shared import Mechanism, ParameterError
 
 from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
-from .confidence import require_confidence
+from .confidence import Simultaneous, level_of_each, require_confidence
 from .consistency import onto_sums
 from .decoders.support import decoder_of, support
-from .intervals.shares import (
-    Simultaneous,
-    exact_interval,
-    level_of_each,
-    noise_cube,
-    noise_interval,
-    noise_law,
-    normal_interval,
-    score_interval,
-)
+from .fit import Fit
+from .intervals.exact import exact_interval
+from .intervals.score import noise_interval, noise_law, normal_interval, score_interval, third_moment
 
 Verdict = Literal["ok", "noise", "too-few"]
 
@@ -37,18 +30,21 @@ _SUREST = 1 - 2**-53
 
 @dataclass(frozen=True)
 class Unlisted:
-    """The share of people whose string is none of the ``beyond``: of the candidates, or only of those found.
-
-    Many candidates cannot all be fitted; a string that is rare and listed then counts as unlisted. The interval is cut
-    to [0, 1]. Beyond those found it leaves out the error of what is not fitted: where many strings share few cells it
-    is too low by some of its errors (simulated: 1,100 on 8 bits in 128 cohorts: 0.73 of 0.77), nearly a lower bound.
-    """
+    """The share of people whose string is none of the candidates; the interval is cut to [0, 1]."""
 
     frequency: float
     standard_error: float
     low: float
     high: float
-    beyond: Literal["candidates", "found"]
+
+    @classmethod
+    def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
+        """Return the share with an interval that misses it with probability ``alpha``; None if it says nothing."""
+        if not error < WIDEST:
+            return None
+        margin = -NormalDist().inv_cdf(alpha / 2) * error
+        low, high = (min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin))
+        return cls(frequency, error, low, high) if high - low < WIDEST else None
 
 
 @dataclass(frozen=True)
@@ -59,14 +55,16 @@ class Estimate:
     - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the
       share among those who reported may be;
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
-      population may be of which they are a random sample;
+      population may be of which they are a random sample, also if each person reported in as many periods as there can
+      be (``Repeats``);
     - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
       biased;
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
       (``Fit``); None where values are listed, or the mechanism does not select;
-    - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
+    - ``unlisted``: the people whose string is no candidate, where the domain is open and the reports tell;
+    - ``repeats``: the design effect of the reports, by which errors and intervals allow for reports of one person.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
     in [0, 1]. With no reports every number but the interval [0, 1] is NaN.
@@ -87,6 +85,7 @@ class Estimate:
     verdicts: tuple[Verdict, ...]
     found: Booleans | None = None
     unlisted: Unlisted | None = None
+    repeats: float = 1.0
 
     @property
     def size(self) -> int:
@@ -131,6 +130,7 @@ def estimate(
         verdicts(columns.low, columns.standard_error, alpha),
         found,
         unlisted,
+        tally.repeats.effect,
     )
 
 
@@ -168,14 +168,16 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
     """
     frequency, supporting, trials = debiased(mechanism, labels, tally)
-    noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
+    repeats, share = tally.repeats.effect, np.clip(frequency, 0, 1)
+    noise = noise_law(mechanism, repeats)
     bias = cube = np.zeros(len(labels))
     if mechanism.collision_variance:
         bias, cube = collision_bias(mechanism, tally, frequency)
+    if mechanism.collision_variance or repeats > 1:
         sampled = noise.sampled()
 
         def skewness(at: Floats) -> Floats:
-            moment = cube + noise_cube(mechanism, at, trials, sampled.thinning)
+            moment = cube + third_moment(mechanism, at, trials, repeats, sampled=True)
             return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
 
         ends = score_interval(sampled, frequency, trials, alpha, bias, skewness)
@@ -184,7 +186,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     return _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
+        *noise_interval(mechanism, frequency, trials, alpha, bias, cube, repeats),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
@@ -193,17 +195,20 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
 
 def _fitted(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
-) -> tuple[_Columns, Booleans, Unlisted]:
+) -> tuple[_Columns, Booleans, Unlisted | None]:
     """Fit candidate strings.
 
-    The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
-    what is left is the noise. Nothing may be left of a string that is not found, whose error is that of one that nobody
-    holds: then so is the noise.
+    The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, once
+    per person, and what is left is the noise. Nothing may be left of a string that is not found, whose error is that of
+    one that nobody holds: then so is the noise.
     """
     confidence = min(1 - alpha, _SUREST)
-    fit = decoder_of(mechanism).fit(mechanism, labels, tally, confidence)
+    fit, repeats = decoder_of(mechanism).fit(mechanism, labels, tally, confidence), tally.repeats.effect
     share = np.clip(fit.frequency, 0, 1)
-    left = fit.standard_error**2 - share * (1 - share) / tally.total
+    if repeats > 1 and not mechanism.pure:
+        fit = _of_people(fit, share, (repeats - 1) / tally.total)
+    people = noise_law(mechanism, repeats).people
+    left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
     columns = _Columns(
         fit.frequency,
@@ -214,10 +219,25 @@ def _fitted(
         fit.high,
         fit.consistent,
     )
-    margin = -NormalDist().inv_cdf(alpha / 2) * fit.unlisted_error
-    least, most = (min(1.0, max(0.0, end)) for end in (fit.unlisted - margin, fit.unlisted + margin))
-    beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
-    return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
+    return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
+
+
+def _of_people(fit: Fit, share: Floats, times: float) -> Fit:
+    """Return a regression's fit with so many times the variance of who is asked added.
+
+    The scatter between cohorts, from which its errors are, shows what permanent draws repeat, but not all of who is.
+    """
+    with np.errstate(invalid="ignore"):  # of candidates that are not told apart
+        error = np.sqrt(fit.standard_error**2 + times * share * (1 - share))
+        wider = np.where(np.isfinite(error), error / fit.standard_error, 1.0)
+    rest = min(1.0, max(0.0, fit.unlisted))
+    return replace(
+        fit,
+        standard_error=error,
+        low=np.clip(fit.frequency - wider * (fit.frequency - fit.low), 0, 1),
+        high=np.clip(fit.frequency + wider * (fit.high - fit.frequency), 0, 1),
+        unlisted_error=float(np.hypot(fit.unlisted_error, np.sqrt(times * rest * (1 - rest)))),
+    )
 
 
 def verdicts(low: Floats, standard_error: Floats, alpha: float) -> tuple[Verdict, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..tally.arrays import Booleans, Floats, Indices
 from .consistency import onto_subsimplex
-from .intervals.shares import normal_interval
+from .intervals.score import normal_interval
 from .regression.false_discovery import truncated_means
 
 _SURE = 8.0
@@ -118,8 +118,8 @@ class Fit:
     - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
     - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
     - ``consistent``: non-negative, of sum at most 1, and of the least total error that is expected;
-    - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
-      ``together``, none of those found.
+    - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; an infinite error
+      if that cannot be known.
     """
 
     frequency: Floats
@@ -130,14 +130,13 @@ class Fit:
     consistent: Floats
     unlisted: float
     unlisted_error: float
-    together: bool
 
     @classmethod
     def of_nothing(cls, candidates: int) -> Self:
         """Return the fit where no report speaks of the candidates."""
         unknown, zeros, ones = np.full(candidates, np.nan), np.zeros(candidates), np.ones(candidates)
         nobody = np.zeros(candidates, dtype=np.bool_)
-        return cls(unknown, ones * np.inf, zeros, ones, nobody, zeros, unlisted=1.0, unlisted_error=1.0, together=False)
+        return cls(unknown, ones * np.inf, zeros, ones, nobody, zeros, unlisted=1.0, unlisted_error=np.inf)
 
     @classmethod
     def of(
@@ -149,13 +148,12 @@ class Fit:
         confidence: float,
         *,
         prior: Scores,
-        total: float | None,
-        total_error: float,
+        listed: tuple[float, float],
     ) -> Self:
         """Return the fit of candidates of which those at ``found`` have passed the score ``threshold``.
 
         Their frequencies and errors are of a fit of them together; the ``prior`` is learnt from the scores of all.
-        ``total`` is the sum of all frequencies, None if only those found were fitted, and ``total_error`` its error.
+        ``listed`` is the share of people who hold any candidate, and its error.
         """
         present = np.zeros(len(frequency), dtype=np.bool_)
         present[found] = True
@@ -165,8 +163,6 @@ class Fit:
         if len(frequency) > _READ_WHOLE:
             allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * errors
             low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
-        if lucky := total is None:
-            total = lucky_total(own, errors, threshold)
         return cls(
             frequency=frequency,
             standard_error=error,
@@ -174,15 +170,9 @@ class Fit:
             high=high,
             found=present,
             consistent=onto_subsimplex(_likely(prior, found, own, errors)),
-            unlisted=1 - total,
-            unlisted_error=total_error,
-            together=not lucky,
+            unlisted=1 - listed[0],
+            unlisted_error=listed[1],
         )
-
-
-def lucky_total(frequency: Floats, error: Floats, threshold: float) -> float:
-    """Return the sum of the frequencies of those found among many, which were lucky: medians that allow for it."""
-    return float((np.maximum(truncated_means(frequency / error, threshold, 0.5), 0) * error).sum())
 
 
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:

@@ -13,7 +13,9 @@ more, in which 2 P₁₁ - r P₁ = λ f_jk + (1-λ) (1-r)/2 is never negative.
 """
 
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +27,9 @@ from .consistency import onto_sums
 from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
+from .intervals.exact import exact_interval
 from .intervals.ratios import Ratios, fieller
-from .intervals.shares import exact_interval
+from .intervals.score import law_of, score_interval
 
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""
@@ -126,33 +129,71 @@ def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: fl
     return Total(value, error, low, high)
 
 
+class _Levels(NamedTuple):
+    """P[a report supports both values], of a user who has both, and of any other."""
+
+    p: Fraction
+    q: Fraction
+
+
+class _Moments(NamedTuple):
+    """Variances and covariances of one report's estimates of pairs: of both values, of each, and of both with each."""
+
+    both: Floats
+    each: Floats
+    together: Floats
+
+    def plus(self, other: "_Moments", times: Floats) -> "_Moments":
+        """Return the sum of these and so many times others."""
+        return _Moments(
+            self.both + times * other.both,
+            self.each + times[:, np.newaxis] * other.each,
+            self.together + times[:, np.newaxis] * other.together,
+        )
+
+
+def _moments(levels: tuple[Fraction, Fraction], both: Floats, single: Floats) -> _Moments:
+    """Return the moments at shares of ``both`` that there can be, and at estimates of each ``single`` value."""
+    q, gap = float(levels[1]), float(levels[0] - levels[1])
+    likely = (q + gap * both)[:, np.newaxis]
+    each = (1 - gap) / 2 + gap * np.clip(single, both[:, np.newaxis], 1)
+    moments = (likely * (1 - likely), each * (1 - each), likely * (1 - each))
+    return _Moments(moments[0][:, 0] / gap**2, moments[1] / gap**2, moments[2] / gap**2)
+
+
 def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     """Return the estimates of pairs, with intervals that miss with ``alpha``, each or together."""
-    rows = 2 * len(seen.values)
+    rows, values = 2 * len(seen.values), len(np.unique(seen.values))
+    sure = -NormalDist().inv_cdf(alpha / 2 / max(values, 1))
     alpha = alpha / max(rows, 1) if simultaneous else alpha
     q, gap, trials = float(seen.q), float(seen.p - seen.q), np.maximum(seen.trials, 1.0)
     raw = (seen.both / trials - q) / gap
     both = np.where(seen.trials == 0, np.nan, raw)
     single = (seen.each / trials[:, np.newaxis] - (1 - gap) / 2) / gap
-    likely = q + gap * np.clip(raw, 0, 1)  # P[both bits], at a share that there can be
-    each = (1 - gap) / 2 + gap * np.clip(single, np.clip(raw, 0, 1)[:, np.newaxis], 1)
-    scale = gap**2 * trials
-    low, high = exact_interval(seen, seen.both, seen.trials, alpha)
+    held = np.clip(raw, 0, 1)
+    moments = _moments((seen.p, seen.q), held, single)
+    if (seen.repeats > 1).any():
+        law = law_of(seen).sampled().plus(law_of(_Levels(*seen.shared)).sampled(), seen.repeats - 1)
+        low, high = score_interval(law, raw, seen.trials, alpha)
+        moments = moments.plus(_moments(seen.shared, held, single), seen.repeats - 1)
+    else:
+        low, high = exact_interval(seen, seen.both, seen.trials, alpha)
     enough = np.where(seen.trials < _LEAST, np.nan, raw)
     orders = [
         fieller(
             enough,
             single[:, given],
-            likely * (1 - likely) / scale,
-            each[:, given] * (1 - each[:, given]) / scale,
-            likely * (1 - each[:, given]) / scale,
+            moments.both / trials,
+            moments.each[:, given] / trials,
+            moments.together[:, given] / trials,
             -NormalDist().inv_cdf(alpha / 2),
+            sure,
         )
         for given in (0, 1)
     ]
     given, value = (np.concatenate([seen.values[:, side], seen.values[:, 1 - side]]) for side in (0, 1))
     order = np.lexsort((value, given))
-    error = np.where(seen.trials == 0, np.nan, np.sqrt(likely * (1 - likely) / scale))
+    error = np.where(seen.trials == 0, np.nan, np.sqrt(moments.both / trials))
     reports, both, error, low, high = (np.tile(one, 2)[order] for one in (seen.trials, both, error, low, high))
     ratios = Ratios(*(np.concatenate(pair)[order] for pair in zip(*orders, strict=True)))
     return PairEstimates(given[order], value[order], reports, both, error, low, high, *ratios, unseen=seen.unseen)

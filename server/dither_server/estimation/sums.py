@@ -19,9 +19,9 @@ from dither_shared.mechanisms.sums import joint_constants
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .decoders.support import decoder_of
-from .estimate import debiased
+from .estimate import Debiased, debiased
 from .intervals.ratios import Ratios, fieller
-from .intervals.shares import Law, noise_law, score_interval
+from .intervals.score import Law, law_of, score_interval, shared_variance
 
 
 class Sums(NamedTuple):
@@ -51,7 +51,7 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
     together = with_group(mechanism, tally, group)
     frequency = np.bincount(group, debiased(mechanism, (), tally).frequency).astype(np.float64)
     variance = np.bincount(group, together) * tally.total
-    law = _law(mechanism, frequency, variance.astype(np.float64), np.bincount(group))
+    law = _law(mechanism, frequency, variance.astype(np.float64), np.bincount(group), tally.repeats.effect)
     share, noise = np.clip(frequency, 0, 1), law._replace(thinning=0.0)
     trials = np.full(groups, float(tally.total))
     return Sums(
@@ -67,21 +67,30 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
 def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     """Return for each value of a listed domain the covariance of its estimate with the sum of its group's.
 
-    That is over the noise and over who happens to report, of at least one report. Raises ParameterError if the
-    mechanism does not know how two supports hang together.
+    That is over the noise and over who happens to report, of at least one report; reports of one person share what the
+    permanent stage has, or the answer. Raises ParameterError if the mechanism does not know how two supports hang
+    together.
     """
     frequency, supporting, trials = debiased(mechanism, (), tally)
-    decoder = decoder_of(mechanism)
-    found = decoder.together(mechanism, tally, group)
+    again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
+    estimates = Debiased(frequency, supporting, trials)
+    repeated = again * _joined(mechanism, stage, tally, estimates, group) if again else 0.0
+    found = decoder_of(mechanism).together(mechanism, tally, group)
     if found is not None:
         gap, chance = float(mechanism.p - mechanism.q), supporting / tally.total
         covariance = found / tally.total - chance * np.bincount(group, chance)[group]
-        return np.asarray(covariance / (gap**2 * tally.total))
-    pair = joint_constants(mechanism)
+        return np.asarray(covariance / (gap**2 * tally.total) + repeated)
+    return _joined(mechanism, mechanism, tally, estimates, group) + repeated
+
+
+def _joined(mechanism: Mechanism, law: Mechanism | None, tally: Tally, estimates: Debiased, group: Indices) -> Floats:
+    """Return these covariances by the exact law of a mechanism with the same cohorts, or without noise for None."""
+    pair = (0.0, 0.0) if law is None else joint_constants(law)
     if pair is None:
         raise ParameterError("mechanism", f"{mechanism.name} does not say how its supports hang together")
-    law, out_of = noise_law(mechanism), np.maximum(trials, 1).astype(np.float64)
-    own = (law.constant + law.slope * frequency + frequency * (1 - frequency)) / out_of
+    (frequency, _, trials), decoder = estimates, decoder_of(mechanism)
+    alone, out_of = Law(0.0, 0.0, 0.0) if law is None else law_of(law), np.maximum(trials, 1).astype(np.float64)
+    own = (alone.constant + alone.slope * frequency + frequency * (1 - frequency)) / out_of
     spoken, of_shares = (
         decoder.spoken(mechanism, tally, weights, group) / out_of - weights
         for weights in (1 / out_of, frequency / out_of)
@@ -90,14 +99,22 @@ def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:
     return np.asarray(own + joined)
 
 
-def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indices) -> Law:
+def _law(mechanism: Mechanism, frequency: Floats, variance: Floats, values: Indices, repeats: float) -> Law:
     """Return the law of the sums of groups of values, whose n · Var at their estimates is as given."""
+    usual, stage = _usual(mechanism, values), mechanism.permanent_stage
+    if stage is not None:
+        usual = usual.plus(_usual(stage, values), repeats - 1)
+    constant = variance - usual.slope * frequency - repeats * frequency * (1 - frequency)
+    # Of very few reports the sample tells little.
+    return Law(np.maximum(constant, usual.constant / 2), usual.slope, repeats)
+
+
+def _usual(mechanism: Mechanism, values: Indices) -> Law:
+    """Return the law of the sums of so many values each, over noise alone, where every person reports once."""
     apart, slope = joint_constants(mechanism) or (0.0, 0.0)
-    one, thinned = noise_law(mechanism), 1 / float(mechanism.coverage)
+    one, thinned = law_of(mechanism), 1 / float(mechanism.coverage)
     slopes = np.asarray(thinned * (one.slope + 2 * (values - 1) * slope) + thinned - 1, dtype=np.float64)
-    usual = thinned * values * (one.constant + (values - 1) * apart)
-    constant = variance - slopes * frequency - frequency * (1 - frequency)
-    return Law(np.maximum(constant, usual / 2), slopes, 1.0)  # of very few reports the sample tells little
+    return Law(thinned * values * (one.constant + (values - 1) * apart), slopes, 0.0)
 
 
 _LEAST_REPORTS = 1_000
@@ -136,20 +153,23 @@ def crossed(
     groups = groups_of(shape)
     first, second = (sums_of(mechanism, tally, group, alpha / answers) for group in groups)
     score = -NormalDist().inv_cdf(alpha / cells / 2)
-    within = (
-        _within(mechanism, tally, group, sums, score) for group, sums in zip(groups, (first, second), strict=True)
+    by_first, by_second = (
+        _within(mechanism, tally, group, sums, score, alpha)
+        for group, sums in zip(groups, (first, second), strict=True)
     )
-    by_first, by_second = within
     return Crossed((first, second), (by_first, by_second))
 
 
-def _within(mechanism: Mechanism, tally: Tally, group: Indices, sums: Sums, score: float) -> Ratios:
-    """Return the share of each cell in the sum of its group."""
+def _within(mechanism: Mechanism, tally: Tally, group: Indices, sums: Sums, score: float, alpha: float) -> Ratios:
+    """Return the share of each cell in the sum of its group; NaN unless all groups that have one are surely there."""
     if tally.total < _LEAST_REPORTS:
         unknown = np.full(len(group), np.nan)
         return Ratios(unknown, unknown, unknown)
     frequency, supporting, trials = debiased(mechanism, (), tally)
     chance, out_of = supporting / np.maximum(trials, 1), np.maximum(trials, 1)
     alone = chance * (1 - chance) / (float(mechanism.p - mechanism.q) ** 2 * out_of)
+    shared = shared_variance(mechanism, np.clip(frequency, 0, 1), float(tally.total))
+    alone = alone + (tally.repeats.effect - 1) * shared
     whole = np.bincount(group, sums.with_cells).astype(np.float64)
-    return fieller(frequency, sums.frequency[group], alone, whole[group], sums.with_cells, score)
+    sure = -NormalDist().inv_cdf(alpha / 2 / len(whole))
+    return fieller(frequency, sums.frequency[group], alone, whole[group], sums.with_cells, score, sure)

@@ -37,7 +37,7 @@ class Committer(committer.Committer[Upload, Outcome]):
         store: _Store,
         today: Callable[[], date],
         limits: Limits,
-        horizon: timedelta = timedelta(days=45),
+        horizon: timedelta,
         prometheus: Prometheus | None = None,
     ) -> None:
         super().__init__(store, today, limits, prometheus)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..analysis.columns import Table
 from ..analysis.trend import TrendStep
 from ..store import History, Slice, Snapshot, Store
 from ..tally.arrays import Floats, Indices
+from ..tally.repeats import Repeats
 from ..tally.tally import Tally
 from .answer_cache import AnswerCache
 from .costs import effort, reading, require_affordable
@@ -31,16 +32,34 @@ T = TypeVar("T")
 
 
 class _Source(NamedTuple):
-    """What an answer is computed from: a metric version, the selected strata, and what was collected of them."""
+    """What an answer is computed from: a metric version, the selected strata, and what was collected of them.
+
+    With ``distinct`` all reports are taken for those of different people.
+    """
 
     metric: Metric
     part: Part
     slice: Slice
+    distinct: bool
+
+    @classmethod
+    def of(cls, metric: Metric, part: Part, history: History, span: Span, query: EstimateQuery) -> Self:
+        """Return the source of the reports of these days."""
+        return cls(metric, part, history.slice(*span, part.places), query.distinct)
 
     @property
     def span(self) -> Span:
         """The days that are asked for."""
         return self.slice.since, self.slice.until
+
+    def at(self, history: History) -> Self:
+        """Return the same source at another moment."""
+        return self._replace(slice=history.slice(*self.span, self.part.places))
+
+    def tally(self, snapshot: Snapshot) -> Tally:
+        """Return its tally."""
+        tally = snapshot.tally(self.metric, *self.span, self.slice.places)
+        return tally if self.distinct else replace(tally, repeats=Repeats.of(self.metric, self.slice.reports))
 
 
 class _Collected(NamedTuple):
@@ -55,7 +74,7 @@ def _key(sources: Sequence[_Source], labels: tuple[str, ...] | None, *asked: obj
 
     ``labels`` are candidates in place of those of the metrics. Labels are no part of a version that takes any string.
     """
-    whole = repr((*asked, *(source.slice for source in sources)))
+    whole = repr((*asked, *((source.slice, source.distinct) for source in sources)))
     named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)
     return hashlib.blake2b(whole.encode(), digest_size=16).digest(), named
 
@@ -97,7 +116,7 @@ class EstimateReader:
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         extra_rows = summary_of(metric).extra_rows(metric)
         cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
-        planned = [_source(metric, part, history, span)]
+        planned = [_Source.of(metric, part, history, span, query)]
         ((source, whole),) = self._of_one_moment(planned, query, candidates, None, cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
@@ -123,8 +142,8 @@ class EstimateReader:
         cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
         places = None
         if not query.selection.everything:
-            places = self._places(_source(metric, part, history, span), query, labels)
-        planned = [[_source(metric, one, history, days) for one in parts] for days in spans]
+            places = self._places(_Source.of(metric, part, history, span, query), query, labels)
+        planned = [[_Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
         missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
         # All of it before the first step, for once a part is sent nothing can be refused any more.
@@ -152,10 +171,10 @@ class EstimateReader:
             self._demand(cost)
             with self._store.snapshot() as snapshot:
                 history = snapshot.history(sources[0].metric, *sources[0].span)
-                sources = [_source(one.metric, one.part, history, one.span) for one in sources]
+                sources = [one.at(history) for one in sources]
                 known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
                 tallies = [
-                    _tally(snapshot, source) if table is None and _shown(source, sources) else None
+                    source.tally(snapshot) if table is None and _shown(source, sources) else None
                     for source, table in zip(sources, known, strict=True)
                 ]
         for source, table, tally in zip(sources, known, tallies, strict=True):
@@ -180,7 +199,7 @@ class EstimateReader:
         spans: list[Span] = [(query.since, query.until), (query.other_since, query.other_until)]
         sources, cost = list[_Source](), 0
         for side, part, span in zip((first, second), sides, spans, strict=True):
-            source, price = self._planned(side, part, span, query.selection.count(len(side.labels)))
+            source, price = self._planned(side, part, span, query, query.selection.count(len(side.labels)))
             sources.append(source)
             cost += price
         summary = summary_of(first)
@@ -208,7 +227,7 @@ class EstimateReader:
         span, sources, cost = (query.since, query.until), list[_Source](), 0
         for metric in versions:
             part, shown = part_of(metric, query.strata), query.selection.count(len(metric.labels))
-            source, price = self._planned(metric, part, span, shown, steps=len(versions))
+            source, price = self._planned(metric, part, span, query, shown, steps=len(versions))
             sources.append(source)
             cost += price
 
@@ -223,7 +242,7 @@ class EstimateReader:
     def estimate_view(self, metric: Metric, query: Query, part: Part, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
-        source, cost = self._planned(metric, part, (query.since, query.until), shown, extra_rows=extra_rows)
+        source, cost = self._planned(metric, part, (query.since, query.until), query, shown, extra_rows=extra_rows)
 
         def viewed(collected: Sequence[_Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
@@ -240,25 +259,26 @@ class EstimateReader:
         require_affordable(self._limit, metric, len(spans), shown, reading=reading(metric, history))
         places = None
         if not query.selection.everything:
-            places = self._places(_source(metric, part, history, (query.since, query.until)), query, metric.labels)
+            source = _Source.of(metric, part, history, (query.since, query.until), query)
+            places = self._places(source, query, metric.labels)
         yield
-        estimate = self._estimates(metric, part, history, query.confidence)
+        estimate = self._estimates(metric, part, history, query)
         table = yield from summary_of(metric).trend(
             metric, len(spans), (TrendStep(*span, estimate(span)) for span in spans), query, places
         )
         return replace(table, about={**table.about, **part.about})
 
-    def estimates(self, metric: Metric, confidence: float, part: Part = EVERYONE) -> Callable[[Span], Any]:
+    def estimates(self, metric: Metric, query: EstimateQuery, part: Part = EVERYONE) -> Callable[[Span], Any]:
         """Return a function that returns the bare estimates of a span of days."""
-        return self._estimates(metric, part, self._store.history(metric), confidence)
+        return self._estimates(metric, part, self._store.history(metric), query)
 
     def spans(self, metric: Metric, query: TrendQuery, part: Part = EVERYONE) -> list[tuple[date, date]]:
         """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
         return _steps(self._store.history(metric, query.since, query.until), query, part)
 
-    def _estimates(self, metric: Metric, part: Part, history: History, confidence: float) -> Callable[[Span], Any]:
+    def _estimates(self, metric: Metric, part: Part, history: History, query: EstimateQuery) -> Callable[[Span], Any]:
         def estimated(span: Span) -> Any:
-            return self._estimate(_source(metric, part, history, span), metric.labels, confidence)
+            return self._estimate(_Source.of(metric, part, history, span, query), metric.labels, query.confidence)
 
         return estimated
 
@@ -272,12 +292,20 @@ class EstimateReader:
         return self._answer([source], lambda found: _key(found, labels, "estimate", confidence, False), cost, computed)
 
     def _planned(
-        self, metric: Metric, part: Part, span: Span, shown: int, *, steps: int = 1, extra_rows: int = 0
+        self,
+        metric: Metric,
+        part: Part,
+        span: Span,
+        query: EstimateQuery,
+        shown: int,
+        *,
+        steps: int = 1,
+        extra_rows: int = 0,
     ) -> tuple[_Source, int]:
         """Return a source as it is now, and the cost of an answer about it. Raises Problem if that is too high."""
         history = self._store.history(metric, *span)
         cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
-        return _source(metric, part, history, span), cost
+        return _Source.of(metric, part, history, span, query), cost
 
     def _answer(
         self,
@@ -373,16 +401,8 @@ def _shown(source: _Source, sources: Sequence[_Source]) -> bool:
 
 def _collected(snapshot: Snapshot, source: _Source) -> _Collected:
     """Return a source as a snapshot has it, with its tally."""
-    source = _source(source.metric, source.part, snapshot.history(source.metric, *source.span), source.span)
-    return _Collected(source, _tally(snapshot, source))
-
-
-def _tally(snapshot: Snapshot, source: _Source) -> Tally:
-    return snapshot.tally(source.metric, *source.span, source.slice.places)
-
-
-def _source(metric: Metric, part: Part, history: History, span: Span) -> _Source:
-    return _Source(metric, part, history.slice(*span, part.places))
+    source = source.at(snapshot.history(source.metric, *source.span))
+    return _Collected(source, source.tally(snapshot))
 
 
 def _spans(history: History, query: Query, part: Part) -> list[Span]:

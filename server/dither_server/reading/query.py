@@ -48,6 +48,8 @@ _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
+_DISTINCT = "Take all reports for those of different people: errors and intervals are then as narrow as that allows."
+
 T = TypeVar("T")
 
 
@@ -108,6 +110,8 @@ class Selection:
 class EstimateQuery(Parameters):
     """What any question about a metric may name: UTC days, both included, a confidence, and strata.
 
+    Intervals hold even if the same people reported in each period, or, if ``distinct``, only if none did twice.
+
     ``strata`` are attributes with the value that is asked for (``strata.part_of``).
     ``values``, ``top``, ``limit`` and ``offset`` say which values are shown (``Selection``).
     """
@@ -115,6 +119,7 @@ class EstimateQuery(Parameters):
     since: Annotated[date | None, DAY("First UTC day.")] = None
     until: Annotated[date | None, DAY("Last UTC day, included.")] = None
     confidence: Annotated[float, CONFIDENCE("Confidence level of the intervals.")] = 0.95
+    distinct: Annotated[bool, TRUTH(_DISTINCT)] = False
     values: Annotated[tuple[str, ...], TEXTS(_VALUES)] = ()
     top: Annotated[int | None, COUNT(_TOP)] = None
     limit: Annotated[int | None, _LIMIT] = None

@@ -9,17 +9,20 @@ from dither_shared import Mechanism
 
 from .arrays import Counts
 from .fold import fold, parsed
+from .repeats import DISTINCT, Repeats
 
 
 @dataclass(frozen=True)
 class Tally:
     """The sum of reports. Tallies of one metric version can be added; a single report cannot be recovered.
 
-    ``reports`` has shape (cohorts,), ``counts`` shape (cohorts, cells); both are int64.
+    ``reports`` has shape (cohorts,), ``counts`` shape (cohorts, cells); both are int64. ``repeats`` says how many of
+    them may be of one person; of a sum that is not known, and all are taken for those of different people.
     """
 
     reports: Counts
     counts: Counts
+    repeats: Repeats = DISTINCT
 
     @classmethod
     def zero(cls, mechanism: Mechanism) -> Self:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
@@ -78,6 +79,11 @@ class BitFlip(ChainOfBits):
         if "bits" not in numbers:
             return cls.calibrate(size, numbers["epsilon"])
         return cls.calibrate(size, numbers["epsilon"], checked_count(numbers["bits"], "bits", 1, checked_size(size)))
+
+    @cached_property
+    def permanent_stage(self) -> Self:
+        """All of it is drawn once."""
+        return self
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return ``ratio``: further reports of one value repeat the first."""

@@ -29,12 +29,6 @@ class ChainOfSymbols(Chained):
 
     _chain: SymbolChain = field(init=False, repr=False)
 
-    @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[the permanent draw is a symbol], if it is the value's and if it is another."""
-        first = self._chain.permanent
-        return None if first is None else (first.truth, first.lie)
-
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent symbol: the marked cell, or another one in its place."""
         first = self._chain.permanent
@@ -52,12 +46,6 @@ class ChainOfBits(Chained):
     independent_cells: ClassVar[bool] = True
 
     _chain: BitChain = field(init=False, repr=False)
-
-    @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[a bit of the permanent draw is 1], if the value marks it and if it does not."""
-        first = self._chain.permanent
-        return None if first is None else (first.high, first.low)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent row: a bit for each cell, kept or flipped once for ever."""

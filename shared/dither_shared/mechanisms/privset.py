@@ -137,13 +137,6 @@ class PrivSet(Chained):
         return self.subset
 
     @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[the permanent subset has a cell], if the set marks it and if it does not."""
-        if self.permanent_inside is None:
-            return None
-        return _levels(self.size, self.at_most, self.subset, self.permanent_inside)
-
-    @property
     def risk(self) -> float:
         """The total squared error over all values, times n, where every set has ``at_most`` values."""
         return self.size * self.variance(0.0) + self.at_most * (self.variance(1.0) - self.variance(0.0))

@@ -107,11 +107,6 @@ class ProjectiveBuckets(Chained):
         return self._points.owned
 
     @property
-    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
-        """P[the permanent draw is a point], if the bucket owns it and if not."""
-        return None if self._chain is None else (self._chain.permanent.high, self._chain.permanent.low)
-
-    @property
     def collision_variance(self) -> float:
         """The variance of the bias over the choice of hash functions, per Σ_(u≠v) f_u²."""
         return 1 / (self.rows * (self.buckets - 1))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from typing import ClassVar, Self
 
@@ -195,6 +196,15 @@ class Rappor(ChainOfBits):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the Bloom positions of a value (its UTF-8 bytes) in a cohort."""
         return bloom_positions(bytes_of(item), cohort, self.bits, self.hashes)
+
+    @cached_property
+    def permanent_stage(self) -> None:
+        """None: its frequencies are fitted, and their errors are those of the scatter between cohorts."""
+
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction]:
+        """P[a bit of the permanent row is 1], if the value marks it and if it does not."""
+        return 1 - self.permanent_f / 2, self.permanent_f / 2
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value; it tends to that of ε∞."""

@@ -122,7 +122,7 @@ def _read_metric(name: str, fields: Fields) -> Metric:
         strata=Strata.read(fields.value("strata")) if "strata" in fields else None,
     )
     if metric.cap is not None and not metric.charge <= metric.cap < math.inf:
-        raise ParameterError("cap", f"{metric.cap:g} does not pay for one answer, which costs {metric.charge:.6g}")
+        raise ParameterError("cap", f"{metric.cap:g} is less than the cost of one answer, {metric.charge:.6g}")
     return metric
 
 

@@ -103,5 +103,5 @@ class Metric:
         return self.question.answers(self.mechanism)
 
     def item(self, value: object) -> Item:
-        """Return the item that the mechanism randomizes for an answer; an object that is no answer has one, too."""
+        """Return the item of an answer, for a number its lower point; an object that is no answer has one, too."""
         return self.answers.encode(value).item

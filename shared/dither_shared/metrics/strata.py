@@ -30,10 +30,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
     # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
     "self|metric|value|ok|failed|"
-    "at|by|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_[a-z0-9_]*|page|quantile|"
+    "at|by|by_day|change|confidence|distinct|find|forged|format|limit|name|offset|other|other_[a-z0-9_]*|page|quantile|"
     "simultaneous|since|step|tier|token|top|until|values|version|"
     "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
-    "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict|"
+    "reports|standard_error|statistic|strata|stratum|unit|verdict|"
     "both|both_error|both_high|both_low|cell|cells|cross|discover|first|given|pair|pairs|part|prefix|second|share"
 )
 """Names that no attribute has, for it stands beside these."""
@@ -173,7 +173,7 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
     if not _NAME.fullmatch(name):
         raise ParameterError(place, "not a name; it starts with a-z and goes on with a-z, 0-9 or '_', up to 32")
     if _TAKEN.fullmatch(name) or keyword.iskeyword(name):
-        raise ParameterError(place, f"means something else beside the attributes; call it app_{name}, for example")
+        raise ParameterError(place, f"has another meaning among the attributes; call it app_{name}, for example")
     values = tuple(values)
     for value in values:
         if not (_VALUE.fullmatch(value) and value.isprintable()):

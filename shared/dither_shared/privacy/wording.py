@@ -19,10 +19,10 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     in_the_end = "" if forever is None else in_a_hundred(posterior_bounds(forever)[1])
     if not mechanism.items.open:
         sentence = _support_sentence(mechanism, labels)
-        doubt = "whoever held two answers for equally likely is at most"
+        doubt = "somebody who thought two answers equally likely is at most"
         return f"{sentence}; {doubt} {in_the_end} in 100 sure after any number of reports" if forever else sentence
     once = in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
-    sentence = f"whoever held two answers for equally likely is at most {once} in 100 sure after one report"
+    sentence = f"somebody who thought two answers equally likely is at most {once} in 100 sure after one report"
     return f"{sentence}, and {in_the_end} in 100 after any number of them" if forever else sentence
 
 

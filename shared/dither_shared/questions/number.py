@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
@@ -14,7 +13,7 @@ from ..privacy.wording import in_a_hundred, numeric_odds_sentence
 from ..wire import Report
 from .domains.grid import Grid
 from .fields import Fields
-from .plain import exact_number
+from .plain import double_of
 from .question import Answers, Encoded, Question
 
 _FEW = 15
@@ -30,7 +29,8 @@ _LONGEST_UNIT = 32
 class NumberQuestion(Question):
     """A number from ``low`` to ``high``: one beyond an end counts as that end, and what is no number as ``low``.
 
-    With ``log`` the grid on which the number is placed is even in the logarithm, and the mean that is estimated is the
+    A device rounds it at random to one of the two points beside it, so that its expectation is the number (``Grid``).
+    With ``log`` the grid is even in the logarithm, and the mean that is estimated is the
     geometric one. ``unit`` is for people, and no part of the version. Raises ParameterError for a range that has no
     grid (``Grid``).
     """
@@ -68,24 +68,22 @@ class NumberQuestion(Question):
 
     @property
     def domain_digest(self) -> object:
-        """The range, as exact fractions."""
-        return {"low": _exact(self.low), "high": _exact(self.high), "log": self.log}
+        """The range, as exact fractions, and how a number becomes a point."""
+        return {"low": _exact(self.low), "high": _exact(self.high), "log": self.log, "rounding": "random"}
 
     def grid(self, mechanism: Mechanism) -> Grid:
         """Return the points that the items of ``mechanism`` stand for."""
         if mechanism.size is None:
             raise ParameterError("mechanism", f"{mechanism.name} has no grid of numbers")
-        return _grid(self.low, self.high, self.log, mechanism.size)
+        return Grid(self.low, self.high, self.log, mechanism.size)
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how numbers are placed on the mechanism's grid."""
         return _Answers(self.grid(mechanism))
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
-        """Return the ends, and the least double of each point but the first: a number's point is how many are <= it."""
-        grid = self.grid(mechanism)
-        borders = [grid.border(point) for point in range(grid.points - 1)]
-        return {"kind": self.kind, "low": self.low, "high": self.high, "borders": borders}
+        """Return the grid, from which a number's place follows."""
+        return {"kind": self.kind} | asdict(self.grid(mechanism))
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return what a report says of the number, and how sure it can make anyone of anything about it."""
@@ -106,14 +104,15 @@ class NumberQuestion(Question):
         return f"the number is {self._with_unit(beyond)}, after it was moved at random"
 
     def _between(self, grid: Grid, points: Sequence[int]) -> str:
-        """Return the numbers that have neighbouring ``points``, in words."""
+        """Return the numbers that may be rounded to neighbouring ``points``, in words."""
         first, last = points[0], points[-1]
-        low = grid.border(first - 1) if first else self.low
-        high = grid.border(last) if last < grid.points - 1 else self.high
+        low, high = grid.value(max(first - 1, 0)), grid.value(min(last + 1, grid.points - 1))
         lower, upper = (_brief(end, end if self.log else high - low) for end in (low, high))
         if not first:
             return f"below {self._with_unit(upper)}"
-        return f"{self._with_unit(lower)} or more" if high == self.high else self._with_unit(f"from {lower} to {upper}")
+        if last == grid.points - 1:
+            return f"{self._with_unit(lower)} or more"
+        return self._with_unit(f"from {lower} to {upper}")
 
     def _with_unit(self, text: str) -> str:
         return f"{text} {self.unit}".rstrip()
@@ -152,18 +151,12 @@ class _Answers(Answers):
         self._grid = grid
 
     def encode(self, value: object) -> Encoded:
-        """Return the nearest point; a number beyond an end is outside, and what is no number a mistake."""
-        number = exact_number(value)
+        """Return its place on the grid; a number beyond an end is outside, and what is no number a mistake."""
+        number = double_of(value)
         if number is None:
-            return Encoded(0, outside=True, mistake=True)
-        point, side = self._grid.point(number)
-        return Encoded(point, outside=side != 0)
-
-
-@lru_cache(maxsize=1024)
-def _grid(low: float, high: float, log: bool, points: int) -> Grid:
-    """Return the one grid of its kind, for its thresholds are worked out when they are needed."""
-    return Grid(low, high, log, points)
+            return Encoded(0, outside=True, mistake=True, rest=0)
+        point, rest, outside = self._grid.place(number)
+        return Encoded(point, outside, rest=rest)
 
 
 def _brief(number: float, width: float) -> str:

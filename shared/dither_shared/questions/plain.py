@@ -16,7 +16,6 @@ import math
 import sys
 from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
 from itertools import islice
 
 LONGEST_TEXT = 1024
@@ -43,19 +42,22 @@ def plain(value: object) -> str | float | None:
     return found if found is not None else _inherited(inner := _inside(value, kind), type(inner))
 
 
-def exact_number(value: object) -> float | Fraction | None:
-    """Return the number that an answer is, exactly, or None for an object that is no number.
+def double_of(value: object) -> float | None:
+    """Return the double nearest to the number that an answer is, or None for an object that is no number.
 
-    No numbers are NaN, text, True and False. A Decimal is one too: it comes as a Fraction, rounded down to its first
-    800 digits and to a multiple of 10^-1999; an infinite one comes as a float.
+    It is infinite for a number beyond all doubles. No numbers are NaN, text, True and False; a Decimal is one, of which
+    the first 800 digits are read.
     """
     found = plain(value)
     if found is None:
         held = value if issubclass(type(value), Decimal) else _inside(value, type(value))
         return _of_decimal(held) if issubclass(type(held), Decimal) else None  # type: ignore[arg-type]  # it is one
-    if isinstance(found, float) and math.isnan(found):
+    if (isinstance(found, float) and math.isnan(found)) or isinstance(found, str | bool):
         return None
-    return None if isinstance(found, str | bool) else found
+    try:
+        return float(found)
+    except OverflowError:
+        return math.inf if found > 0 else -math.inf
 
 
 def text_of(value: object) -> str | None:
@@ -109,13 +111,11 @@ def _inherited(value: object, kind: type) -> str | float | None:
     return None
 
 
-def _of_decimal(value: Decimal) -> float | Fraction | None:
-    """Return the number in a Decimal, or None for NaN."""
+def _of_decimal(value: Decimal) -> float | None:
+    """Return the double nearest to a Decimal, or None for NaN."""
     # Nothing is trapped, so nothing raises; and what comes is a Decimal of Python's own.
     number = _FIRST_DIGITS.create_decimal(value)
-    if number.is_nan():
-        return None
-    return float(number) if number.is_infinite() else Fraction(number)
+    return None if number.is_nan() else float(number)
 
 
 def _inside(value: object, kind: type) -> object:

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from ..errors import ParameterError
 from ..mechanism import Item, Items, Mechanism
+from ..primitives.entropy import Entropy
 from ..privacy.wording import odds_sentence
 from ..wire import Report
 from .fields import Fields
@@ -25,6 +26,14 @@ class Encoded(NamedTuple):
     """Whether it is outside the domain, and so goes to the catch-all label."""
     mistake: bool = False
     """Whether it is no answer at all."""
+    rest: int | None = None
+    """For a number between two points, how far it is from the lower one, ``item``, to the next, in 2^-64 steps."""
+
+    def rounded(self, entropy: Entropy) -> Item:
+        """Return the item to randomize: for a number the upper point with probability rest/2^64, else the lower."""
+        if self.rest is None or isinstance(self.item, bytes):
+            return self.item
+        return self.item + entropy.bernoulli(self.rest)
 
 
 class Answers(ABC):

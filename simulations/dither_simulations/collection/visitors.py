@@ -44,7 +44,9 @@ class Tools:
     def found(cls, checkout: Path = CHECKOUT) -> "Tools":
         """Find them. Raises ParameterError that names all that is missing, and how to get it."""
         if not (checkout / "demo" / "index.html").exists():
-            raise ParameterError("--browser", "works in a checkout of the project alone: its page is not installed")
+            raise ParameterError(
+                "--browser", "works only in a checkout of the project, because its page is not installed"
+            )
         node, chromium = shutil.which("node"), shutil.which("chromium") or shutil.which("chromium-browser")
         missing = []
         if node is None or _version(node) < _LEAST_NODE:

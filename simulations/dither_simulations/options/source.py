@@ -169,7 +169,7 @@ def _numbers_of_file(given: Mapping[str, Any]) -> "NumberColumn":
     from ..users.numbers import NumberColumn
 
     if given["low"] is None or given["high"] is None:
-        raise ParameterError("--low", "and --high are missing; they say from where to where the numbers go")
+        raise ParameterError("--low", "and --high are missing; they set the range of the numbers")
     whole = _of_file(given["source"], given["column"], given["weights"]).whole
     return NumberColumn.of(whole.labels, whole.counts, given["low"], given["high"], given["log"])
 

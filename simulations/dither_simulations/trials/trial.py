@@ -11,7 +11,7 @@ from scipy import special
 
 from dither_server.estimation.consistency import onto_simplex
 from dither_server.estimation.estimate import debiased, estimate
-from dither_server.estimation.intervals.shares import noise_interval
+from dither_server.estimation.intervals.score import noise_interval
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, SubsetSelection
 

@@ -8,14 +8,18 @@ import numpy as np
 from scipy import special, stats
 
 from dither_shared import ParameterError
+from dither_shared.primitives.probability import ONE
 from dither_shared.questions.domains.grid import Grid
 
 from ..choices import Spread
 from .populations import Counts, Floats
 
+_PARTS = 16
+"""Even parts of a step, over which a distribution is taken to be even."""
+
 
 class NumberSource(Protocol):
-    """A distribution of people over the nearest points of a grid, for any number of points."""
+    """A distribution of people over the points of a grid to which their devices round, for any number of points."""
 
     @property
     def name(self) -> str:
@@ -89,10 +93,14 @@ class Numbers:
         return " ".join([self.kind, *(f"{value:g}" for value in self.shape or _SHAPES[self.kind].usual)])
 
     def shares(self, points: int) -> Floats:
-        """Return the shares between the middles of neighbouring points."""
+        """Return the shares that random rounding makes: of v below i is the mean share of answers below i - 1 to i.
+
+        The mean over a step is that of the middles of ``_PARTS`` even parts of it.
+        """
         form = _SHAPES[self.kind]
-        middles = (np.arange(points - 1) + 0.5) / (points - 1)
-        return np.diff(form.below(middles, *(self.shape or form.usual)), prepend=0.0, append=1.0)
+        parts = (np.arange((points - 1) * _PARTS) + 0.5) / ((points - 1) * _PARTS)
+        below = form.below(parts, *(self.shape or form.usual)).reshape(points - 1, _PARTS).mean(axis=1)
+        return np.diff(below, prepend=0.0, append=1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +134,12 @@ class NumberColumn:
         return self.low, self.high, self.log, self.values.tolist(), self.counts.tolist()
 
     def shares(self, points: int) -> Floats:
-        """Return the shares of the numbers whose nearest point is each."""
+        """Return the shares of the numbers that are rounded to each point."""
         grid = Grid(self.low, self.high, self.log, points)
-        nearest = [grid.point(value).point for value in self.values.tolist()]
-        return np.bincount(nearest, weights=self.counts, minlength=points) / self.users
+        placed = [grid.place(value) for value in self.values.tolist()]
+        point, up = np.array([one.point for one in placed]), np.array([one.rest / ONE for one in placed])
+        lower, upper = (np.bincount(point, self.counts * part, points) for part in (1 - up, up))
+        return np.asarray((lower + np.append(0.0, upper[:-1])) / self.users)
 
 
 def _number(label: str) -> float:

@@ -63,7 +63,7 @@ class IndependentSets:
         if not 1 <= self.at_most <= len(self.chances):
             raise ParameterError("at_most", f"{self.at_most} must lie between 1 and the {len(self.chances)} items")
         if not self._fits(self.chances)[0]:
-            raise ParameterError("at_most", f"{self.at_most} is less than anyone has")
+            raise ParameterError("at_most", f"{self.at_most} is fewer items than anyone has")
 
     @cached_property
     def shares(self) -> Floats:

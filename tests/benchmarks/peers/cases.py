@@ -14,11 +14,6 @@ EXPONENT = 1.1
 Findings = dict[str, list[Finding]]
 """By library."""
 
-_RATED = {
-    "dither": ("randomized-response", "projective-geometry", "local-hashing", "optimized-unary", "subset-selection"),
-    "pure-ldp": ("DE", "OLH", "FLH", "OUE"),
-    "multi-freq-ldpy": ("GRR", "OLH", "OUE", "SS"),
-}
 _ATTACKED = {
     "dither": ("randomized-response", "local-hashing", "optimized-unary", "subset-selection"),
     "pure-ldp": ("DE", "OLH", "OUE", "RAPPOR"),
@@ -32,7 +27,6 @@ class Plan:
 
     epsilons: Sequence[float] = theory.EPSILONS
     seconds: float = 5.0
-    rounds: int = 2
     draws: int = 100_000
     seed: int = 20261120
 
@@ -42,14 +36,7 @@ FULL = Plan()
 
 def cases(library: str, plan: Plan) -> list[Case]:
     """Return the cases to measure of a library."""
-    return [*_rates(library, plan), *_leaks(library, plan), *_errors(library, plan)]
-
-
-def _rates(library: str, plan: Plan) -> Iterator[Case]:
-    for place, mechanism in enumerate(_RATED[library]):
-        yield Case(
-            "rate", mechanism, 1024, 1.0, plan.seed + place, _users(1024), seconds=plan.seconds, runs=plan.rounds
-        )
+    return [*_leaks(library, plan), *_errors(library, plan)]
 
 
 def _leaks(library: str, plan: Plan) -> Iterator[Case]:

@@ -10,7 +10,6 @@ from .cases import Findings
 from .environments import LIBRARIES
 from .inside.protocol import Finding
 from .leaks import CONFIDENCE, leak
-from .sampled import Sampled
 from .theory import EPSILONS, PEERS, SIZES
 
 _NONE = "-"
@@ -96,41 +95,6 @@ def ratios(findings: Findings) -> Table:
     title = f"Measured mean squared error, before any clipping, over the least possible: {' / '.join(LIBRARIES)}"
     table = _grid(title, entry, "", sizes)
     return Table(table.title, table.head, table.rows, f"Standard errors of at most {max(spreads):.0%}. {_FEWER}")
-
-
-def rates(findings: Findings) -> Table:
-    """Return the speed of clients and servers."""
-    rows = []
-    for library in LIBRARIES:
-        for one in findings[library]:
-            if one.case.kind == "rate":
-                scaled = f"{one.estimate_seconds:.3g}{'*' if one.scale < 1 else ''}"
-                rows.append([library, one.case.mechanism, f"{1 / one.report_seconds:,.0f}", scaled])
-    head = ["library", "mechanism", "reports/s, client", "s from all reports to estimates"]
-    note = "One core. * Scaled up from fewer reports."
-    return Table("Speed at k = 1,024, ε = 1, n = 100,000", head, rows, note)
-
-
-def trials(samples: Sequence[Sampled]) -> Table:
-    """Return the time of a trial of the simulator beside that of a peer, from the same run."""
-    rows = [
-        [
-            one.peer,
-            one.theirs,
-            f"{one.peer_seconds:.3g}",
-            one.ours,
-            *(f"{seconds:.2g}" for seconds in (one.joint_seconds, one.marginal_seconds)),
-            *(f"{one.peer_seconds / seconds:,.0f}" for seconds in (one.joint_seconds, one.marginal_seconds)),
-        ]
-        for one in samples
-    ]
-    head = ["library", "mechanism", "s a trial", "dither's", "s, joint law", "s, marginal", "times, joint", "times"]
-    note = (
-        "From users to errors: a peer's reports, one by one, and its estimates; here a draw of the tally from its law "
-        "(joint, or each value's by itself), estimates and every measure of them. Intervals, which peers have none of, "
-        "take ours 0.14 ms more."
-    )
-    return Table("A simulated trial at k = 1,024, ε = 1, n = 100,000", head, rows, note)
 
 
 def leaks(findings: Findings) -> Table:

@@ -71,7 +71,7 @@ def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: py
         ({"expires": None}, "metrics.theme.expires: missing"),
         ({"expires": date(2026, 11, 17)}, "metrics.theme.expires: 2026-11-17 has passed"),
         ({"expires": date(2029, 1, 1)}, "metrics.theme.expires: 2029-01-01 is more than two years away"),
-        ({"cap": None}, "metrics.theme.cap: missing; each report costs as much again, 100 after 100"),
+        ({"cap": None}, "metrics.theme.cap: missing; each report costs the same again, 100 after 100"),
         ({"mechanism": RandomizedResponse.calibrate(4, 5.0)}, "metrics.theme.epsilon: 5 is more than 4"),
         (
             {"mechanism": RandomizedResponse.calibrate(4, 1.5), "tier": "sensitive"},

@@ -42,7 +42,7 @@ def test_every_command_of_a_user_is_offered(make: Make, folder: Path, capsys: py
     client = make(folder)
     client.record("mobile", True)
     for name in USERS:
-        assert run(client, [name]) == 0, name
+        assert run(client, [name, *(["--yes"] if name == "on" else [])]) == 0, name
     capsys.readouterr()
     assert run(make(folder, mode=None), ["status", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mode"] == "off"
@@ -50,9 +50,9 @@ def test_every_command_of_a_user_is_offered(make: Make, folder: Path, capsys: py
 
 def test_a_choice_holds_for_the_client_that_is_at_work(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     client = make(mode=None)
-    assert run(client, ["on"]) == 0
+    assert run(client, ["on", "--yes"]) == 0
     shown = capsys.readouterr().out
-    assert shown.index("would like to collect answers to 6 questions") < shown.index("telemetry is on")
+    assert shown.index("would like to ask 6 questions") < shown.index("telemetry is on")
     client.record("mobile", True)
     assert run(client, ["preview"]) == 0
     assert capsys.readouterr().out.encode().splitlines() == client.preview() != []
@@ -74,7 +74,7 @@ def test_a_mistake_is_told_with_the_apps_own_name_and_ends_nothing(
 
 def test_what_could_not_be_stored_is_told(make: Make, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_text("a file, where the state's folder should be")
-    assert run(make(folder, mode=None, strict=False), ["on"]) == 1
+    assert run(make(folder, mode=None, strict=False), ["on", "--yes"]) == 1
     assert f"'{folder}" in capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_a_client_that_could_not_be_made_says_so(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = make(MemoryState(), metrics=tmp_path / "missing.toml", strict=False, mode=None)
-    assert run(client, ["on"]) == 1
+    assert run(client, ["on", "--yes"]) == 1
     assert "telemetry is disabled" in capsys.readouterr().err
 
 
@@ -103,8 +103,8 @@ def test_an_app_of_ten_lines_offers_the_commands(tmp_path: Path) -> None:
         )
         return done.returncode, done.stdout, done.stderr
 
-    assert notes("telemetry")[1].startswith("telemetry is off (decided by default: nobody has been asked)")
-    assert notes("telemetry", "on")[0] == 0
+    assert notes("telemetry")[1].startswith("telemetry is off (decided by default: the user has not been asked)")
+    assert notes("telemetry", "on", "--yes")[0] == 0
     assert notes() == (0, "", "")
     assert '"metric":"theme"' in notes("telemetry", "preview")[1]
     assert notes("telemetry", "off")[0] == 0

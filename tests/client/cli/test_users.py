@@ -1,5 +1,6 @@
 """``python -m dither``: what a user sees and decides, and what a developer checks."""
 
+import io
 import json
 import subprocess
 import sys
@@ -33,7 +34,7 @@ def test_looking_writes_nothing(arguments: list[str], folder: Path, capsys: pyte
     shown = capsys.readouterr().out
     assert "telemetry is off" in shown
     assert "Which theme?" in shown
-    for command, said in (("preview", "nothing waits"), ("sent", "nothing was sent")):
+    for command, said in (("preview", "telemetry is off"), ("sent", "nothing was sent")):
         assert main([command, *arguments]) == 0
         told = capsys.readouterr()
         assert told.out == ""
@@ -46,7 +47,7 @@ def test_what_could_not_be_stored_is_told_once(
     command: str, arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_text("a file, where the state's folder should be")
-    assert main([command, *arguments]) == 1
+    assert main([command, *(["--yes"] if command == "on" else []), *arguments]) == 1
     told = capsys.readouterr()
     assert "telemetry is" not in told.out
     assert "failed" in told.err
@@ -62,7 +63,7 @@ def test_whoever_reads_may_stop_reading(arguments: list[str]) -> None:
 
 def test_a_choice_is_kept_and_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for mode in ("on", "local", "off"):
-        assert main([mode, *arguments]) == 0
+        assert main([mode, *(["--yes"] if mode == "on" else []), *arguments]) == 0
         assert f"telemetry is {mode} (decided by the user's choice)" in capsys.readouterr().out
         main(["status", *arguments])
         assert f"telemetry is {mode} " in capsys.readouterr().out
@@ -90,11 +91,33 @@ def test_a_mistake_in_the_definitions_is_named(
 
 
 def test_consent_shows_what_it_is_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["on", *arguments]) == 0
+    assert main(["on", "--yes", *arguments]) == 0
     shown = capsys.readouterr().out
-    assert shown.index("tests would like to collect answers to 2 questions") < shown.index("telemetry is on")
+    assert shown.index("tests would like to ask 2 questions") < shown.index("telemetry is on")
     assert main(["off", *arguments]) == 0
     assert "would like" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "mode"), [("y\n", "on"), ("Yes\n", "on"), ("n\n", "off"), ("\n", "off"), ("", "off")]
+)
+def test_on_asks_before_it_agrees(
+    typed: str, mode: str, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert main(["on", *arguments]) == (mode == "off")
+    shown = capsys.readouterr().out
+    assert shown.index("would like to ask") < shown.index("Send these reports? [y/N]")
+    assert (f"telemetry is {mode}" if mode == "on" else "Nothing was changed") in shown
+    assert main(["status", *arguments]) == 0
+    assert f"telemetry is {mode}" in capsys.readouterr().out
+
+
+def test_a_preview_while_off_says_so(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["preview", *arguments]) == 0
+    assert capsys.readouterr().err == (
+        "dither: telemetry is off (decided by default: the user has not been asked), so nothing is collected or sent\n"
+    )
 
 
 def test_the_status_tells_of_a_survey(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +128,7 @@ def test_the_status_tells_of_a_survey(tmp_path: Path, folder: Path, capsys: pyte
 
 
 def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["on", *arguments])
+    main(["on", "--yes", *arguments])
     capsys.readouterr()
     assert main(["status", "--json", *arguments]) == 0
     status = json.loads(capsys.readouterr().out)

@@ -35,12 +35,19 @@ def states(client: dither.Client) -> dict[str, str]:
         ({"CI": "False"}, ""),
         ({"CI": ""}, ""),
         ({"JENKINS_URL": "https://ci.example.org"}, "JENKINS_URL in the environment"),
-        ({"PYTEST_CURRENT_TEST": "test_it"}, "PYTEST_CURRENT_TEST in the environment"),
         ({"HOME": "/root"}, ""),
     ],
 )
 def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], found: str) -> None:
     assert automation_sign(environ) == found
+
+
+def test_every_service_of_continuous_integration_is_known_by_its_variable() -> None:
+    names = (
+        *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
+        *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
+    )
+    assert [name for name in names if not automation_sign({name: "x"}).startswith(f"{name} in")] == []
 
 
 @pytest.mark.parametrize(("environ", "mode"), [({"CI": "true"}, "off"), ({"CI": "true", "DITHER": "on"}, "on")])

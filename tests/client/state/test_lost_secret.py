@@ -107,7 +107,7 @@ def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folde
     client = make(folder, mode=None, environ={"DITHER": "on"})
     client.record("browser", "firefox")
     assert client.status().queued == 1
-    assert make(folder, mode=None).status().decided_by == "default: nobody has been asked"
+    assert make(folder, mode=None).status().decided_by == "default: the user has not been asked"
 
 
 def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,10 +54,10 @@ def test_a_price_is_told_for_one_report_for_many_and_for_ever() -> None:
     told = cost(BROWSER)
     for price in (mechanism.epsilon, mechanism.epsilon_after(10), mechanism.epsilon_after(100)):
         assert f"{price:.3g}" in told
-    assert f"{mechanism.permanent_epsilon:.3g} for ever" in told
+    assert f"{mechanism.permanent_epsilon:.3g} in total" in told
     assert HIDES in told
     assert HIDES not in cost(MOBILE)
-    assert "100 for 100: each report costs as much again" in cost(MOBILE)
+    assert "100 for 100: each report costs the same again" in cost(MOBILE)
     assert cost(SURVEY) == "epsilon 1, once"
 
 

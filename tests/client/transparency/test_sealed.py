@@ -15,9 +15,8 @@ from dither.transparency.explain import catalogue
 from dither_shared import Report, Strata
 
 WHO = (
-    "The relay sees this device's address, the moment, which question it is and what is sent in the clear, not the"
-    " report.",
-    "The collector sees the report, not the address.",
+    "The relay sees this device's address, the time, the question and what is sent in the clear, but not the report.",
+    "The collector sees the report, but not the address.",
     "This holds unless the two work together.",
 )
 
@@ -61,7 +60,7 @@ def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: p
     client = make(seal=KEY)
     client.record("browser", "firefox")
     (body,) = client.preview()
-    assert client.explain(body) == "sealed; only the collector can open it, not even this device"
+    assert client.explain(body) == "sealed: only the collector can open it, not even this device"
     assert run(client, ["preview"]) == 0
     assert capsys.readouterr().out == f"{body.decode()}\n    {client.explain(body)}\n"
     assert client.explain(b'{"pool":"x"}') == ""
@@ -86,7 +85,7 @@ def test_a_device_is_looked_at_without_its_questions(
     assert json.loads(capsys.readouterr().out)["sealed"] == 2
     assert program.main(["preview", "--app", "notes"], environ={}) == 0
     told = capsys.readouterr().out
-    assert told.count("sealed; only the collector can open it") == 2
+    assert told.count("sealed: only the collector can open it") == 2
     assert [line.encode() for line in told.splitlines()[::2]] == notes.preview(), "looking has dropped nothing"
 
 

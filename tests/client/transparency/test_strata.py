@@ -48,7 +48,7 @@ def examples(text: str) -> list[Batch]:
 def test_the_text_before_consenting_says_what_is_sent_in_the_clear(make: Make) -> None:
     text = make(metrics=STRATIFIED, mode=None, strata={"channel": "beta"}).consent_text()
     head, theme, startup, mobile = text.split("\n\n")
-    assert "What is listed as sent in the clear is no answer: it is sent as it is." in head
+    assert "What is sent in the clear is not changed." in head
     assert CLEAR in theme
     assert "Sent in the clear, not changed at random: platform (linux, windows or other)\n" in startup
     assert "n the clear" not in mobile

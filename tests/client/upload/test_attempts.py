@@ -13,6 +13,7 @@ import dither
 from client.devices import ENDPOINT, Make, Script, Stuck, join_uploads, parts_on, sender_of
 from client.test_processes import run
 from dither.__main__ import main
+from dither.cli.text import attempt_text
 from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
 from dither.upload.schedule import Hold
@@ -233,9 +234,12 @@ def test_an_upload_whose_program_ended_counts_as_failed_once(
         assert run(program, str(definitions), ENDPOINT, str(folder)).returncode == 3
         client = make(folder, metrics=definitions, mode=None, today=None)
         for _ in range(2):
-            assert told_by(client) == ("no answer before the program ended", number), "it counts once"
-        assert client.status().last_attempt.endpoint == ENDPOINT  # type: ignore[union-attr]  # looked at above
-    told = f"an upload to {ENDPOINT} failed: no answer before the program ended"
+            assert told_by(client) == ("the program ended before the answer came", number), "it counts once"
+        last = client.status().last_attempt
+        assert last is not None
+        assert last.endpoint == ENDPOINT
+        assert attempt_text(last, number).endswith(": the program ended before the answer came; a later run will retry")
+    told = f"an upload to {ENDPOINT} failed: the program ended before the answer came"
     assert [one.getMessage() for one in caplog.records] == [told]
 
 
@@ -251,9 +255,10 @@ def test_an_upload_of_another_process_does_not_count_as_failed(make: Make, folde
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 
-def test_after_an_exit_waited_in_vain_none_waits_for_an_hour() -> None:
+def test_after_exits_waited_in_vain_twice_none_waits_for_an_hour() -> None:
     now, state = [1.79e9], dither.MemoryState()
-    for waits, again in ((True, False), (False, True)):
+    for waits, again in ((True, True), (False, True), (True, False)):
+        now[0] += 1
         first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         first.begin()
         now[0] += 1
@@ -263,7 +268,7 @@ def test_after_an_exit_waited_in_vain_none_waits_for_an_hour() -> None:
         second.conclude()
         assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
         now[0] += 3600
-    assert second.failures() == 2
+    assert second.failures() == 3
 
 
 def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, folder: Path) -> None:
@@ -274,4 +279,4 @@ def test_an_exception_of_the_transport_counts_as_a_failed_attempt(make: Make, fo
     client = make(folder, transport=Broken())
     client.record("mobile", True)
     assert not client.flush(60)
-    assert told_by(client) == ("no answer before the program ended", 1)
+    assert told_by(client) == ("the program ended before the answer came", 1)

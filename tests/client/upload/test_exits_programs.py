@@ -48,6 +48,19 @@ def test_programs_that_end_at_once_deliver_the_report_of_the_run_before(
     assert days(collector) == programs - 1  # each run but the first finds one
 
 
+def test_two_reports_of_a_short_tool_arrive_within_three_runs_and_no_draft_stays(
+    definitions: str, folder: Path, collector: Collector
+) -> None:
+    with Path(definitions).open("a", encoding="ascii") as file:
+        file.write('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    program = _ENDS_AT_ONCE.replace("exit_every=0, ", "") + 'client.record("mobile", True)\n'
+    for _ in range(3):  # on one day, seconds apart
+        done = run(program, definitions, str(folder), collector.endpoint, str(FIRST))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert days(collector) == 2
+    assert not list(folder.glob("*.new"))
+
+
 @pytest.mark.parametrize(
     ("ending", "code"),
     [

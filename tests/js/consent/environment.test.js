@@ -20,5 +20,5 @@ test("the environment speaks before the user, of all metrics", () => {
   assert.equal(said({ DITHER: "yes" }).decidedBy, "DITHER in the environment, which cannot be read");
   assert.equal(said({ DITHER: "yes" }).mode, "off");
   for (const name of ["CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "NODE_TEST_CONTEXT"])
-    assert.equal(said({ [name]: "true" }).decidedBy, `${name} in the environment: a machine has nothing to answer`);
+    assert.equal(said({ [name]: "true" }).decidedBy, `${name} in the environment: no user is present`);
 });

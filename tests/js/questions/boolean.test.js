@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "../../../client/js/src/all.js";
 import { encode } from "../../../client/js/src/questions/index.js";
 import { NO_ANSWERS } from "./hostile.js";
 

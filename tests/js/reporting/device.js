@@ -1,4 +1,5 @@
 /** A device for tests of the recorder. */
+import "../../../client/js/src/all.js";
 import { decide } from "../../../client/js/src/consent/rules.js";
 import { Diagnostics } from "../../../client/js/src/diagnostics.js";
 import { SystemEntropy } from "../../../client/js/src/randomness/entropy.js";

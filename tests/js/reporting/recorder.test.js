@@ -234,14 +234,6 @@ test("a draw that fails costs nothing", async () => {
   assert.deepEqual(one.logged, ["dither: record failed: RangeError"]);
 });
 
-test("on a page without https it is said why", async (context) => {
-  globalThis.isSecureContext = false;
-  context.after(() => delete globalThis.isSecureContext);
-  const one = device({ entropy: { take: () => { throw new TypeError("no digests"); } } });
-  assert.equal(await one.record("theme", true), "failed");
-  assert.deepEqual(one.logged, ["dither: record failed: the page needs https"]);
-});
-
 test("if strict, mistakes reject, and nothing is drawn", async () => {
   const one = device({ strict: true });
   await assert.rejects(one.record("other", 1), /unknown metric/);

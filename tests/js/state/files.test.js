@@ -292,3 +292,8 @@ test("a folder that cannot be made, or written, rejects by the system's name for
   chmodSync(join(folder, "app"), 0o500);
   await assert.rejects(new FileState(folder, "app").update(() => {}), { name: "EACCES" });
 });
+
+test("an app whose name no folder can have is refused", () => {
+  for (const name of ["../notes", ". .", "", "notes.", "Con .notes", "a\u0000"])
+    assert.throws(() => new FileState(tmpdir(), name), /^TypeError: app: a folder cannot have this name/);
+});

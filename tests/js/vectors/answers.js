@@ -1,3 +1,4 @@
+import "../../../client/js/src/all.js";
 import { encode } from "../../../client/js/src/questions/index.js";
 import { checkAll, hexOf } from "./cases.js";
 
@@ -18,7 +19,7 @@ const QUESTIONS = {
     ],
   },
   discovery: { kind: "discovery", characters: "abcdefghijklmnopqrstuvwxyz\u00eb", length: 6, fold: true },
-  number: { kind: "number", low: -1, high: 11, borders: Array.from({ length: 12 }, (_, place) => place - 0.5) },
+  number: { kind: "number", low: -1, high: 11, log: false, points: 13 },
   selection: { kind: "selection", values: LABELS.slice(0, 6), at_most: 3 },
   string: { kind: "string" },
 };

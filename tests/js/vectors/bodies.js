@@ -1,3 +1,4 @@
+import "../../../client/js/src/all.js";
 import { encode } from "../../../client/js/src/questions/index.js";
 import { buildReport } from "../../../client/js/src/reporting/report.js";
 import { labelOf } from "../../../client/js/src/reporting/strata.js";
@@ -15,8 +16,8 @@ export async function check(load) {
     const metric = JSON.parse(line);
     const entropy = new FixedEntropy(bytesOf(bytes));
     const stratum = labelOf(metric, given);
-    const { item } = encode(metric.question, value);
-    const { body } = await buildReport(metric, item, stratum, entropy, DAY, false);
+    const answer = encode(metric.question, value);
+    const { body } = await buildReport(metric, answer, stratum, entropy, DAY, false);
     return { ...(stratum && { stratum }), used: entropy.used, body };
   });
 }

@@ -1,3 +1,4 @@
+import "../../../client/js/src/all.js";
 import { mechanismOf } from "../../../client/js/src/mechanisms/index.js";
 import { bigEndian } from "../../../client/js/src/mechanisms/rows.js";
 import { FixedEntropy } from "../fixed_entropy.js";

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dither_server.analysis.columns import Table
-from dither_server.analysis.combine import combined
+from dither_server.analysis.combine import Version, combined
 from dither_server.app import collector_of, create_app
-from dither_server.estimation.intervals.shares import noise_law
+from dither_server.estimation.intervals.score import noise_law
+from dither_server.tally.repeats import DISTINCT
 from dither_shared import Mechanism, parse_metrics
 from server.collecting import METRICS, THEME, TODAY, config, problem, rows_of, upload
 
@@ -38,7 +39,7 @@ def test_the_combination_of_few_reports_of_a_rare_value_is_not_too_low() -> None
         Table({"version": "v", "reports": 200}, {"value": names, "frequency": f, "standard_error": e})
         for f, e in zip(frequency, error, strict=True)
     ]
-    rows = combined("x", told, [mechanism, mechanism], 0.95).rows()
+    rows = combined("x", [Version(one, mechanism, DISTINCT) for one in told], 0.95).rows()
     off = np.array([row["frequency"] for row in rows]) - 0.02
     assert abs(off.mean()) < 0.08 * off.std()
     assert np.mean([(row["low"] or 0) <= 0.02 <= (row["high"] or 0) for row in rows]) > 0.93
@@ -70,7 +71,9 @@ def test_the_combination_weighs_by_the_inverse_variance(tmp_path: Path) -> None:
         weights = sum(error**-2 for error in errors)
         mean = sum(pair[0] * error**-2 for pair, error in zip(pairs, errors, strict=True)) / weights
         assert row["frequency"] == pytest.approx(mean, abs=1e-3)
-        assert row["standard_error"] == pytest.approx(weights**-0.5, rel=1e-3)
+        shared = 2 * np.prod([error**-2 for error in errors]) / weights**2 * share * (1 - share) / 900
+        variance = 1 / weights + shared  # those of the smaller version may all be of the larger one, too
+        assert row["standard_error"] ** 2 == pytest.approx(variance, rel=1e-3)
         assert 0 <= row["low"] <= share <= row["high"] <= 1
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 900  # type: ignore[index]  # never unasked
     collector_of(app).close()

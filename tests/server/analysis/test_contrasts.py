@@ -25,13 +25,11 @@ def test_contrasts_ignore_the_level_and_the_first_is_the_slope(steps: int) -> No
 def test_the_worst_variance_is_that_of_a_crowd_that_comes_when_weights_are_positive() -> None:
     weights = np.array([[0.5, -1.0, 0.5]])
     one, noise = 0.04, 0.01
-    columns = np.full((3, 1), one + noise), np.full((3, 1), one), np.ones((3, 1))
+    columns = np.full((3, 1), one + noise), np.full((3, 1), one)
     together_ = (0.5 + 0.5) ** 2 * one + one  # the first and the third are the same people, the second are others
     expected = together_ + noise * (0.25 + 1 + 0.25)
     assert worst_variance(weights, *columns) == pytest.approx(np.array([[expected]]))
-    twice = worst_variance(weights, columns[0], columns[1], 4 * columns[2])
-    assert twice == pytest.approx(np.array([[4 * together_ + noise * 1.5]]))
-    alone = worst_variance(weights, columns[0], 0 * columns[1], columns[2])
+    alone = worst_variance(weights, columns[0], 0 * columns[1])
     assert alone == pytest.approx(weights**2 @ columns[0])
 
 

@@ -4,16 +4,15 @@ Tests of false alarms are wrong with a probability below 1e-7 over the choice of
 """
 
 from dataclasses import replace
-from datetime import date
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from contract.cases import each, usual
-from dither_server.analysis.answers import answer
 from dither_server.analysis.health import health, spare_supports
 from dither_server.estimation.decoders.support import support
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import (
     MECHANISMS,
@@ -29,7 +28,6 @@ from dither_shared import (
     RandomizedResponse,
     Rappor,
     SymmetricUnary,
-    parse_metrics,
 )
 from dither_shared.mechanisms.numeric import TabulatedMechanism
 from dither_simulations.samplers import sample_tally
@@ -71,7 +69,7 @@ def test_honest_reports_pass_as_often_as_is_said(name: str) -> None:
     mechanism, tests = HONEST[name] if name in HONEST else (usual(name, 10), None)
     if isinstance(mechanism, TabulatedMechanism):  # one cohort, whose cells may be of any answers: nothing is known
         counts = np.ones((1, mechanism.cells), dtype=np.int64)
-        assert health(mechanism, (), Tally(counts.sum(axis=1), counts), 1) == []
+        assert health(mechanism, (), Tally(counts.sum(axis=1), counts)) == []
         return
     population = Population.spread(numbered(mechanism.size or 12), zipf(mechanism.size or 12, 1.3), USERS)
     rng = np.random.default_rng(20261120)
@@ -88,8 +86,8 @@ def test_honest_reports_pass_as_often_as_is_said(name: str) -> None:
             assert stats.binom.cdf(alarms, SURVEYS, 0.05) > 1e-8, test
 
 
-def odd(mechanism: Mechanism, tally: Tally, periods: int = 1) -> set[str]:
-    return {check["test"] for check in health(mechanism, (), tally, periods) if check["odd"]}
+def odd(mechanism: Mechanism, tally: Tally) -> set[str]:
+    return {check["test"] for check in health(mechanism, (), tally) if check["odd"]}
 
 
 def honest(name: str, seed: int = 5) -> tuple[Mechanism, Tally]:
@@ -134,12 +132,12 @@ def test_devices_that_repeat_themselves_are_not_forgers() -> None:
         tally = sample_tally(mechanism, population, rng)
         tenfold = Tally(10 * tally.reports, 10 * tally.counts)
         alone += bool(odd(mechanism, tenfold))
-        told += bool(odd(mechanism, tenfold, periods=10))
+        told += bool(odd(mechanism, replace(tenfold, repeats=Repeats((1,) * 10))))
     assert alone > 10
     assert told == 0
     fresh = OptimizedUnary.calibrate(10, 1.0)
     tally = sample_tally(fresh, population, rng)
-    assert health(fresh, (), tally, periods=10) == health(fresh, (), tally)
+    assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
 
 
 def test_points_beyond_the_values_are_spare() -> None:
@@ -161,20 +159,6 @@ def test_few_reports_are_not_tested_where_the_law_is_not_near() -> None:
     assert {check["test"] for check in health(mechanism, (), forged(mechanism, 30, 0, [1]))} == {"range"}
 
 
-def test_an_answer_counts_the_periods_of_its_days() -> None:
-    """Ten days are at most three weeks, and one survey that is held once."""
-    days = (date(2026, 11, 11), date(2026, 11, 23))  # from a Wednesday to a Monday: 13 days in 3 weeks
-    levels = []
-    for period in ("day", "week", "once"):
-        toml = f'[metrics.x]\ntype = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0\nperiod = "{period}"\n'
-        metric = parse_metrics(toml)["x"]
-        told = answer(metric, Tally(np.array([1300]), np.array([[1000, 300]])), days)
-        again = health(metric.mechanism, metric.labels, Tally(np.array([1300]), np.array([[1000, 300]])), 1)
-        levels.append((told["health"][0]["p_value"], again[0]["p_value"]))
-    assert levels[0][0] >= levels[1][0] > levels[2][0]
-    assert levels[2][0] == levels[2][1]
-
-
 LASTING = [
     RandomizedResponse.calibrate(12, 1.0, 2.0),
     LocalHashing.calibrate(10, 1.0, 2.0),
@@ -193,8 +177,8 @@ def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism
     forged = tally.counts.copy()
     forged[:, 0] += 60 // mechanism.cohorts
     forged[:, 1] -= 60 // mechanism.cohorts
-    tally, seven = Tally(tally.reports, forged), Tally(7 * tally.reports, 7 * forged)
-    once, repeated = health(mechanism, (), tally), health(mechanism, (), seven, 7)
+    tally, seven = Tally(tally.reports, forged), Tally(7 * tally.reports, 7 * forged, Repeats((1,) * 7))
+    once, repeated = health(mechanism, (), tally), health(mechanism, (), seven)
     assert [check["test"] for check in once] == [check["test"] for check in repeated]
     assert min(check["p_value"] for check in once) < 0.9
     for one, other in zip(once, repeated, strict=True):
@@ -234,6 +218,17 @@ def test_health_test_runs_once_reports_are_enough_for_its_approximation() -> Non
     for reports, held in ((enough - 1, False), (enough, True)):
         tally = Tally(np.array([reports]), np.full((1, 2), reports // 2))
         assert ("weight" in {check["test"] for check in health(unary, (), tally)}) == held
+
+
+def test_weight_of_all_ones_is_judged_by_both_tails_of_the_normal_law() -> None:
+    unary = SymmetricUnary.calibrate(4, 1.0)
+    moments = unary.weight_moments
+    assert moments is not None
+    for ones in (7_000, 9_000):
+        tally = Tally(np.array([4_000]), np.full((1, 4), ones // 4))
+        score = (ones - 4_000 * moments[0]) / (4_000 * moments[1]) ** 0.5
+        found = {check["test"]: check["p_value"] for check in health(unary, tuple("abcd"), tally)}
+        assert found["weight"] == pytest.approx(2 * stats.norm.sf(abs(score)))
 
 
 @pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from dither_server.analysis.health import FALSE_ALARMS, health
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import PrivSet, SetResponse
 from server.estimation.sets_of_people import People, privset_tally, response_tally
@@ -48,13 +49,13 @@ def test_value_forged_in_one_window_is_flagged_as_odd(periods: int) -> None:
     honest = response_tally(mechanism, People.of(8), 60_000, np.random.default_rng(5))
     counts = honest.counts.copy()
     counts[5, mechanism.cells - 1] += 1_200
-    forged = Tally(periods * counts.sum(axis=1), periods * counts)
-    assert {check["test"] for check in health(mechanism, (), forged, periods) if check["odd"]} == {"cohorts", "windows"}
+    forged = Tally(periods * counts.sum(axis=1), periods * counts, Repeats((1,) * periods))
+    assert {check["test"] for check in health(mechanism, (), forged) if check["odd"]} == {"cohorts", "windows"}
     counts[:, 0] += 1_200 - np.bincount([5], [1_200], 8).astype(np.int64)  # as many reports of every window
-    forged = Tally(periods * counts.sum(axis=1), periods * counts)
-    assert [check["test"] for check in health(mechanism, (), forged, periods) if check["odd"]] == ["windows"]
-    same = Tally(periods * honest.reports, periods * honest.counts)
-    assert not any(check["odd"] for check in health(mechanism, (), same, periods))
+    forged = Tally(periods * counts.sum(axis=1), periods * counts, Repeats((1,) * periods))
+    assert [check["test"] for check in health(mechanism, (), forged) if check["odd"]] == ["windows"]
+    same = Tally(periods * honest.reports, periods * honest.counts, Repeats((1,) * periods))
+    assert not any(check["odd"] for check in health(mechanism, (), same))
 
 
 def test_value_in_every_report_is_flagged_as_odd() -> None:

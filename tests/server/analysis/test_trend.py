@@ -13,7 +13,7 @@ from dither_server.analysis.trend import LEAST_REPORTS, TrendStep
 from dither_server.analysis.trend import trend as trend_table
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.estimate import Estimate, debiased, estimate
-from dither_server.estimation.intervals.shares import noise_law
+from dither_server.estimation.intervals.score import noise_law
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.randomized_response import symbol_chain

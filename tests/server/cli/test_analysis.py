@@ -5,7 +5,7 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
-from dither_server.cli.main import estimate
+from dither_server.cli.analysis import estimate
 from dither_server.reading.query import Query
 from dither_server.store import Store
 from server.cli.invoking import invoke

@@ -35,7 +35,6 @@ def test_discover_prints_the_strings_that_it_finds(crashed: Path) -> None:
     assert lines[0].startswith("crash: prefix-sketch, 2,000 reports, 2026-11-20 to 2026-11-20, of which ")
     assert lines[3].split()[:2] == ["string", "share"]
     assert lines[4].split()[0] == "a.b"
-    assert "hold anything else." in result.stdout
     same = invoke(crashed, "estimate", "crash")
     assert same.stdout == result.stdout
 
@@ -50,7 +49,7 @@ def test_discoveries_are_the_same_in_command_api_export_and_pages(crashed: Path)
         for days in ("", "?since=2027-01-01"):
             jsonschema_rs.validate(schema, client.get(f"/v1/metrics/crash/estimate{days}").get_json())
         rows = client.get("/v1/metrics/crash/estimate?format=csv").text.splitlines()
-        assert rows[0].endswith("value,frequency,count,standard_error,low,high,repeat_error")
+        assert rows[0].endswith("value,frequency,count,standard_error,low,high")
         assert ",a.b," in rows[1]
         for page in ("/", "/m/crash", "/m/crash?find=zzz"):
             shown = client.get(page)

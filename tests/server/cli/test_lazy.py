@@ -58,12 +58,19 @@ def test_help_imports_no_command() -> None:
     asked = [[], ["token"], ["token", "create"], *([name] for name in cli.commands)]
     found = list(imported("server", *([*words, "--help"] for words in asked)))
     assert len(found) == len(asked)
+    assert not found[0][1] & {"dataclasses", "fractions", "tomllib"}, "the list of commands waits for no room of ours"
     wrong = [
         (words, told, packages & HEAVY)
         for words, (told, packages) in zip(asked, found, strict=True)
         if packages & HEAVY or not told.startswith("Usage: dither-server")
     ]
     assert not wrong
+
+
+def test_a_collector_starts_without_what_only_estimates_need() -> None:
+    block = "import sys, dither_server.app; print(*(one for one in sys.modules if one.startswith('scipy.')))"
+    ended = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=True)
+    assert {"scipy.special", "scipy.linalg", "scipy.interpolate"}.isdisjoint(ended.stdout.split())
 
 
 def test_every_command_is_where_it_is_said_to_be() -> None:

@@ -92,7 +92,7 @@ def test_error_in_a_file_names_file_line_and_fault(folder: Path) -> None:
     whole = {name: (folder / name).read_bytes() for name in (PARAMS, COUNTS, MAP)}
     for file, text, complaint in (
         (PARAMS, "k,h,m\n64,2,8\n", "one header, k,h,m,p,q,f"),
-        (PARAMS, "k,h,m,p,q,f\n64,2,8,x,0.5,0.5\n", "line 2: k, h and m are whole numbers"),
+        (PARAMS, "k,h,m,p,q,f\n64,2,8,x,0.5,0.5\n", "line 2: k, h and m must be whole numbers"),
         (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,0.5,0.5\n", "p not q"),
         (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,nan,0.5\n", "cannot be"),
         (PARAMS, "k,h,m,p,q,f\n0,2,8,0.5,0.6,0.5\n", "k >= 2"),

@@ -49,7 +49,7 @@ def test_doctor_names_errors_and_risky_settings(folder: Path) -> None:
     near = examined(folder)
     assert "warning  configuration: no token has the role report: only this machine may report" in near.stdout
     assert "ok       configuration: this machine reports without a token; behind a proxy" in near.stdout
-    assert "ok       configuration: a token that reads is printed" in near.stdout
+    assert "ok       configuration: a read token, valid until the server stops, is printed" in near.stdout
     assert "warning  configuration: open: lists no candidates" in unwise.stdout
     assert "warning  configuration: open: whoever" in examined(folder, "--open", "admin").stdout
     new = examined(folder, "--db", f"sqlite:///{folder}/new.db")

@@ -17,6 +17,7 @@ from server.collecting import COUNTED, THEME, TODAY, same, upload
 from server.database import execute, url_of
 
 PATIENCE = 60.0
+HORIZON = timedelta(days=40)
 
 
 class Gate:
@@ -73,7 +74,7 @@ def gate() -> Gate:
 
 @pytest.fixture
 def committer(gate: Gate) -> Iterator[Committer]:
-    committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2))
+    committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2), HORIZON)
     yield committer
     gate.let(100)
     committer.close()
@@ -161,11 +162,11 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
 
 
 def test_committer_that_never_started_closes_at_once() -> None:
-    Committer(Gate(), lambda: TODAY, Limits(1, 1)).close()
+    Committer(Gate(), lambda: TODAY, Limits(1, 1), HORIZON).close()
 
 
 def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
-    committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
+    committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7), HORIZON)
     uploads = [upload() for _ in range(5)]
     answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
@@ -175,7 +176,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
 
 def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
-        committer = Committer(store, lambda: TODAY, Limits(10, 10))
+        committer = Committer(store, lambda: TODAY, Limits(10, 10), HORIZON)
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
         committer.close()
     assert len(execute(url_of(tmp_path), "SELECT DISTINCT shard FROM tallies")) == 2
@@ -183,7 +184,7 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
 
 
 def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
-    committer = Committer(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10))
+    committer = Committer(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10), HORIZON)
     answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()
     answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
@@ -198,7 +199,7 @@ def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
 
 def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:
     days = [TODAY]
-    committer = Committer(gate, lambda: days[-1], Limits(), horizon=timedelta(days=40))
+    committer = Committer(gate, lambda: days[-1], Limits(), HORIZON)
     gate.let(4)
     for _ in range(3):
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
@@ -206,7 +207,7 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     gate.day = days[-1]
     assert submitted(committer, upload()).result(PATIENCE) is COUNTED
     committer.close()
-    first = TODAY - timedelta(days=40)
+    first = TODAY - HORIZON
     assert gate.forgotten == [first, first, first + timedelta(days=1)]
 
 
@@ -227,7 +228,7 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
                 last.set()
             return steps.count("forget") < 4
 
-    made = Committer(Busy(), lambda: TODAY, Limits())
+    made = Committer(Busy(), lambda: TODAY, Limits(), HORIZON)
     made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
     made.close()
@@ -235,7 +236,7 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
-    committer = Committer(gate, lambda: TODAY, Limits())
+    committer = Committer(gate, lambda: TODAY, Limits(), HORIZON)
     for _ in range(1000):
         committer.refused(Refused("malformed", "theme", THEME.version, is_ours=True))
     committer.refused(Refused("unauthorized"))

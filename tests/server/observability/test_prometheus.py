@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
         Prometheus.oldest(prometheus, one)
 
     monkeypatch.setattr(prometheus, "oldest", oldest)
-    committer = Committer(gate, lambda: TODAY, Limits(), prometheus=prometheus)
+    committer = Committer(gate, lambda: TODAY, Limits(), timedelta(days=45), prometheus=prometheus)
     assert samples(prometheus.text())[name] == 0
     first, second = submitted(committer, upload()), submitted(committer, upload())
     assert since[0] is not None

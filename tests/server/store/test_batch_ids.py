@@ -226,6 +226,7 @@ def test_no_statement_of_a_commit_scans_the_table_of_ids(url: str, tmp_path: Pat
 def test_few_ids_are_counted_and_many_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [bytes([number % 256, number // 256]) * 8 for number in range(256 * 4)]
     with closing(opened(url_of(tmp_path))) as store:
+        assert store.condition().ids == 0
         store.commit([upload(rows=b"\x00", name=one) for one in ids[:-1]], TODAY, SHARD)
         assert store.condition().ids == 256 * 4 - 1
         monkeypatch.setattr(batch_ids, "_FEW", 4)

@@ -69,7 +69,7 @@ def test_crossing_asks_for_all_pairs_with_the_first_axis_slowest() -> None:
 def test_an_answer_is_a_dict_or_a_pair_and_what_is_missing_goes_to_the_catch_all(
     value: object, item: int, outside: bool, mistake: bool
 ) -> None:
-    assert BOTH.answers.encode(value) == (item, outside, mistake)
+    assert BOTH.answers.encode(value)[:3] == (item, outside, mistake)
 
 
 def test_no_code_of_the_app_is_run_by_an_answer() -> None:

@@ -124,7 +124,7 @@ def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
         assert isinstance(encoded.item, bytes)
         assert len(encoded.item) == 12
     assert {encode(value) for value in odd.NO_ANSWERS} == {encode(None)}
-    assert encode(None) == (b"\x28".ljust(12, b"\0"), True, True)
+    assert encode(None)[:3] == (b"\x28".ljust(12, b"\0"), True, True)
     assert encode(odd.Spiteful("true")).item == encode("true").item
 
 
@@ -168,7 +168,7 @@ def test_report_and_odds_of_a_discovery_in_words() -> None:
     assert words[2] == words[3] == f"it speaks of all of the text; {fits}"
     assert one.odds(sketch) == (
         "a report speaks of the beginning of your text, or of all of it; "
-        "whoever held two answers for equally likely is at most 73 in 100 sure after one report"
+        "somebody who thought two answers equally likely is at most 73 in 100 sure after one report"
     )
     assert one.words == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
 

@@ -17,6 +17,7 @@ from dither_shared import (
     WireError,
     parse_metrics,
 )
+from dither_shared.primitives.entropy import Entropy
 from dither_shared.questions.plain import type_name
 from shared import odd
 
@@ -24,6 +25,19 @@ TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)
 """A point for each tenth of a range of 10."""
 
 ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
+
+
+class Fixed(Entropy):
+    """Hands out the bytes that it is given, once."""
+
+    def __init__(self, drawn: bytes) -> None:
+        self.drawn = drawn
+
+    def take(self, count: int) -> bytes:
+        taken, self.drawn = self.drawn[:count], self.drawn[count:]
+        if len(taken) < count:
+            raise AssertionError("out of entropy")
+        return taken
 
 
 @pytest.mark.parametrize(
@@ -34,13 +48,33 @@ ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
         np.float32(1.7),
         np.float16(1.7),
         odd.SpitefulFloat(1.7),
-        Decimal("1.65000000000000000000000000000000001"),
-        Decimal("1.74999999999999999999999999999999999"),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_number_has_its_nearest_point_exactly(value: object) -> None:
-    assert ANSWERS.encode(value) == (17, False, False)
+def test_a_number_has_its_place_whatever_its_type(value: object) -> None:
+    found = ANSWERS.encode(value)
+    assert found[1:3] == (False, False)
+    assert isinstance(found.item, int)
+    assert found.item + (found.rest or 0) / 2**64 == pytest.approx(17, abs=0.01)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.02, 3.456, 9.999, 10.0])
+def test_a_number_is_rounded_at_random_so_that_its_expectation_is_the_number(value: float) -> None:
+    """Every word below the rest rounds up, and no other: the chance is exactly rest/2^64."""
+    found = ANSWERS.encode(value)
+    assert isinstance(found.item, int)
+    assert found.rest is not None
+    words = {found.rest - 1: 1, found.rest: 0, 0: int(found.rest > 0), 2**64 - 1: 0}
+    for word, up in words.items():
+        if word >= 0:
+            assert found.rounded(Fixed(word.to_bytes(8, "big"))) == found.item + up
+    assert found.item + Fraction(found.rest, 2**64) == pytest.approx(Fraction(10 * value))
+
+
+def test_a_device_has_no_generator_to_ask_for_what_is_no_number() -> None:
+    """Other answers take no byte: their reports are drawn as before."""
+    boolean = parse_metrics('[metrics.m]\ntype = "boolean"\nepsilon = 1\n')["m"]
+    assert boolean.answers.encode(True).rounded(Fixed(b"")) == 1
 
 
 @pytest.mark.parametrize(
@@ -49,7 +83,7 @@ def test_a_number_has_its_nearest_point_exactly(value: object) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_a_whole_number_is_a_number(value: object) -> None:
-    assert ANSWERS.encode(value) == (20, False, False)
+    assert ANSWERS.encode(value) == (20, False, False, 0)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +94,11 @@ def test_a_whole_number_is_a_number(value: object) -> None:
     ],
 )
 def test_a_number_beyond_an_end_counts_as_that_end(value: object, point: int) -> None:
-    assert ANSWERS.encode(value) == (point, True, False)
-    assert [ANSWERS.encode(end) for end in (-0.0, 10, Decimal(10))] == [(0, False, False), *[(100, False, False)] * 2]
+    assert ANSWERS.encode(value) == (point, True, False, 0)
+    assert [ANSWERS.encode(end)[:3] for end in (-0.0, 10, Decimal(10))] == [
+        (0, False, False),
+        *[(100, False, False)] * 2,
+    ]
 
 
 def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
@@ -69,7 +106,7 @@ def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
     others = [value for value in odd.NO_ANSWERS if id(value) not in numbers]
     nan = [math.nan, np.float64("nan"), Decimal("nan"), Decimal("snan")]
     for value in [*others, *nan, True, False, np.True_, "1.7", "", b"1", odd.Theme.YES, odd.Spiteful("1"), Fraction(1)]:
-        assert ANSWERS.encode(value) == (0, True, True), type_name(value)
+        assert ANSWERS.encode(value) == (0, True, True, 0), type_name(value)
 
 
 def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
@@ -122,12 +159,12 @@ def test_odds_of_a_number_in_words(mechanism: Mechanism, said: str) -> None:
 @pytest.mark.parametrize(
     ("question", "row", "said"),
     [
-        (NumberQuestion(0.05, 60, True, "s"), (20, 0), "the number is below 0.56 s; in 42 of 100 cases"),
-        (NumberQuestion(0.05, 60, True, "s"), (20, 1), "the number is from 0.56 to 19 s; in 42 of 100 cases"),
+        (NumberQuestion(0.05, 60, True, "s"), (20, 0), "the number is below 0.57 s; in 42 of 100 cases"),
+        (NumberQuestion(0.05, 60, True, "s"), (20, 1), "the number is from 0.54 to 20 s; in 42 of 100 cases"),
         (NumberQuestion(0.05, 60, True, "s"), (20, 2), "the number is 19 s or more; in 42 of 100 cases"),
         (NumberQuestion(0, 24), (63, 1), "the number is from 0 to 12; in 42 of 100 cases a report names a wrong range"),
-        (NumberQuestion(1000, 1001), (32, 1), "the number is from 1000.25 to 1000.75; in"),
-        (NumberQuestion(-4e6, 4e6, False, "B"), (32, 1), "the number is from -2000000 to 2000000 B; in"),
+        (NumberQuestion(1000, 1001), (32, 1), "the number is from 1000.24 to 1000.75; in"),
+        (NumberQuestion(-4e6, 4e6, False, "B"), (32, 1), "the number is from -2100000 to 2000000 B; in"),
     ],
 )
 def test_report_of_a_number_in_words(question: NumberQuestion, row: tuple[int, int], said: str) -> None:
@@ -142,7 +179,7 @@ def test_report_of_a_number_in_words(question: NumberQuestion, row: tuple[int, i
 def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_it_stands_for(
     name: str, log: bool
 ) -> None:
-    """The numbers that mark the cell lie between the borders that are said, which are rounded."""
+    """The numbers that may be rounded to a point of the cell lie between what is said, which is rounded."""
     mechanism, question = usual(name, resolution=4), NumberQuestion(2, 1000, log, "s")
     grid = question.grid(mechanism)
     for cohort in range(mechanism.cohorts):
@@ -154,9 +191,14 @@ def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_
             if not points:
                 assert numbers == [2.0 if "below" in said else 1000.0]
                 continue
-            step = 0.1 * grid.value(points[0]) if log else 25
-            assert "below" in said if points[0] == 0 else low - step <= grid.value(points[0])
-            assert "or more" in said if points[-1] == grid.points - 1 else grid.value(points[-1]) <= high + step
+            ends = grid.value(max(points[0] - 1, 0)), grid.value(min(points[-1] + 1, grid.points - 1))
+            step = 0.1 * ends[0] if log else 25
+            assert "below" in said if points[0] == 0 else low == pytest.approx(ends[0], abs=step)
+            assert (
+                "or more" in said
+                if points[-1] == grid.points - 1
+                else high == pytest.approx(ends[1], rel=0.1, abs=step)
+            )
             if points[0] and cell in mechanism.marked(points[0] - 1, cohort):
                 pytest.fail("the range is cut")
 

@@ -18,18 +18,18 @@ BOOLEAN, CHOICE, STRING = (
 @pytest.mark.parametrize(("values", "item"), [(odd.TRUE, 1), (odd.FALSE, 0)], ids=["true", "false"])
 def test_every_spelling_of_true_and_false_is_read(values: list[object], item: int) -> None:
     for value in values:
-        assert BOOLEAN.encode(value) == (item, False, False), type_name(value)
+        assert BOOLEAN.encode(value)[:3] == (item, False, False), type_name(value)
 
 
 def test_what_is_neither_true_nor_false_is_a_mistake_and_still_has_an_item() -> None:
     for value in (*odd.NEITHER, *odd.NO_ANSWERS):
-        assert BOOLEAN.encode(value) == (0, True, True), type_name(value)
+        assert BOOLEAN.encode(value)[:3] == (0, True, True), type_name(value)
 
 
 def test_what_is_no_answer_is_a_mistake_for_every_question() -> None:
     for value in odd.NO_ANSWERS:
-        assert CHOICE.encode(value) == (4, True, True), type_name(value)
-        assert STRING.encode(value) == (b"", True, True), type_name(value)
+        assert CHOICE.encode(value)[:3] == (4, True, True), type_name(value)
+        assert STRING.encode(value)[:3] == (b"", True, True), type_name(value)
 
 
 TEXTS: list[tuple[object, str]] = [
@@ -54,8 +54,8 @@ TEXTS: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("value", "text"), TEXTS, ids=map(str, range(len(TEXTS))))
 def test_a_listed_value_is_known_by_its_text_and_a_string_is_that_text(value: object, text: str) -> None:
-    assert CHOICE.encode(value) == (("1", "1.5", "true", "dark").index(text), False, False)
-    assert STRING.encode(value) == (text.encode(), False, False)
+    assert CHOICE.encode(value)[:3] == (("1", "1.5", "true", "dark").index(text), False, False)
+    assert STRING.encode(value)[:3] == (text.encode(), False, False)
 
 
 OUTSIDE: list[tuple[object, bytes]] = [
@@ -76,8 +76,8 @@ OUTSIDE: list[tuple[object, bytes]] = [
 
 @pytest.mark.parametrize(("value", "item"), OUTSIDE, ids=map(str, range(len(OUTSIDE))))
 def test_another_text_is_outside_a_list_and_no_mistake(value: object, item: bytes) -> None:
-    assert CHOICE.encode(value) == (4, True, False)
-    assert STRING.encode(value) == (item, False, False)
+    assert CHOICE.encode(value)[:3] == (4, True, False)
+    assert STRING.encode(value)[:3] == (item, False, False)
 
 
 @given(

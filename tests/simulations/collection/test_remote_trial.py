@@ -47,6 +47,7 @@ def symbols(mechanism: Mechanism, frequency: Floats) -> Floats:
     return np.asarray(np.rint(counts))
 
 
+@pytest.mark.usefixtures("_forked_collectors")
 def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     """Chi-square over a table of three rows, at 1e-7.
 

@@ -74,9 +74,9 @@ def beyond(rows: Sequence[Row]) -> list[Row]:
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
-    assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=1)))
-    assert not beyond(sweep(Linkage(MEMOIZED, (1, 5), devices=60, repeats=1)))
-    assert not beyond(sweep(Change(MEMOIZED, (1, 5), devices=40, repeats=1)))
+    assert not beyond(sweep(Averaging(closed, (9,), devices=60, repeats=1)))
+    assert not beyond(sweep(Linkage(MEMOIZED, (5,), devices=60, repeats=1)))
+    assert not beyond(sweep(Change(MEMOIZED, (5,), devices=40, repeats=1)))
 
 
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
@@ -272,12 +272,12 @@ def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) ->
 def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
     """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
 
-    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 2 trials.
+    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more.
     """
     name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
-    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, discover=question, repeats=2)
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, discover=question, repeats=1)
     for attack_ in ("crafted-input", "crafted-report"):
-        (row,) = sweep(replace(plan, attacks=(attack_,), repeats=1))
+        (row,) = sweep(replace(plan, attacks=(attack_,)))
         assert row["needed"] is not None
         for factor, found in ((0.2, 0.0), (5.0, 1.0)):
             forged = factor * row["needed"]

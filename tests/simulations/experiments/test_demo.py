@@ -25,6 +25,7 @@ def column(folder: Path, answers: list[str], name: str = "job") -> Survey:
     return column_survey(path, name)
 
 
+@pytest.mark.usefixtures("_forked_collectors")
 def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
     """Everything real: clients, HTTP, a collector process, its database. That no report is lost is what can fail."""
     result = demo("--devices", "60", "--out", tmp_path)
@@ -39,6 +40,7 @@ def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
     assert (tmp_path / "demo.db").stat().st_size > 0
 
 
+@pytest.mark.usefixtures("_forked_collectors")
 def test_odd_answers_are_counted_despite_do_not_track_and_leave_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,11 +60,13 @@ def test_odd_answers_are_counted_despite_do_not_track_and_leave_no_file(
 
 
 @pytest.mark.slow  # starts two collectors; each is of another run
+@pytest.mark.usefixtures("_forked_collectors")
 def test_second_run_counts_only_its_own_reports(tmp_path: Path) -> None:
     for _ in range(2):
         assert ", 2 reports)" in demo("--devices", "2", "--out", tmp_path).stdout
 
 
+@pytest.mark.usefixtures("_forked_collectors")
 def test_a_collector_that_cannot_start_says_why(tmp_path: Path) -> None:
     broken = tmp_path / "metrics.toml"
     broken.write_text("[metrics.theme]\ntype = 'mood'\n")

@@ -34,7 +34,7 @@ def test_the_mean_is_that_of_the_distribution(source: Numbers, mean: float) -> N
 
 
 def test_what_lies_beyond_an_end_counts_there() -> None:
-    shares = Numbers("normal", (0.0, 0.01)).shares(11)
+    shares = Numbers("normal", (-0.5, 0.01)).shares(11)
     assert shares[0] == pytest.approx(1, abs=1e-6)
     assert Numbers("normal", (2.0, 0.1)).shares(11)[-1] == pytest.approx(1)
 
@@ -65,12 +65,12 @@ def test_parameters_that_do_not_fit_are_named(kind: Spread, shape: tuple[float, 
 def test_a_column_is_placed_on_the_grid_and_clipped() -> None:
     column = NumberColumn.of(("2", "7.6", "-3", "99", "none"), np.array([4, 3, 1, 1, 1]), 0, 10, False)
     assert column.users == 10
-    assert column.shares(11).tolist() == pytest.approx([0.2, 0, 0.4, 0, 0, 0, 0, 0, 0.3, 0, 0.1])
+    assert column.shares(11).tolist() == pytest.approx([0.2, 0, 0.4, 0, 0, 0, 0, 0.12, 0.18, 0, 0.1])
 
 
 def test_a_column_on_a_logarithmic_grid() -> None:
     column = NumberColumn.of(("1", "9", "100"), np.array([1, 1, 2]), 1, 100, True)
-    assert column.shares(3).tolist() == [0.25, 0.25, 0.5]
+    assert column.shares(3).tolist() == pytest.approx([0.5 - np.log10(9) / 4, np.log10(9) / 4, 0.5])
 
 
 def test_a_column_must_hold_numbers_and_a_range_have_a_grid() -> None:

@@ -20,5 +20,5 @@ export function environment(env) {
   if (!["", "0"].includes(env.DO_NOT_TRACK ?? "")) return ["off", "DO_NOT_TRACK in the environment"];
   if (env.DITHER) return [env.DITHER.toLowerCase(), "DITHER in the environment"];
   const sign = AUTOMATION.find((name) => !["", "0", "false"].includes((env[name] ?? "").toLowerCase()));
-  if (sign) return ["off", `${sign} in the environment: a machine has nothing to answer`];
+  if (sign) return ["off", `${sign} in the environment: no user is present`];
 }

@@ -18,7 +18,7 @@
  */
 import { retain } from "../state/data.js";
 
-export const UNASKED = "default: nobody has been asked";
+export const UNASKED = "default: the user has not been asked";
 
 /** Return whether a mode can be chosen. @param {unknown} mode @returns {mode is Mode} */
 export const isMode = (mode) => mode === "off" || mode === "local" || mode === "on";

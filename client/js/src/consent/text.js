@@ -24,10 +24,10 @@ export async function shown(metric, entropy, today, strata) {
   const { name, description, words, question, example } = metric;
   const first = Object.fromEntries(metric.strata.map(([attribute, [value]]) => [attribute, value]));
   const label = labelOf(metric, { ...first, ...strata });
-  const built = buildReport(metric, encode(question, example).item, label, entropy, today, true);
+  const built = buildReport(metric, encode(question, example), label, entropy, today, true);
   const body = await built.then(
     (report) => report.body,
-    (error) => `none, for it failed: ${error}`,
+    (error) => `none: ${error}`,
   );
   return { name, description: description || "no description", facts: words, example: body };
 }
@@ -45,10 +45,9 @@ const line = (fact) => "    " + fact.join(": ");
 export function textOf(app, questions, clear) {
   const count = questions.length;
   const head =
-    `${app} would like to collect answers to ${count} question${count === 1 ? "" : "s"}. ` +
-    "Each answer is changed at random on this device before\nanything is kept or sent, so that nobody, the " +
-    "collector included, can tell what you really answered." +
-    (clear ? "\nWhat is listed as sent in the clear is no answer: it is sent as it is." : "");
+    `${app} would like to ask ${count} question${count === 1 ? "" : "s"}. Each answer is changed at random on this ` +
+    "device before it is kept or\nsent, so that nobody, not even the collector, can know your true answer." +
+    (clear ? "\nWhat is sent in the clear is not changed." : "");
   const texts = questions.map(({ name, description, facts, example }) =>
     [`${name}: ${description}`, ...facts.map(line), line(["An upload, for example", example])].join("\n"),
   );

@@ -1,4 +1,4 @@
-import { word32 } from "../randomness/draws.js";
+import { below, word32 } from "../randomness/draws.js";
 import { fieldOf, vectorOf } from "./fields.js";
 
 /**
@@ -6,6 +6,19 @@ import { fieldOf, vectorOf } from "./fields.js";
  * @typedef {import("../types.js").Law} Law
  * @typedef {(law: Law) => (item: any, cohort: number) => number[] | Promise<number[]>} Marking
  */
+
+/**
+ * Draw one of the cohorts: a row, and if there are levels one by its weight. @type {import("./index.js").Cohort}
+ */
+export const cohort = ({ cohorts, rows = cohorts, weights = [1] }, entropy) => {
+  if (cohorts < 2) return 0;
+  const whole = weights.reduce((/** @type {number} */ sum, /** @type {number} */ weight) => sum + weight);
+  const drawn = below(entropy, rows * whole);
+  let place = drawn % whole;
+  let level = 0;
+  while (place >= weights[level]) place -= weights[level++];
+  return level * rows + ((drawn / whole) | 0);
+};
 
 /** The item itself. @type {Marking} */
 export const itself = () => (item) => [item];
@@ -43,8 +56,10 @@ export const padded = ({ size, at_most }) => (item) => [
  * @type {Marking}
  */
 export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {
+  const { subtle } = crypto;
+  if (!subtle) throw new DOMException("", "the page needs https"); // its name is what the client logs
   const level = (cohort / rows) | 0;
   const prefix = item.slice(0, lengths.slice(0, -1)[level]);
   const message = new Uint8Array([...new TextEncoder().encode("dither-sketch-1"), level, ...prefix]);
-  return [word32(new Uint8Array(await crypto.subtle.digest("SHA-256", message)), 4 * (cohort % rows)) % buckets];
+  return [word32(new Uint8Array(await subtle.digest("SHA-256", message)), 4 * (cohort % rows)) % buckets];
 };

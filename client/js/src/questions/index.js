@@ -1,14 +1,12 @@
 import { boolean } from "./boolean.js";
 import { choice } from "./choice.js";
-import { cross } from "./cross.js";
-import { discovery } from "./discovery.js";
-import { number } from "./number.js";
 import { attempt } from "./plain.js";
-import { selection } from "./selection.js";
-import { string } from "./string.js";
 
-/** @type {{ [kind: string]: (question: any, value?: unknown) => import("../types.js").Encoded }} */
-const KINDS = { boolean, choice, cross, discovery, number, selection, string };
+/**
+ * How each kind of question reads an answer; all.js adds the other kinds.
+ * @type {{ [kind: string]: (question: any, value?: unknown) => import("../types.js").Encoded }}
+ */
+export const KINDS = { boolean, choice };
 
 /**
  * Return what the mechanism randomizes for an answer. Every value has an item, a mistake too, and none throws: leaving

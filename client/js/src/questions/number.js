@@ -1,20 +1,18 @@
-import { encoded } from "./plain.js";
-
 /**
- * A number: the count of `borders` that it reaches. `borders[i]` is the least double that belongs to point i + 1, so a
- * number on a boundary belongs to the upper point, and what is beyond an end has the point of that end, and is outside.
- * A BigInt counts as the double nearest to it. NaN and what is no number are mistakes, and point 0.
+ * A number: its place on a grid of `points` from `low` to `high`, even in the logarithm with `log`. The item is the
+ * point below it, and the rest how far it is from there to the next point, in 2^-64 steps. What is beyond an end has the
+ * place of that end, and is outside. A BigInt counts as the double nearest to it. NaN and what is no number are
+ * mistakes, at `low`.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */
-export const number = ({ low, high, borders }, value) => {
+export const number = ({ low, high, log, points }, value) => {
   const double = typeof value === "number" || typeof value === "bigint" ? Number(value) : NaN;
-  let least = 0;
-  let most = borders.length;
-  while (least < most) {
-    const middle = (least + most) >> 1;
-    if (borders[middle] <= double) least = middle + 1; // NaN reaches none
-    else most = middle;
-  }
-  return encoded(least, !(double >= low && double <= high), Number.isNaN(double));
+  const inside = Math.min(Math.max(double, low), high);
+  const [x, start, end] = [inside, low, high].map(log ? Math.log : Number);
+  // NaN counts as low; a logarithm may be rounded past an end, and below 0 there is no chance to be rounded up
+  const steps = Math.min((x - start) / (end - start) || 0, 1) * (points - 1);
+  const item = steps | 0;
+  const rest = BigInt(Math.floor((steps - item) * 2 ** 64));
+  return { item, outside: inside !== double, mistake: double !== double, rest };
 };

@@ -13,14 +13,13 @@
  * @param {Uint8Array} bytes
  * @param {number} at
  */
-export const word32 = (bytes, at) =>
-  ((bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3]) >>> 0;
+export const word32 = (bytes, at) => viewOf(bytes).getUint32(at);
 
 /** @param {Entropy} entropy */
-const word64 = (entropy) => {
-  const bytes = entropy.take(8);
-  return (BigInt(word32(bytes, 0)) << 32n) | BigInt(word32(bytes, 4));
-};
+const word64 = (entropy) => viewOf(entropy.take(8)).getBigUint64(0);
+
+/** @param {Uint8Array} bytes */
+const viewOf = ({ buffer, byteOffset }) => new DataView(buffer, byteOffset);
 
 /**
  * Return the threshold that is written as hex digits; throw SyntaxError if it is not of such.

@@ -63,8 +63,7 @@ export class Recorder {
       return "unknown";
     } catch (/** @type {any} */ error) {
       if (strict) throw error;
-      const insecure = globalThis.isSecureContext === false; // without digests; and a message may quote the value
-      diagnostics.note(`record failed: ${insecure ? "the page needs https" : error?.name}`);
+      diagnostics.note("record failed: " + error?.name); // a message may quote the value
       return "failed";
     }
   }
@@ -79,8 +78,8 @@ export class Recorder {
     const { counts } = this;
     const parts = this.#parts;
     const place = `metrics.${metric.name}`;
-    const { item, outside, mistake } = encode(metric.question, value); // at once, before the app can change it
-    if (mistake) {
+    const encoded = encode(metric.question, value); // at once, before the app can change it
+    if (encoded.mistake) {
       counts.mistakes++;
       this.#mistake("mistaken value for " + place, typeof value);
     }
@@ -88,12 +87,12 @@ export class Recorder {
     if (unknown[0]) this.#mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
     const attributes = { ...parts.strata, ...given };
     const today = parts.today();
-    const done = this.#last.then(() => this.#report(metric, item, attributes, today));
+    const done = this.#last.then(() => this.#report(metric, encoded, attributes, today));
     this.#last = done.catch(() => {});
     const fate = await done;
     if (fate === "kept" || fate === "answered") this.answered.set(metric.name, today);
     if (fate === "kept") {
-      counts.outside += +outside;
+      counts.outside += +encoded.outside;
       for (const name of outsideOf(metric, attributes)) this.#unlisted(`${place}.strata.${name}`, attributes[name]);
     } else if (fate !== "off") counts[fate === "withheld" ? fate : "ignored"]++;
     return fate === "withheld" || fate === "disabled" ? "off" : fate;
@@ -104,18 +103,18 @@ export class Recorder {
    *
    * After each wait the day is asked for again: a page may be frozen for days, and other tabs have reported since.
    * @param {Metric} metric
-   * @param {import("../types.js").Item} item
+   * @param {import("../types.js").Encoded} answer
    * @param {{ [attribute: string]: unknown }} attributes
    * @param {number} today
    */
-  async #report(metric, item, attributes, today) {
+  async #report(metric, answer, attributes, today) {
     const { state, entropy, today: day } = this.#parts;
     if (this.answered.get(metric.name) === today) return "answered"; // as the state would say
     const data = await state.read();
     const corrected = correct(data, day());
     const word = this.#standing(data, metric, day());
     if (word === "open") {
-      const queued = await buildReport(metric, item, labelOf(metric, attributes), entropy, today, false);
+      const queued = await buildReport(metric, answer, labelOf(metric, attributes), entropy, today, false);
       return state.update((data) => this.#keep(data, metric, queued));
     }
     // If it were not kept, it would be open on no day.

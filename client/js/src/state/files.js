@@ -25,6 +25,9 @@ const OLDEST = 60_000;
 const HOST = encodeURIComponent(hostname()).replaceAll(".", "%2E");
 const CLAIM = /^state\.json\.([^.]*)\.(\d+)\.[0-9a-f]{8}$/;
 
+/** A name that a folder can have on every system, as Python's `check_app_name` has it. */
+const FOLDER = /^(?!(?:aux|con|nul|prn|(?:com|lpt)\d) *(?:\.|$))(?:[^\p{C}\p{Z}/\\:*?"<>|]| )+(?<![ .])$/iu;
+
 /** No symbolic link is followed, and nobody waits for the end of a pipe. */
 const PLAIN = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
@@ -36,6 +39,7 @@ export class FileState extends BaseState {
    * @param {number} [patience] Milliseconds to wait for a turn.
    */
   constructor(folder, app, patience = 5_000) {
+    if (!FOLDER.test(app)) throw new TypeError("app: a folder cannot have this name; one like org.example.notes can");
     const own = join(folder, app);
     let last = Promise.resolve(); // done in this process, whatever became of it
     super((writes, work) => {

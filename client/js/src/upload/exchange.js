@@ -33,8 +33,7 @@ export function addressOf(endpoint) {
 export function headersOf(token) {
   if (!token && globalThis.location) return {};
   if (/[^!-~]/.test(token ?? "")) throw new Error("token: not for a header");
-  const headers = { "content-type": "application/json", connection: "close" };
-  return token ? { ...headers, authorization: `Bearer ${token}` } : headers;
+  return { "content-type": "application/json", connection: "close", ...(token && { authorization: `Bearer ${token}` }) };
 }
 
 /**

@@ -30,7 +30,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
-from scipy.special import betainc
+import scipy
 
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import float_above
@@ -218,7 +218,7 @@ def _of_clones(clones: int, gain: float, more: float, bar: float) -> float:
     first = min(math.floor(bar * (clones + 1)), clones)  # i - 1
     found = gain * _fair(clones, first)
     if more and first < clones:
-        found -= more * float(betainc(first + 1, clones - first, 0.5))  # P[Bin(C, 1/2) > i - 1]
+        found -= more * float(scipy.special.betainc(first + 1, clones - first, 0.5))  # P[Bin(C, 1/2) > i - 1]
     return max(0.0, found)
 
 

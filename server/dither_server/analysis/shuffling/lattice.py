@@ -13,8 +13,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len
-from scipy.optimize import brentq
+import scipy
 
 from ...tally.arrays import Floats
 
@@ -75,13 +74,13 @@ class Steps:
         far = -start / spread
         while beyond(far) * start > 0 and abs(far) * float(np.ptp(self.values)) < 600:
             far *= 2
-        return float(brentq(beyond, 0.0, far, rtol=1e-9)) if beyond(far) * start < 0 else far
+        return float(scipy.optimize.brentq(beyond, 0.0, far, rtol=1e-9)) if beyond(far) * start < 0 else far
 
     def sum_of(self, count: int, tilt: float) -> TiltedSum:
         """Return the law of the sum of ``count`` steps, which are whole numbers here, after a tilt."""
         masses, ends = self.tilted(tilt), self.window(count, tilt)
         low = math.floor(ends[0])
-        size = int(next_fast_len(math.ceil(ends[1]) - low + 1, real=True))
+        size = int(scipy.fft.next_fast_len(math.ceil(ends[1]) - low + 1, real=True))
         angles = 2 * np.pi * np.arange(size // 2 + 1) / size
         real, imaginary = np.zeros_like(angles), np.zeros_like(angles)
         for value, mass in zip(self.values, masses, strict=True):
@@ -90,7 +89,7 @@ class Steps:
         with np.errstate(divide="ignore"):
             logs = count / 2 * np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1.0))
         powers, phases = np.exp(logs), angles * low - count * np.arctan2(imaginary, 1 + real)
-        found = irfft(powers * np.exp(1j * phases), size)
+        found = scipy.fft.irfft(powers * np.exp(1j * phases), size)
         rounded = _ROUNDING * (abs(low) + count * float(masses @ np.abs(self.values)))
         wrong = 2 / size * float(powers @ np.minimum(rounded * angles + _ROUNDING, 2.0)) + OUTSIDE
         scale = count * float(self.log_moment(tilt))

@@ -138,7 +138,10 @@ def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
     if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):
         yield _ok("this machine reports without a token; behind a proxy on it, set trust_loopback = false")
     if config.local_token:
-        yield _ok("a token that reads is printed at the start; if that is kept in a log, set local_token = false")
+        yield _ok(
+            "a read token, valid until the server stops, is printed at the start; if this is logged,"
+            " set local_token = false"
+        )
 
 
 def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Finding]:

@@ -12,8 +12,7 @@ from .configuration import in_configuration
 from .database import in_database, in_field
 from .findings import Finding, ok
 from .machine import on_machine
-from .peer import Peer
-from .running import of_running
+from .running import Peer, of_running
 
 
 def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Iterator[Finding]:

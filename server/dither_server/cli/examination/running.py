@@ -1,23 +1,49 @@
 """A collector that runs: whether it answers, knows what apps ask, and sees who asks it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
+from dither_serving.collector_url import CollectorUrl, UnreachableError
 from dither_serving.locality import is_loopback
-from dither_shared import Metric
+from dither_shared import Metric, ParameterError
+from dither_shared.bounded_http import Answer
 
 from ...config.program import VERSION
 from ...config.settings import Config
 from .findings import Finding, Level, ok, problem, warning
 from .machine import compared
-from .peer import Peer, Reply, UnreachableError
 
 _MOST = 200
 """Metrics that are asked about."""
 
+_SECONDS = 10.0
+"""Time limit of each request."""
+
+_LONGEST = 1 << 16
+"""Bytes read of an answer's body."""
+
 _ADMIN = "--token of the role admin lets the collector tell what it sees"
+
+
+class Peer:
+    """A collector at a URL, asked with a token if there is one."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        """Take the apps' endpoint; raise ParameterError unless a collector may have it."""
+        self.url = CollectorUrl.parse("--url", url)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ParameterError("--token", "not a token: it has characters that none has")
+        self.has_token = token is not None
+        self._secret = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    def get(self, *path: str, identified: bool = False) -> Answer:
+        """Ask for a path, given in parts, with the token if ``identified``. Raises UnreachableError."""
+        fields = {"User-Agent": "dither-server doctor"} | (self._secret if identified else {})
+        return self.url.ask("".join(f"/{quote(part, safe='')}" for part in path), fields, _SECONDS, _LONGEST)
 
 
 def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
@@ -31,18 +57,27 @@ def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Ite
             return
         yield from _clock(health, before, after)
         yield from _readiness(peer.get("readyz"))
-        if not peer.is_encrypted and not is_loopback(peer.host):
+        if peer.url.is_exposed:
             advice = "Tokens and reports travel in the clear: give apps an address of https"
             yield warning("collector", "the address is not encrypted", advice)
         yield from _versions(peer, list(metrics.values())[:_MOST])
         yield from _proxies(peer, config)
     except UnreachableError as error:
         advice = "Is it running, the address right, the proxy in front up? Until then devices keep their reports"
-        yield problem("collector", str(error), advice)
+        yield problem("collector", f"it {error}", advice)
 
 
-def _health(health: Reply) -> Finding:
-    if health.status == 200 and health.json().get("status") == "ok":
+def _json(answer: Answer) -> dict[str, Any]:
+    """Return the object in an answer's body; {} if there is none."""
+    try:
+        parsed = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _health(health: Answer) -> Finding:
+    if health.status == 200 and _json(health).get("status") == "ok":
         return ok("collector", "answers")
     if 300 <= health.status < 400:
         advice = "Devices follow no redirect: give apps the address that it leads to"
@@ -50,17 +85,17 @@ def _health(health: Reply) -> Finding:
     return problem("collector", f"what answers there is no collector ({health.status})", "See what the proxy passes on")
 
 
-def _clock(health: Reply, before: datetime, after: datetime) -> Iterator[Finding]:
+def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Finding]:
     """Yield a comparison with the clock that answers, which may be that of a proxy."""
     try:
-        there = parsedate_to_datetime(health.headers.get("Date", ""))
+        there = parsedate_to_datetime(health.fields.get("date", ""))
     except ValueError:
         return
     if there.tzinfo is not None:
         yield compared("the clock of what answers", there, before, after)
 
 
-def _readiness(ready: Reply) -> Iterator[Finding]:
+def _readiness(ready: Answer) -> Iterator[Finding]:
     if ready.status != 200:
         what = "cannot write its database, or its spool"
         yield problem("collector", what, "Its log says why; until then reports are answered 503")
@@ -86,15 +121,15 @@ def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
         yield ok("proxies", f"not looked at, for this token is of another role; {_ADMIN}")
         return
     if reply.status != 200:
-        said = reply.json().get("detail", "no collector of this version answers")
+        said = _json(reply).get("detail", "no collector of this version answers")
         advice = "Draw one: dither-server token create --role admin --expires 1d"
         yield warning("proxies", f"not looked at ({reply.status}): {said}", advice)
         return
-    diagnosis = reply.json()
+    diagnosis = _json(reply)
     if diagnosis.get("version") != VERSION:
         advice = "Restart it with this one, or run the doctor of that one"
         yield warning("collector", f"runs dither {diagnosis.get('version')}, this is {VERSION}", advice)
-    yield from seen(diagnosis.get("seen", {}), is_loopback(peer.host), config.connections_per_address)
+    yield from seen(diagnosis.get("seen", {}), is_loopback(peer.url.host), config.connections_per_address)
 
 
 def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Finding]:

@@ -102,7 +102,7 @@ class Gatherer:
 
     def _time_series(self, edition: Edition, card: MetricCard) -> Any:
         metric, query = edition.metric, card.view.query
-        estimate = self._reader.estimates(metric, query.confidence, card.part)
+        estimate = self._reader.estimates(metric, query, card.part)
         over = Steps("week", self.weeks(edition))
         assert card.estimates is not None  # noqa: S101 - for mypy; only cards with one come here
         return finished(summary_of(metric).time_series(metric, card.estimates, over, estimate, query))

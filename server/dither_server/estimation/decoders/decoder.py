@@ -24,7 +24,8 @@ class Pairs(NamedTuple):
     - ``values``: the two, as indices, the lower first, shape (pairs, 2);
     - ``both``: how many of the ``trials`` support both, and ``each``, shape (pairs, 2), how many support the one and
       the other;
-    - ``p``, ``q``: P[a report supports both], of a user who has both, and of any other;
+    - ``p``, ``q``: P[a report supports both], of a user who has both, and of any other; ``shared``: of what all reports
+      of a device have in common; and ``repeats``, the design effect of the trials of each pair;
     - ``unseen``: in words why other pairs are in no report; "" where there are no others.
     """
 
@@ -34,13 +35,16 @@ class Pairs(NamedTuple):
     trials: Counts
     p: Fraction
     q: Fraction
+    shared: tuple[Fraction, Fraction]
+    repeats: Floats
     unseen: str
 
     @classmethod
     def none(cls, unseen: str) -> Self:
         """Return that no pair is seen, and why."""
         nothing, none = np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
-        return cls(none.astype(np.intp), nothing, none, nothing, Fraction(1), Fraction(0), unseen)
+        never, always = Fraction(0), Fraction(1)
+        return cls(none.astype(np.intp), nothing, none, nothing, always, never, (always, never), np.zeros(0), unseen)
 
     def shares(self, frequency: Floats) -> Floats:
         """Return the share of users who have both, as near to its unbiased estimate as the shares of each allow."""
@@ -119,7 +123,10 @@ class Decoder(Generic[Decoded]):
         raise NotImplementedError(f"{mechanism.name} has no sets")
 
     def sum_variance(self, mechanism: Decoded, tally: Tally, frequency: Floats) -> float:
-        """Return the variance of the sum of all estimated frequencies of a tally of sets, over the population."""
+        """Return the variance of the sum of all estimated frequencies of a tally of sets, over the population.
+
+        Where people report again it may be a bound.
+        """
         raise NotImplementedError(f"{mechanism.name} has no sets")
 
     def cost(self, mechanism: Decoded, values: int) -> int:

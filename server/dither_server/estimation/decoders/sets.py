@@ -74,32 +74,62 @@ class PatternWindows(Decoder[SetResponse]):
         np.add.at(both, place, _counted(tally, bits[:, first] * bits[:, second]))
         np.add.at(trials, place, np.broadcast_to(tally.reports[:, np.newaxis], place.shape))
         np.add.at(each, place, _counted(tally, bits)[np.arange(size)[:, np.newaxis, np.newaxis], order])
-        q = Fraction(mechanism.cells, 4) * mechanism.b
         unseen = "" if len(values) == size * (size - 1) // 2 else _APART.format(window)
-        return Pairs(values, both, each, trials, q + mechanism.a - mechanism.b, q, unseen)
+        stage, again = mechanism.permanent_stage, np.full(len(values), tally.repeats.effect)
+        if stage is None:  # a device's other reports are of other windows
+            again = 1 + (again - 1) * trials / max(tally.total, 1)
+        shared = (Fraction(1), Fraction(0)) if stage is None else _both_bits(stage)
+        return Pairs(values, both, each, trials, *_both_bits(mechanism), shared, again, unseen)
 
     def sum_variance(self, mechanism: SetResponse, tally: Tally, frequency: Floats) -> float:
         """Return the variance of the sum, given how many reports each window has.
 
         Two estimates hang together by the reports of the n_jk windows that hold both values:
         Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
+
+        Reports of one device share the window and the permanent pattern; without one they share the set, whose size
+        varies most if any two values of which no report speaks together go together as often as they can.
         """
-        share = np.clip(frequency, 0, 1)
-        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
-        single = float(mechanism.q) + gap * share
-        total = float((single * (1 - single) / trials).sum())
-        seen = self.pairs(mechanism, tally)
-        if len(seen.values):
-            together = float(seen.q) + gap * seen.shares(share)
-            first, second = seen.values.T
-            covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
-            total += 2 * float(covariance.sum())
-        return total / gap**2
+        share, seen = np.clip(frequency, 0, 1), self.pairs(mechanism, tally)
+        trials = np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
+        again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
+        total = _sum_variance(mechanism, share, seen, trials)
+        if again and stage is not None:
+            return total + again * _sum_variance(stage, share, seen, trials)
+        return total + again * _most_varied(share, seen) / max(tally.total, 1) if again else total
 
     def cost(self, mechanism: SetResponse, values: int) -> int:
         """Count the pairs, too: each is as much work as a value that is shown."""
         pairs = min(mechanism.size * (mechanism.window - 1), mechanism.size * (mechanism.size - 1) // 2)
         return super().cost(mechanism, values) + pairs
+
+
+def _both_bits(mechanism: SetResponse) -> tuple[Fraction, Fraction]:
+    """Return P[a pattern has two bits], of a user who has both values, and of any other."""
+    q = Fraction(mechanism.cells, 4) * mechanism.b
+    return q + mechanism.a - mechanism.b, q
+
+
+def _sum_variance(mechanism: SetResponse, share: Floats, seen: Pairs, trials: Floats) -> float:
+    """Return the variance of the sum of estimates of these shares, if every person reports once."""
+    gap = float(mechanism.p - mechanism.q)
+    single = float(mechanism.q) + gap * share
+    total = float((single * (1 - single) / trials).sum())
+    if len(seen.values):
+        together = float(_both_bits(mechanism)[1]) + gap * seen.shares(share)
+        first, second = seen.values.T
+        covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
+        total += 2 * float(covariance.sum())
+    return total / gap**2
+
+
+def _most_varied(share: Floats, seen: Pairs) -> float:
+    """Return the largest variance of the number of values of a person, given their shares and those of seen pairs."""
+    ascending = np.sort(share)
+    together = float(ascending @ np.arange(len(share))[::-1])  # of each pair the rarer value's share
+    if len(seen.values):
+        together -= float((share[seen.values].min(axis=1) - seen.shares(share)).sum())
+    return float(share.sum()) + 2 * together - float(share.sum()) ** 2
 
 
 def _in_each(reports: Counts, ones: Counts) -> Support:
@@ -167,14 +197,25 @@ class ListedSets(Decoder[PrivSet]):
         if none is.
         """
         p, q = float(mechanism.p), float(mechanism.q)
-        reports = max(tally.total, 1)
+        reports, again, stage = max(tally.total, 1), tally.repeats.effect - 1, mechanism.permanent_stage
         marked = np.clip((tally.counts[0, mechanism.size :] / reports - q) / (p - q), 0, 1)
-        listed = q + (p - q) * marked
-        p_both, q_both = _both(mechanism)
-        later = np.arange(len(marked))[::-1]  # dummies behind each
-        pairs = (q_both + (p_both - q_both) * marked) @ later
-        spread = float(listed.sum() - listed.sum() ** 2 + 2 * pairs)
-        return float(max(spread, 0.0) / (reports * (p - q) ** 2))
+        spread = _dummies_variance(marked, mechanism)
+        if again and stage is not None:
+            spread += again * _dummies_variance(marked, stage)
+        elif again:  # the number of dummies that a set marks, of which k + 1 are the first k + 1
+            spread += again * max(float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2), 0.0)
+        return spread / reports
+
+
+def _dummies_variance(marked: Floats, mechanism: PrivSet) -> float:
+    """Return the variance of the number of dummies that one report lists, over (p-q)².
+
+    ``marked`` are the shares of people who mark each dummy.
+    """
+    (p, q), (p_both, q_both) = (float(mechanism.p), float(mechanism.q)), _both(mechanism)
+    listed, later = q + (p - q) * marked, np.arange(len(marked))[::-1]  # dummies behind each
+    pairs = (q_both + (p_both - q_both) * marked) @ later
+    return max(float(listed.sum() - listed.sum() ** 2 + 2 * pairs), 0.0) / (p - q) ** 2
 
 
 def _both(mechanism: PrivSet) -> tuple[float, float]:

@@ -14,8 +14,7 @@ of the exact law it covers every share at least as often as it says, whichever w
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
-from scipy.interpolate import CubicSpline
+import scipy
 
 from ...tally.arrays import Floats
 
@@ -39,18 +38,21 @@ class Tails:
         of which t is the low end, and the estimate t - w of which it is the high end.
         """
         self.alpha = alpha
-        self.alike = -float(special.ndtri(alpha / 2))
+        self.alike = -float(scipy.special.ndtri(alpha / 2))
         least = max(
             alpha - 0.5, alpha * (_NONE if alpha < 0.49 else _ROUNDED)
         )  # a tail above 1/2 would lie on the other side, so the other has a rest
-        widest = -float(special.ndtri(least))
+        widest = -float(scipy.special.ndtri(least))
         w = self.alike + (widest - self.alike) * np.linspace(1, 0, _NODES) ** 2
-        d = -special.ndtri(alpha - special.ndtr(-w))
-        d[0], d[-1] = -special.ndtri(min(alpha, 0.5)), self.alike
+        d = -scipy.special.ndtri(alpha - scipy.special.ndtr(-w))
+        d[0], d[-1] = -scipy.special.ndtri(min(alpha, 0.5)), self.alike
         share = d**2 / (w + np.sqrt((w - d) * (w + d)))
-        self._of_low, self._of_high = CubicSpline(share + d, d**2), CubicSpline(share - w, d**2)
+        self._of_low, self._of_high = (
+            scipy.interpolate.CubicSpline(share + d, d**2),
+            scipy.interpolate.CubicSpline(share - w, d**2),
+        )
         at_0 = slice(1, None) if share[0] == 0 else slice(None)
-        self._of_share = CubicSpline(np.append(0.0, share[at_0]), np.append(d[0] ** 2, d[at_0] ** 2))
+        self._of_share = scipy.interpolate.CubicSpline(np.append(0.0, share[at_0]), np.append(d[0] ** 2, d[at_0] ** 2))
         self._least, self._farthest = d[0], -widest
         self._at_0 = np.inf if least > alpha - 0.5 else widest
 
@@ -86,12 +88,12 @@ class Tails:
         score[near_1] = -self.wide(from_1[near_1])
         both = near_0 & near_1
         if both.any():
-            lower = special.ndtr(-self.wide(from_0[both]))
-            score[both] = special.ndtri(np.maximum(special.ndtr(score[both]) + self.alpha / 2 - lower, 0))
+            lower = scipy.special.ndtr(-self.wide(from_0[both]))
+            score[both] = scipy.special.ndtri(np.maximum(scipy.special.ndtr(score[both]) + self.alpha / 2 - lower, 0))
         return score
 
 
-def _mostly(spline: CubicSpline, at: Floats, usual: float) -> Floats:
+def _mostly(spline: "scipy.interpolate.CubicSpline", at: Floats, usual: float) -> Floats:
     """Return a spline at places of which most are the ``usual`` one: of a million estimates few are near an end."""
     found = np.full(np.shape(at), float(spline(usual)))
     others = at != usual

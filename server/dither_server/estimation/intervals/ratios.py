@@ -24,19 +24,26 @@ class Ratios(NamedTuple):
 
 
 def fieller(
-    x: Floats | float, y: Floats | float, v_x: Floats | float, v_y: Floats | float, v_xy: Floats | float, z: float
+    x: Floats | float,
+    y: Floats | float,
+    v_x: Floats | float,
+    v_y: Floats | float,
+    v_xy: Floats | float,
+    z: float,
+    sure: float = 0.0,
 ) -> Ratios:
     """Return x / y with the ends of Fieller's set, cut to [0, 1]; all arrays broadcast.
 
     ``v_x``, ``v_y`` and ``v_xy`` are variances and covariance of x and y; ``z`` is the normal quantile of the
-    confidence. The ends are the roots of r² (y² - z² v_y) - 2 r (x y - z² v_xy) + (x² - z² v_x) = 0.
+    confidence. Unless y is clear of 0 by ``sure`` of its errors too there is none, because y may be absent. The ends
+    are the roots of r² (y² - z² v_y) - 2 r (x y - z² v_xy) + (x² - z² v_x) = 0.
     """
     x, y, v_x, v_y, v_xy = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (x, y, v_x, v_y, v_xy)))
     square = y**2 - z**2 * v_y
     middle = x * y - z**2 * v_xy
     # The discriminant is not negative where the set is an interval, but for rounding.
     reach = np.sqrt(np.maximum(middle**2 - square * (x**2 - z**2 * v_x), 0))
-    known = (square > 0) & (y > 0)
+    known = (square > 0) & (y > sure * np.sqrt(v_y))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, low, high = (np.where(known, top / bottom, np.nan) for top, bottom in (
             (x, y), (middle - reach, square), (middle + reach, square)

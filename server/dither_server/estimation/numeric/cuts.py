@@ -24,14 +24,15 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Cuts:
-    """The shares F(i) of answers below point i, for i = 0..points: each array has points + 1 entries.
+    """The shares F(i) of answers rounded to a point below i, for i = 0..points: each array has points + 1 entries.
 
     - ``frequency``: raw and unbiased: it may fall, and lie outside of [0, 1]; NaN without reports about it;
     - ``noise_error``: its standard error from the noise alone; ``standard_error``: and from who happened to report;
     - ``low``, ``high``: an interval about the population, in [0, 1]. Each holds by itself, not all together. It takes
       many cuts together where ``frequency`` takes one, so it need not hold that.
 
-    F(0) = 0 and F(points) = 1 are known.
+    F(0) = 0 and F(points) = 1 are known. ``repeated`` times F (1-F) is the covariance of neighbouring cuts' estimates,
+    of people who report again and are in the reports of both.
     """
 
     frequency: Floats
@@ -39,13 +40,25 @@ class Cuts:
     standard_error: Floats
     low: Floats
     high: Floats
+    repeated: float = 0.0
 
     @classmethod
-    def between(cls, frequency: Floats, noise_error: Floats, standard_error: Floats, low: Floats, high: Floats) -> Self:
+    def between(
+        cls,
+        frequency: Floats,
+        noise_error: Floats,
+        standard_error: Floats,
+        low: Floats,
+        high: Floats,
+        repeated: float = 0.0,
+    ) -> Self:
         """Return the cuts, given all but the first and the last, which are known."""
         ends = (1.0, 0.0, 0.0, 1.0, 1.0)
         columns = (frequency, noise_error, standard_error, low, high)
-        return cls(*(np.concatenate([[0.0], one, [end]]) for one, end in zip(columns, ends, strict=True)))
+        frequency, noise_error, standard_error, low, high = (
+            np.concatenate([[0.0], one, [end]]) for one, end in zip(columns, ends, strict=True)
+        )
+        return cls(frequency, noise_error, standard_error, low, high, repeated)
 
     @property
     def points(self) -> int:
@@ -59,10 +72,10 @@ class Cuts:
     def below(self, place: float, curve: Floats) -> Share:
         """Return the share of answers below ``place``, a real number of grid steps from the lowest point.
 
-        An answer counts at its nearest point, so point i stands for answers from i - 1/2 to i + 1/2, but the first and
-        the last stand for all beyond them too. Within a point answers are taken to lie evenly, but not for the
-        interval: it reaches from all of the point's answers at or above ``place`` to all below. ``curve`` is the
-        consistent one. Raises ParameterError if ``place`` is not within the grid.
+        An answer is rounded at random to one of the points beside it, so F(i) is the mean share below the places from
+        i - 1 to i. It is taken for the share below i - 1/2, and shares between such places for even. The interval
+        assumes neither: the share below point i is at least F(i) and at most F(i + 1). ``curve`` is the consistent one.
+        Raises ParameterError if ``place`` is not within the grid.
         """
         last = self.points - 1
         if not 0 <= place <= last:  # NaN compares false
@@ -73,11 +86,14 @@ class Cuts:
         weights = np.array([1 - part, part])
         total = np.append(0.0, np.cumsum(curve))
         both = np.array([cut, after])
+        frequency, variance = float(weights @ self.frequency[both]), weights**2 @ self.standard_error[both] ** 2
+        held = float(np.clip(frequency, 0, 1))
+        variance += 2 * part * (1 - part) * self.repeated * held * (1 - held)
         return Share(
-            float(weights @ self.frequency[both]),
+            frequency,
             float(np.hypot(*(weights * self.noise_error[both]))),
-            float(np.hypot(*(weights * self.standard_error[both]))),
-            float(self.low[cut]),
-            float(self.high[after]),
+            math.sqrt(variance),
+            float(self.low[math.floor(place)]),
+            float(self.high[math.ceil(place) + 1]),
             float(np.clip(weights @ total[both], 0, 1)),
         )

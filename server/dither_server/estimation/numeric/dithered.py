@@ -5,14 +5,15 @@ randomized response keeps the cell or puts another in its place.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy import linalg, special
 
 from dither_shared import ParameterError
 
@@ -42,12 +43,12 @@ def upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
     """
     failures = trials - successes
     some = np.maximum(failures, 1.0)
-    return np.where(failures > 0, 1 - special.betaincinv(some, successes + 1, alpha), 1.0)
+    return np.where(failures > 0, 1 - scipy.special.betaincinv(some, successes + 1, alpha), 1.0)
 
 
 def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) -> Floats:
     """Return nearly these bounds, by Wilson's interval (1927) with half a success for continuity; 1 of no trials."""
-    z, trials = float(special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
+    z, trials = float(scipy.special.ndtri(1 - alpha)), np.maximum(trials, 1.0)
     successes = np.minimum(successes + 0.5, trials)
     half = z * np.sqrt(successes * (trials - successes) / trials + z**2 / 4)
     return np.asarray((successes + z**2 / 2 + half) / (trials + z**2))
@@ -56,43 +57,110 @@ def approximate_upper_bounds(successes: Floats, trials: Floats, alpha: float) ->
 WIDTHS = (1, 2, 4, 8, 16)
 """Window widths: how many neighbouring cuts are pooled."""
 
+_NARROW, _ENOUGH = 4, 10_000
+"""The least width of a window, unless its phases have that many reports on average.
+
+A cut rests on one phase, and forgers choose theirs: 150 in one phase of 1,500 reports would move its share by far.
+"""
+
+
+def widths_of(reports: int, phases: int) -> list[int]:
+    """Return the widths of windows for so many ``reports``: they depend on no answer, so that bounds hold."""
+    fitting = [width for width in WIDTHS if width <= phases]
+    robust = [width for width in fitting if width >= _NARROW or width * reports >= _ENOUGH * phases]
+    return robust or fitting[-1:]
+
+
+class Pooling(NamedTuple):
+    """The law of the supports of cuts, an entry a cut.
+
+    A report is below a cut with the chance ``base`` + ``gap`` F, of which F is the share of answers below the cut. What
+    all reports of a device in the cut's phase have in common is below it with ``shared_base`` + ``shared_gap`` F: the
+    permanent cell or, without one, the answer. ``repeats`` is the design effect of all reports, and ``each`` the share
+    of a device's other reports that are in a phase, or None if all of them are in its own.
+    """
+
+    base: Floats
+    gap: float
+    shared_base: Floats
+    shared_gap: float
+    repeats: float
+    each: float | None
+
+    def opposite(self) -> "Pooling":
+        """Return the law of the shares at cuts or above, counted from the other end."""
+        return self._replace(
+            base=1 - self.gap - self.base[::-1], shared_base=1 - self.shared_gap - self.shared_base[::-1]
+        )
+
+    def variance(self, share: Floats, width: Floats | int) -> Floats:
+        """Return the variance of one report's estimate of a share, where ``width`` cuts are pooled.
+
+        That includes its covariance with other reports of its device. Answers are in the order of cuts, and variances
+        of 0 or 1 are concave in the share, so the share of all pooled reports bounds what is shared.
+        """
+        chance, common = self.base + self.gap * share, self.shared_base + self.shared_gap * share
+        again = (self.repeats - 1) * (1.0 if self.each is None else self.each * width)
+        return np.asarray(
+            chance * (1 - chance) / self.gap**2 + again * np.maximum(common * (1 - common), 0) / self.shared_gap**2
+        )
+
+    def effect(self, share: Floats, width: Floats) -> Floats:
+        """Return the design effect of the reports that are pooled."""
+        if self.repeats == 1:
+            return np.ones(np.broadcast_shapes(share.shape, width.shape))
+        share = np.clip(share, 0, 1)
+        return self.variance(share, width) / self._replace(repeats=1.0).variance(share, width)
+
 
 def pooled_bounds(
-    successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float
+    successes: Counts, trials: Counts, law: Pooling, widths: Sequence[int], alpha: float
 ) -> tuple[Floats, Floats]:
     """Return bounds below and above each share, that hold together with 1 - ``alpha``: an entry a cut.
 
-    Of ``trials[i]`` reports ``successes[i]`` are below cut i, each with the chance base[i] + gap·F(i); of up to
-    ``phases`` cuts in a row no two have a report in common.
+    Of ``trials[i]`` reports ``successes[i]`` are below cut i; of as many cuts in a row as the greatest of ``widths`` no
+    two have a report in common.
 
     F rises. So the mean of F over cuts i, i+1, …, weighed by trials, is no less than F(i), and its upper bound is one
-    of F(i); likewise the lower bound of cuts up to i. Windows of h = 1, 2, 4, 8, 16 cuts, h <= phases, are each allowed
-    α/2 over their number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+    of F(i); likewise the lower bound of cuts up to i. Windows of ``widths`` cuts are each allowed α/2 over their
+    number, and then the tightest bound holds, and any other. Beyond the last cut a window ends.
+
+    If people report again, a bound is that of as many reports as have the same variance, the larger of those at the
+    estimate and at the bound itself.
     """
-    above = _upper(successes, trials, base, gap, phases, alpha / 2)
-    opposite = _upper((trials - successes)[::-1], trials[::-1], 1 - gap - base[::-1], gap, phases, alpha / 2)
+    above = _upper(successes, trials, law, widths, alpha / 2)
+    opposite = _upper((trials - successes)[::-1], trials[::-1], law.opposite(), widths, alpha / 2)
     low, high = np.clip(1 - opposite[::-1], 0, 1), np.clip(above, 0, 1)
     return np.minimum(low, high), np.maximum(low, high)  # bounds that cross have both missed: return what lies between
 
 
-def _upper(successes: Counts, trials: Counts, base: Floats, gap: float, phases: int, alpha: float) -> Floats:
+def _upper(successes: Counts, trials: Counts, law: Pooling, widths: Sequence[int], alpha: float) -> Floats:
     """Return a bound above each share.
 
     Which window is tightest is judged by Wilson's interval, and the exact bound is computed of that one alone.
     """
-    widths = np.array([width for width in WIDTHS if width <= phases])[:, np.newaxis]
     first = np.arange(len(trials))
-    last = np.minimum(first + widths, len(trials))
-    seen, asked, based = (
+    pooling = np.array(widths)[:, np.newaxis]
+    last = np.minimum(first + pooling, len(trials))
+    seen, asked, based, common = (
         (total := np.append(0.0, np.cumsum(column)))[last] - total[first]
-        for column in (successes, trials, base * trials)
+        for column in (successes, trials, law.base * trials, law.shared_base * trials)
     )
-    each = poisson_binomial_level(alpha / len(widths))
-    based = based / np.maximum(asked, 1)
-    judged = np.where(asked > 0, (approximate_upper_bounds(seen, asked, each) - based) / gap, np.inf)
-    best = judged.argmin(axis=0), first
-    bound = (upper_bounds(seen[best], asked[best], each) - based[best]) / gap
-    return np.where(asked[best] > 0, bound, 1.0)
+    each, some = poisson_binomial_level(alpha / len(widths)), np.maximum(asked, 1)
+    pooled = law._replace(base=based / some, shared_base=common / some)
+    effect = pooled.effect((seen / some - pooled.base) / law.gap, pooling)
+    judged = (approximate_upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
+    best = np.where(asked > 0, judged, np.inf).argmin(axis=0), first
+    seen, asked, effect, width = seen[best], asked[best], effect[best], pooling[best[0], 0]
+    pooled = law._replace(base=pooled.base[best], shared_base=pooled.shared_base[best])
+    for _ in range(_PASSES):
+        bound = (upper_bounds(seen / effect, asked / effect, each) - pooled.base) / law.gap
+        effect = np.maximum(effect, pooled.effect(bound, width))
+    return np.where(asked > 0, bound, 1.0)
+
+
+_PASSES = 2
+"""Times that a bound is computed: with the design effect at the estimate, and then with that at the bound."""
 
 
 class DitheredFacts(Protocol):
@@ -103,18 +171,24 @@ class DitheredFacts(Protocol):
     a: Fraction
     b: Fraction
 
+    @property
+    def permanent_stage(self) -> Self | None:
+        """The mechanism of the permanent draws."""
+
 
 @dataclass(frozen=True)
 class Dithered:
     """The law with d = ``phases``, m = ``steps`` and cells of randomized response kept with p, each other taken with q.
 
-    With a permanent draw p and q are those of the whole chain. Raises ParameterError unless p > q and p + m q = 1.
+    With a permanent draw p and q are those of the whole chain, and ``permanent`` is the law of that draw. Raises
+    ParameterError unless p > q and p + m q = 1.
     """
 
     phases: int
     steps: int
     p: Fraction
     q: Fraction
+    permanent: Self | None = None
 
     def __post_init__(self) -> None:
         if self.phases < 1 or self.steps < 1:
@@ -125,7 +199,8 @@ class Dithered:
     @classmethod
     def of(cls, facts: DitheredFacts) -> Self:
         """Return the law of a mechanism."""
-        return cls(facts.cohorts, facts.cells - 1, facts.a, facts.b)
+        stage = facts.permanent_stage
+        return cls(facts.cohorts, facts.cells - 1, facts.a, facts.b, None if stage is None else cls.of(stage))
 
     @property
     def points(self) -> int:
@@ -162,16 +237,24 @@ class Dithered:
 
         It is linear in the mean of (cell - m/2)², which is estimated without bias and then kept in [0, m²/4].
         """
+        return self.variance(self._spread(tally))
+
+    def _spread(self, tally: Tally) -> float:
+        """Return the mean of (cell - m/2)² over those who reported; NaN of nobody."""
         if not tally.total:
             return float("nan")
         m = self.steps
         seen = float(((np.arange(m + 1) - m / 2) ** 2 @ tally.counts.sum(axis=0)) / tally.total)
         spread = (seen - (1 - self.gap) * m * (m + 2) / 12) / self.gap
-        return self.variance(min(max(spread, 0.0), m * m / 4))
+        return min(max(spread, 0.0), m * m / 4)
 
     def least_noise_variance(self, tally: Tally) -> float:
         """Return ``noise_variance``, whose estimate is unbiased."""
         return self.noise_variance(tally)
+
+    def permanent_variance(self, tally: Tally) -> float:
+        """Return the noise variance of the score that a device's permanent cell would have: the mean of its reports."""
+        return 0.0 if self.permanent is None else self.permanent.variance(self._spread(tally))
 
     @property
     def worst_variance(self) -> float:
@@ -193,11 +276,19 @@ class Dithered:
         with np.errstate(invalid="ignore", divide="ignore"):
             frequency = (successes / trials - q * cells) / gap
             share = np.clip(frequency, 0, 1)
-            chance = q * cells + gap * share
-            error = np.sqrt(chance * (1 - chance) / trials) / gap
-            noise = np.sqrt(np.maximum(error**2 - share * (1 - share) / tally.total, 0))
-        low, high = pooled_bounds(successes, trials, np.asarray(q * cells), gap, d, 1 - confidence)
-        return Cuts.between(frequency, noise, error, low, high)
+            law = self._pooling(np.asarray(cells, dtype=np.float64), tally.repeats.effect)
+            error = np.sqrt(law.variance(share, 1) / trials)
+            repeated = (tally.repeats.effect - 1) / max(tally.total, 1)
+            noise = np.sqrt(np.maximum(error**2 - share * (1 - share) * (1 / max(tally.total, 1) + repeated), 0))
+        low, high = pooled_bounds(successes, trials, law, widths_of(tally.total, d), 1 - confidence)
+        return Cuts.between(frequency, noise, error, low, high, repeated if self.permanent is None else 0.0)
+
+    def _pooling(self, cells: Floats, repeats: float) -> "Pooling":
+        """Return the law of the supports of cuts, ``cells`` of which count."""
+        base, gap, stage = float(self.q) * cells, self.gap, self.permanent
+        if stage is None:
+            return Pooling(base, gap, np.zeros(len(base)), 1.0, repeats, 1 / self.phases)
+        return Pooling(base, gap, float(stage.q) * cells, stage.gap, repeats, None)
 
     def cell_shares(self, tally: Tally) -> Floats:
         """Return the share of all reports at each position s d + d-1 - c: point v is told by positions v..v+d-1."""
@@ -232,5 +323,5 @@ class Dithered:
         band = np.empty((d, k), order="F")  # as LAPACK wants it
         np.subtract(padded[d : d + k], sliding_window_view(padded, k)[:d], out=band)
         band[0] += points
-        factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
-        return lambda right: np.asarray(linalg.cho_solve_banded((factor, True), right, check_finite=False))
+        factor = scipy.linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
+        return lambda right: np.asarray(scipy.linalg.cho_solve_banded((factor, True), right, check_finite=False))

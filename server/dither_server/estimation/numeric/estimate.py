@@ -40,9 +40,8 @@ class NumericEstimate:
         return self.cuts.below(place, self.fit.curve)
 
     def at_ends(self) -> tuple[Share, Share]:
-        """Return the shares at the lowest and the highest point: of all answers there and beyond the range."""
-        last = len(self.fit.curve) - 1
-        low, high = self.below(0.5), self.below(last - 0.5)
+        """Return the shares within a step of the low and of the high end, with all answers beyond the range."""
+        low, high = self.below(1), self.below(self.cuts.points - 2)
         return low, Share(
             1 - high.frequency, high.noise_error, high.standard_error, 1 - high.high, 1 - high.low, 1 - high.consistent
         )

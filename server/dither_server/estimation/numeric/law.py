@@ -49,6 +49,9 @@ class NumericLaw(Channel, Protocol):
     def least_noise_variance(self, tally: Tally) -> float:
         """Return this variance, or a smaller number if it has no unbiased estimate."""
 
+    def permanent_variance(self, tally: Tally) -> float:
+        """Return the part of ``noise_variance`` that all reports of one device share; 0 without a permanent draw."""
+
     @property
     def worst_variance(self) -> float:
         """The variance of one score from the noise alone, for the answer where it is largest."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import linalg
 
 from ...tally.arrays import Floats
 
@@ -102,7 +101,7 @@ def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> Fit:
             break
         try:
             state = _step(channel, state or _start(curve, pull), pull, ratio / chances)
-        except linalg.LinAlgError:  # rounding has left no step
+        except np.linalg.LinAlgError:  # rounding has left no step
             break
         curve = state.curve / state.curve.sum()
     return best

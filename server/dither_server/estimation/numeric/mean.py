@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tally.tally import Tally
 from ..confidence import require_confidence
-from ..intervals.shares import normal_interval
+from ..intervals.score import normal_interval
 from .law import NumericLaw
 
 
@@ -22,8 +22,10 @@ class Mean:
     - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the mean
       of those who reported may be;
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the mean of the
-      population may be of which they are a random sample;
-    - ``shared``: the part of ``standard_error``² that stays if the same people report again, or more: of who they are.
+      population may be of which they are a random sample, also if each person reported in as many periods as there can
+      be (``Repeats``);
+    - ``shared``: the part of ``standard_error``² that stays if the same people report again, or more: of who they are,
+      and of their permanent draws.
 
     Intervals are at ``confidence``, normal and in [0, 1]. Of no reports every other number is NaN.
     """
@@ -45,16 +47,21 @@ def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
 
     Its error is that of the sample variance of the scores, and never less than that of the noise, which few reports
     may hide: to them one report is added that is as far from the mean as the worst on average are. So a single report
-    has the worst error that there can be. Raises ParameterError if no interval can be made at that confidence.
+    has the worst error that there can be. The noise includes rounding at random, at most a quarter of a squared step.
+    Reports of one person share what is not the noise of one report. Raises ParameterError if no interval can be made at
+    that confidence.
     """
     require_confidence(confidence)
     if not tally.total:
         return _unknown(confidence)
     scores = law.scores(tally)
-    noise = law.noise_variance(tally)
+    noise = law.noise_variance(tally) + 1 / (4 * (law.points - 1) ** 2)
+    permanent = law.permanent_variance(tally)
     variance = max((scores.squares + law.worst_variance + 1 / 4) / tally.total, noise)
-    shared = max(variance - law.least_noise_variance(tally), 0.0)
-    return _with_intervals(scores.mean, noise, variance, shared, tally.total, confidence)
+    shared = max(variance - law.least_noise_variance(tally), 0.0) + permanent
+    repeats = tally.repeats.effect
+    noise, variance = noise + (repeats - 1) * permanent, variance + (repeats - 1) * shared
+    return _with_intervals(scores.mean, noise, variance, repeats * shared, tally.total, confidence)
 
 
 def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:

@@ -25,7 +25,7 @@ class Quantile:
     """The quantile of ``share``: the first point at or below which so many answers lie.
 
     ``point`` is that of the curve, moved into the interval where it lies outside; ``low`` and ``high`` are the points
-    at the ends of the interval. Answers count at their nearest point: those themselves reach half a step further.
+    at the ends of the interval. Answers are rounded to a point beside them: those themselves reach a step further.
 
     ``verdict``: "too-few" if the interval is half of the range or more; "edge" if it reaches an end, where all beyond
     the range are counted too, so that the quantile may lie beyond; else "ok".

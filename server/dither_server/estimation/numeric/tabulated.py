@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
@@ -29,7 +29,8 @@ class Dominating:
 
     There are several kinds of them, and those of a cut are made when they are needed, for all would take hundreds of
     megabytes. Of each kind and cut: ``excess``, by how much the expectation is more, and ``variance``, of the score,
-    both if all points are alike; ``reach``, from the least score to the greatest; ``raised``, the constant in it.
+    both if all points are alike; ``reach``, from the least score to the greatest; ``raised``, the constant in it;
+    ``shared``, the largest variance over people of the score that is expected of each.
     """
 
     table: "_Decomposed"
@@ -38,26 +39,32 @@ class Dominating:
     variance: Floats
     reach: Floats
     raised: Floats
+    shared: Floats
 
-    def bounds(self, counts: Counts, alpha: float) -> Floats:
+    def bounds(self, counts: Counts, alpha: float, repeats: float = 1.0) -> Floats:
         """Return bounds above the shares below points 1, 2, …, each of which misses with at most ``alpha``.
 
         Each bound uses the kind of score that is expected to be tightest, chosen by the number of reports alone. The
         bound is the empirical Bernstein inequality (Maurer and Pontil 2009, theorem 4), which holds for any law of
-        bounded scores: m + sqrt(2 V ln(2/α)/n) + 7 R ln(2/α)/(3(n-1)), with mean m, sample variance V, and range R.
+        bounded scores: m + sqrt(2 V ln(2/α)/n) + 7 R ln(2/α)/(3(n-1)), with mean m, sample variance V, and range R. It
+        is taken of the means of people, n over the design effect ``repeats``, whose variances are those of their
+        reports and of what these share.
         """
         n = int(counts.sum())
-        if n < 2:
+        people = n / repeats
+        if people < 2:
             return np.full(self.excess.shape[1], 1.0)
-        surprise = math.log(2 / alpha)
-        slack = 7 * surprise * self.reach / (3 * (n - 1))
-        best = (self.excess + np.sqrt(2 * surprise * self.variance / n) + slack).argmin(axis=0)
+        surprise, again = math.log(2 / alpha), repeats - 1
+        slack = 7 * surprise * self.reach / (3 * (people - 1))
+        judged = self.variance + again * np.minimum(self.variance, self.shared)
+        best = (self.excess + np.sqrt(2 * surprise * judged / n) + slack).argmin(axis=0)
         bounds = np.empty(len(best))
         for kind in set(best.tolist()):
             cuts = np.flatnonzero(best == kind)
             chosen = self.table.scores(*self.kinds[kind])[:, cuts] + self.raised[kind, cuts]
             mean = counts @ chosen / n
             variance = counts @ (chosen - mean) ** 2 / (n - 1)
+            variance = variance + again * np.minimum(variance, self.shared[kind, cuts])
             bounds[cuts] = mean + np.sqrt(2 * surprise * variance / n) + slack[kind, cuts]
         return bounds
 
@@ -95,7 +102,8 @@ def dominating(table: Floats) -> Dominating:
         raised = (step - table @ scores).max(axis=0)
         mean = even @ scores
         variance = np.maximum(even @ scores**2 - mean**2, 0)
-        facts.append((mean + raised - step.mean(axis=0), variance, np.ptp(scores, axis=0), raised))
+        shared = np.ptp(table @ scores, axis=0) ** 2 / 4
+        facts.append((mean + raised - step.mean(axis=0), variance, np.ptp(scores, axis=0), raised, shared))
     return Dominating(decomposed, kinds, *np.array(facts).swapaxes(0, 1))
 
 
@@ -165,6 +173,10 @@ class Tabulated:
         """The noise variance of a score, for each answer."""
         return np.asarray(self.table @ self.score**2 - (self.table @ self.score) ** 2)
 
+    def permanent_variance(self, tally: Tally) -> float:
+        """Return 0: a table has no permanent draw."""
+        return 0.0
+
     def cuts(self, tally: Tally, confidence: float) -> Cuts:
         """Return the shares below all points, by intervals alone.
 
@@ -173,9 +185,9 @@ class Tabulated:
         """
         unknown = np.full(self.points - 1, np.nan)
         rising, falling = self._dominating
-        tail = (1 - confidence) / 2
-        high = np.clip(rising.bounds(tally.counts[0], tail), 0, 1)
-        low = np.clip(1 - falling.bounds(tally.counts[0], tail)[::-1], 0, 1)
+        tail, repeats = (1 - confidence) / 2, tally.repeats.effect
+        high = np.clip(rising.bounds(tally.counts[0], tail, repeats), 0, 1)
+        low = np.clip(1 - falling.bounds(tally.counts[0], tail, repeats)[::-1], 0, 1)
         return Cuts.between(unknown, unknown, unknown, np.minimum(low, high), np.maximum(low, high))
 
     @cached_property
@@ -209,5 +221,5 @@ class Tabulated:
         """Factor the matrix."""
         matrix = (self.table * cells) @ self.table.T
         matrix.flat[:: self.points + 1] += points
-        factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return lambda right: np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+        factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))

@@ -1,7 +1,7 @@
 """Select candidates at a stated false discovery rate."""
 
 import numpy as np
-from scipy import special
+import scipy
 
 from ...tally.arrays import Floats, Indices
 
@@ -18,7 +18,7 @@ def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
     least the share of these among all. A score of at most 0 is of nobody, however few are absent, and never passes.
     """
     order = np.argsort(-score, kind="stable")
-    passes = absent * special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
+    passes = absent * scipy.special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
     last = np.flatnonzero(passes)
     passed = order[: last[-1] + 1] if len(last) else order[:0]
     return np.sort(passed[score[passed] > 0])
@@ -31,7 +31,7 @@ def absent_share(score: Floats) -> float:
     (Storey 2002). How near is chosen by the right-boundary rule of Liang and Nettleton (2012): from 1/2 on, until the
     estimate stops falling; but only 1/2 where scores are calmer than noise, and p-values keep away from 1.
     """
-    p = special.ndtr(-score)
+    p = scipy.special.ndtr(-score)
     below = score[np.isfinite(score) & (score < 0)]
     calm = not len(below) or np.sqrt(np.mean(below**2)) < _CALM
     least = 1.0
@@ -53,6 +53,6 @@ def truncated_means(score: Floats, threshold: float, tail: float) -> Floats:
     low, high = score - 40.0, score + 6.0
     for _ in range(60):
         middle = (low + high) / 2
-        seldom = special.log_ndtr(middle - score) - special.log_ndtr(middle - threshold) < np.log(tail)
+        seldom = scipy.special.log_ndtr(middle - score) - scipy.special.log_ndtr(middle - threshold) < np.log(tail)
         low, high = np.where(seldom, middle, low), np.where(seldom, high, middle)
     return np.asarray(low)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from ...tally.arrays import Counts, Floats, Indices
 from ..hashing import Marks
@@ -180,7 +180,7 @@ def _fitted(system: System, chosen: Indices, target: Floats) -> tuple[Floats, Fl
     """
     columns = system.dense(chosen)
     weighted = columns.T * system.weight.ravel()
-    solve = np.asarray(linalg.pinvh(weighted @ columns) @ weighted)
+    solve = np.asarray(scipy.linalg.pinvh(weighted @ columns) @ weighted)
     return np.asarray(solve @ target.ravel()), columns, solve
 
 

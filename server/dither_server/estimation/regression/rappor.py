@@ -11,7 +11,7 @@ frequency may be, found or not (``fit.Slab``), because their total error is the 
 """
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dither_shared import Rappor
 
@@ -52,7 +52,7 @@ def decode(table: Table, marks: Marks, confidence: float = 0.95) -> Fit:
         absent = absent_share(shared.scores)
         found, fit = _selected(system, shared, absent)
     # The score that was enough, given how many passed.
-    threshold = -special.ndtri(min(1.0, FALSE_DISCOVERIES * len(found) / (absent * system.candidates)))
+    threshold = -scipy.special.ndtri(min(1.0, FALSE_DISCOVERIES * len(found) / (absent * system.candidates)))
     return _fit_of(fit, shared, found, float(threshold), confidence, together=together)
 
 
@@ -91,6 +91,5 @@ def _fit_of(fit: Refit, shared: AmpFit, found: Indices, threshold: float, confid
         threshold,
         confidence,
         prior=Scores(shared.scores, shared.standard_error),
-        total=float(fit.frequency.sum()) if together else None,
-        total_error=fit.total_error,
+        listed=(float(fit.frequency.sum()), fit.total_error) if together else (np.nan, np.inf),
     )

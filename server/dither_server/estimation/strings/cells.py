@@ -10,31 +10,33 @@ cells that they share, and each of the rest is fitted by itself.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from ...tally.arrays import Floats, Indices
 from ..hashing import Buckets
-from .rows import Rows
+from .rows import Rows, Total
 
 _APART = 1e-6
 """The largest miss in fitting a string to cells of itself alone; beyond it the string is not identifiable."""
 
 _SLACK = 0.65
-"""So many standard errors a string may look rarer in one row than in all; with more, too many found are false."""
+"""Standard errors by which a string may look rarer in one row than in all."""
 
-_DISAGREEING = 3.3
-"""Standard errors from which two rows count as different strings; rows of one string differ so once in a thousand."""
+_THRESHOLDS, _WIDTH = np.arange(1.5, 10.1, 0.25), 0.05
+"""Scores for which ``Chance`` convolves the laws of rows, and the width of its bins; beyond, the least row decides."""
+
+_TINY = np.finfo(float).tiny
 
 _PASSES = 3
 """Fits that are made: weights and background follow from the fit before."""
 
 
 class Read(NamedTuple):
-    """``frequency`` and standard ``error`` of strings, and their ``score`` (``_robust``); each shape (S,)."""
+    """``frequency`` and standard ``error`` of strings, and their ``score`` (``Chance``); each shape (S,)."""
 
     frequency: Floats
     error: Floats
@@ -42,20 +44,56 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Chance:
+    """How high a string scores that nobody holds: in each row its bucket is any, independently of the other rows.
+
+    So a row's score has the law of that row's cells, frequent strings that nobody listed included, and the law over
+    rows is the product. ``cells`` has for each row with reports the scores of the cells that no fitted string is in.
+    """
+
+    cells: tuple[Floats, ...]
+
+    def judged(self, scores: Floats) -> Floats:
+        """Return scores, shape (S,), lowered to the normal deviates of the probability that chance reaches them."""
+        chance = np.interp(scores, _THRESHOLDS, self._tails)
+        far = scores > _THRESHOLDS[-1]
+        if far.any():
+            least = scores[far] / np.sqrt(len(self.cells)) - _SLACK
+            chance[far] = sum(np.log(_share_above(cells, least)) for cells in self.cells)
+        return np.where(scores < _THRESHOLDS[0], scores, np.minimum(scores, -scipy.special.ndtri_exp(chance)))
+
+    @cached_property
+    def _tails(self) -> Floats:
+        """The logarithms of the probabilities that chance reaches each of ``_THRESHOLDS``."""
+        root = np.sqrt(len(self.cells))
+        most = int(np.ceil(_THRESHOLDS[-1] / _WIDTH))
+        places = [np.clip(np.rint(cells / root / _WIDTH), 0, most).astype(np.intp) for cells in self.cells]
+        laws = [np.bincount(row, minlength=most + 1) / max(1, len(row)) for row in places]
+        tails = np.empty(len(_THRESHOLDS))
+        for place, threshold in enumerate(_THRESHOLDS):
+            least = max(0, int(np.rint((threshold / root - _SLACK) / root / _WIDTH)))
+            sums = np.ones(1)
+            for law in laws:
+                sums = np.convolve(sums, law[least:])
+            tails[place] = sums[max(0, int(np.rint(threshold / _WIDTH)) - least * len(laws)) :].sum()
+        return np.asarray(np.log(np.maximum(tails, _TINY)))
+
+
+@dataclass(frozen=True)
 class Fitted:
     """A fit of the strings of ``marks``, shape (rows, S), and what it leaves over of each cell, shape (rows, buckets).
 
     ``weight`` is the inverse variance of a cell, ``free`` the share of that variance which the fit leaves.
-    ``total_error`` is the standard error of the sum of the frequencies, and ``buckets`` how many a row has in all.
+    ``buckets`` is how many a row has in all.
     """
 
     marks: Buckets
     read: Read
-    total_error: float
     left: Floats
     weight: Floats
     free: Floats
     buckets: int
+    chance: Chance
 
     def beside(self, marks: Buckets) -> Read:
         """Return what each of other strings, shape (rows, M), would be if it alone were fitted beside these."""
@@ -66,7 +104,7 @@ class Fitted:
             error = 1 / np.sqrt(_gathered(trust, marks))
         frequency = _gathered(self.weight * self.left, marks) * error**2 * (buckets / (buckets - 1))
         rows = ((row[places], errors[places]) for row, errors, places in zip(alone, alone_error, marks, strict=True))
-        return Read(frequency, error, _robust(frequency / error, error, rows))
+        return Read(frequency, error, self.chance.judged(_agreed(rows, frequency / error)))
 
 
 @dataclass(frozen=True)
@@ -82,6 +120,10 @@ class Cells:
         squares = 0.0 if known is None else float(np.maximum(known.frequency**2 - known.error**2, 0).sum())
         return cls(rows, max(0.0, rows.concentration - squares) / rows.buckets)
 
+    def listed(self, marks: Buckets) -> Total:
+        """Return the share of people who hold any string of ``marks``, shape (rows, S), of which all known are some."""
+        return self.rows.listed(marks, self.crowd * self.rows.buckets)
+
     def fit(self, marks: Buckets) -> Fitted:
         """Fit the strings of ``marks``, the buckets of S strings, at least one row of which has reports."""
         shape = self.rows.share.shape
@@ -96,12 +138,24 @@ class Cells:
         left = target - _load(places, frequency, target.size)
         with np.errstate(divide="ignore"):
             rows = zip(frequency + left[places], 1 / np.sqrt(weight[places]), strict=True)
-        score = np.where(np.isfinite(solved.error), frequency / solved.error, -np.inf)
-        read = Read(frequency, solved.error, _robust(score, solved.error, rows))
-        total_error = np.sqrt(max(0.0, solved.total - self._shared(frequency)))
+        score = _agreed(rows, np.where(np.isfinite(solved.error), frequency / solved.error, -np.inf))
         free = np.maximum(1 - solved.leverage, _APART)
         left, weight, free = (each.reshape(shape) for each in (left, weight, free))
-        return Fitted(marks, read, total_error, left, weight, free, self.rows.buckets)
+        chance = self._chance(left, weight, marks, background)
+        read = Read(frequency, solved.error, chance.judged(score))
+        return Fitted(marks, read, left, weight, free, self.rows.buckets, chance)
+
+    def _chance(self, left: Floats, weight: Floats, marks: Buckets, background: float) -> Chance:
+        """Return the law of the cells that none of ``marks`` is in, of ``left`` and of the rest of the rows."""
+        cells = []
+        empty = 1 / np.sqrt(self.rows.variance(np.zeros((len(left), 1))) + self.crowd)
+        for row in np.flatnonzero(self.rows.reports):
+            apart = ~np.isnan(left[row])
+            apart[marks[row]] = False
+            scores = left[row] * np.sqrt(weight[row])
+            rest = () if self.rows.rest is None else (self.rows.rest[row] - background) * empty[row]
+            cells.append(np.append(scores[apart], rest))
+        return Chance(tuple(cells))
 
     def _weight(self, places: Indices, held: Floats) -> Floats:
         """Return the inverse variance of each cell if these strings are held so often."""
@@ -109,37 +163,33 @@ class Cells:
         load = np.clip(_load(places, held, rows * buckets), 0, 1)
         return np.asarray(1 / (self.rows.variance(load.reshape(rows, buckets)) + self.crowd)).ravel()
 
-    def _shared(self, frequency: Floats) -> float:
-        """Return by how much the sum varies less than its parts: of people sampled each holds one string."""
-        held = np.clip(frequency, 0, 1)
-        whole = min(1.0, float(held.sum()))
-        return (float((held * (1 - held)).sum()) - whole * (1 - whole)) / max(1, self.rows.total)
+
+def _share_above(cells: Floats, least: Floats) -> Floats:
+    """Return the share of cells that are at least so high."""
+    high = np.sort(cells[cells >= least.min()])
+    return np.asarray(np.maximum((len(high) - np.searchsorted(high, least)) / max(1, len(cells)), _TINY))
 
 
-def _robust(score: Floats, error: Floats, rows: Iterable[tuple[Floats, Floats]]) -> Floats:
+def _agreed(rows: Iterable[tuple[Floats, Floats]], score: Floats) -> Floats:
     """Return a ``score``, the frequency in standard errors, or less where the rows speak for a string unequally.
 
     ``rows`` have a frequency and a standard error each. Other people only add to a cell, so a string that nobody holds
-    looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the frequency is at most
-    that in the row that speaks least for the string, with ``_SLACK`` standard errors of that row more; and where
-    another row says significantly more, the score is that of the least row alone.
+    looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the score is at most that
+    of rows that all speak for the string as the least of them does, and by ``_SLACK`` standard errors more.
     """
-    least, most = np.full(len(score), np.inf), np.full(len(score), -np.inf)
-    spread = np.full(len(score), np.inf)
+    least, reported = np.full(len(score), np.inf), np.zeros(len(score))
     for frequency, errors in rows:
-        spread = np.where(frequency < least, errors, spread)
-        least, most = np.minimum(least, frequency), np.maximum(most, frequency)
-    with np.errstate(invalid="ignore"):
-        capped = np.minimum(score, (least + _SLACK * spread) / error)
-        return np.where(most - least > _DISAGREEING * np.sqrt(2) * spread, np.minimum(capped, least / spread), capped)
+        known = np.isfinite(errors)
+        least = np.where(known, np.minimum(least, frequency / errors), least)
+        reported += known
+    return np.minimum(score, np.sqrt(reported) * (least + _SLACK))
 
 
 class _Solved(NamedTuple):
-    """``total``: the variance of the sum; ``leverage``: the share of each cell's variance that is fitted."""
+    """``leverage``: the share of each cell's variance that is fitted."""
 
     frequency: Floats
     error: Floats
-    total: float
     leverage: Floats
 
 
@@ -151,19 +201,17 @@ def _solved(places: Indices, target: Floats, weight: Floats) -> _Solved:
     variance, told = 1 / information, np.ones(len(information), dtype=np.bool_)
     leverage = np.zeros(len(target))
     leverage[places] = trust / information
-    total = variance.copy()
     for group in _groups(places):
         cells, where = np.unique(places[:, group], return_inverse=True)
         columns = np.zeros((len(cells), len(group)))
         columns[where.reshape(places.shape[0], -1), np.arange(len(group))] = 1.0
         weighted = columns.T * weight[cells]
-        inverse = np.asarray(linalg.pinvh(weighted @ columns))
+        inverse = np.asarray(scipy.linalg.pinvh(weighted @ columns))
         frequency[group] = inverse @ (weighted @ target[cells])
         variance[group] = np.diag(inverse)
         told[group] = np.abs(np.diag(inverse @ (weighted @ columns)) - 1) < _APART
         leverage[cells] = np.einsum("cs,st,tc->c", columns, inverse, weighted)
-        total[group] = inverse.sum(axis=0)
-    return _Solved(frequency, np.where(told, np.sqrt(variance), np.inf), float(total.sum()), leverage)
+    return _Solved(frequency, np.where(told, np.sqrt(variance), np.inf), leverage)
 
 
 def _groups(places: Indices) -> list[Indices]:
@@ -176,7 +224,9 @@ def _groups(places: Indices) -> list[Indices]:
     owners = np.tile(np.arange(len(tied)), len(places))
     edges = (np.ones(owners.size), (owners, len(tied) + where[:, tied].ravel()))
     size = len(tied) + len(cells)
-    _, labels = connected_components(sparse.coo_array(edges, shape=(size, size)), directed=False)
+    _, labels = scipy.sparse.csgraph.connected_components(
+        scipy.sparse.coo_array(edges, shape=(size, size)), directed=False
+    )
     labels = labels[: len(tied)]
     order = np.argsort(labels, kind="stable")
     return np.split(tied[order], np.flatnonzero(np.diff(labels[order])) + 1)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dither_shared import PrefixSketch
 from dither_shared.mechanisms.prefix_levels import KEPT
@@ -19,11 +19,10 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
-from ..fit import lucky_total
 from ..hashing import Buckets, hashed_buckets
 from .cells import Cells
 from .rows import Rows
-from .selection import highest, selected, threshold
+from .selection import highest, selected
 from .spelling import Prefixes, Spelling
 
 Progress = Callable[[int, int], None]
@@ -41,7 +40,7 @@ class Discovered:
     - ``items``: their symbols; ``frequency``, ``standard_error``, ``low``, ``high``, ``consistent``: shape (items,),
       as in ``Fit``, of the population; intervals allow for the selection, and lie in [0, 1];
     - ``reports``: all, and ``confirming`` those of the level from which frequencies are estimated;
-    - ``unlisted``, ``unlisted_error``: the share of people who hold none of those found.
+    - ``unlisted``, ``unlisted_error``: the share of people who hold none of those tried.
     """
 
     items: tuple[bytes, ...]
@@ -91,10 +90,12 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     rows = _rows(mechanism, tally, mechanism.confirming)
     if not (len(tried) and rows.total):
         return _nothing(tally.total, rows.total, confidence)
-    found, fit = selected(rows, _marks(mechanism, tried, mechanism.confirming))
+    marks = _marks(mechanism, tried, mechanism.confirming)
+    found, fit = selected(rows, marks)
+    listed = Cells.of(rows, fit.read).listed(marks)
     order = np.argsort(-fit.read.frequency, kind="stable")
     frequency, error = fit.read.frequency[order], fit.read.error[order]
-    margin = -special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
+    margin = -scipy.special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
     return Discovered(
         items=tuple(bytes(item) for item in tried[found[order]]),
         reports=tally.total,
@@ -106,8 +107,8 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         low=np.clip(frequency - margin, 0, 1),
         high=np.clip(frequency + margin, 0, 1),
         consistent=onto_subsimplex(frequency),
-        unlisted=1 - lucky_total(frequency, error, threshold(len(found), len(tried))),
-        unlisted_error=fit.total_error,
+        unlisted=1 - listed.share,
+        unlisted_error=listed.error,
     )
 
 

@@ -1,11 +1,11 @@
 """Look for listed strings in a sketch: a look at one bucket a row for each, and a fit of those that stand out.
 
-A short list is fitted together, which also estimates how many people hold none of it. Of a long one, up to millions,
-those found are fitted together (selection.py); each of the others is read beside these, unbiased and with its error.
+A short list is fitted together. Of a long one, up to millions, those found are fitted together (selection.py); each of
+the others is read beside these, unbiased and with its error. How many people hold none of a list follows from the sum
+of its buckets (``Rows.listed``), until it fills nearly all of them.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .rows import Rows, supports, whole_rows
 from .selection import selected, threshold
 
 _MOST_AT_ONCE = 300
-"""The longest list that is fitted together; of a longer one the sum of all says little."""
+"""The longest list that is fitted together: the fit's time grows with the cube of those that share buckets."""
 
 
 def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
@@ -32,16 +32,16 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
         return Fit.of_nothing(len(labels))
     if len(labels) < rows.buckets // 2:
         rows, marks = rows.only(marks)
-    found = _together(rows, marks) if len(labels) <= _MOST_AT_ONCE else _selected(rows, marks)
+    together = len(labels) <= _MOST_AT_ONCE
+    read, found, cells = _together(rows, marks) if together else _selected(rows, marks)
     return Fit.of(
-        found.read.frequency,
-        found.read.error,
-        found.found,
-        threshold(len(found.found), len(labels)),
+        read.frequency,
+        read.error,
+        found,
+        threshold(len(found), len(labels)),
         confidence,
-        prior=Scores(found.read.score, found.read.error),
-        total=found.total,
-        total_error=found.total_error,
+        prior=Scores(read.score, read.error),
+        listed=cells.listed(marks),
     )
 
 
@@ -50,21 +50,18 @@ def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
     return buckets_of(labels, mechanism.rows, mechanism.buckets, mechanism.cohorts // mechanism.rows - 1)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """``total``: the sum of all frequencies, None where only those found were fitted; ``total_error``: its error."""
+class _Found(NamedTuple):
+    """The strings as they are read, the places of those ``found``, and the cells as they are beside what was fitted."""
 
     read: Read
     found: Indices
-    total: float | None
-    total_error: float
+    cells: Cells
 
 
 def _together(rows: Rows, marks: Buckets) -> _Found:
-    fit = Cells.of(rows).fit(marks)
-    fit = Cells.of(rows, fit.read).fit(marks)
-    found = passing(fit.read.score, FALSE_DISCOVERIES)
-    return _Found(fit.read, found, float(fit.read.frequency.sum()), fit.total_error)
+    cells = Cells.of(rows, Cells.of(rows).fit(marks).read)
+    read = cells.fit(marks).read
+    return _Found(read, passing(read.score, FALSE_DISCOVERIES), cells)
 
 
 def _selected(rows: Rows, marks: Buckets) -> _Found:
@@ -72,7 +69,7 @@ def _selected(rows: Rows, marks: Buckets) -> _Found:
     read = fit.beside(marks)
     for everyone, own in zip(read, fit.read, strict=True):
         everyone[found] = own
-    return _Found(read, found, None, fit.total_error)
+    return _Found(read, found, Cells.of(rows, fit.read))
 
 
 _TRANSFORMED, _LOOKED_UP = 160, 10

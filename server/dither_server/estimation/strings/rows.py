@@ -1,9 +1,10 @@
 """What the rows of a sketch say of its buckets: the share of people whose string is in each, without bias."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from ..decoders.transform import hyperplane_sums
 from ..hashing import Buckets
 
 
+class Total(NamedTuple):
+    """The ``share`` of people who hold any string of a list, without bias, and its standard ``error``."""
+
+    share: float
+    error: float
+
+
 @dataclass(frozen=True)
 class Rows:
     """Rows of one sketch: each hashes by a function of its own, and has people of its own.
@@ -23,35 +31,44 @@ class Rows:
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
     A row without reports says nothing: its shares are 0 and their variance is infinite.
 
-    ``whole`` are all buckets where these are only some of them (``only``).
+    ``repeats`` is the design effect of the reports of a row, and ``shared`` the p and q of what all
+    reports of a device have in common: its permanent point, or its string. Where these are only some of the buckets
+    (``only``), ``whole`` are all, and ``rest`` are the shares of the others.
     """
 
     share: Floats
     reports: Counts
     p: float
     q: float
+    repeats: float = 1.0
+    shared: tuple[float, float] = (1.0, 0.0)
     whole: "Rows | None" = None
+    rest: tuple[Floats, ...] | None = None
 
     @classmethod
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
         """Return the rows that are these cohorts of a tally; one fast transform each."""
-        chance = mechanism.p / mechanism.buckets
-        q = float((mechanism.q - chance) / (1 - 1 / mechanism.buckets))
-        reports = tally.reports[cohorts]
+        (p, q), stage = _levels(mechanism), mechanism.permanent_stage
+        reports, repeats = tally.reports[cohorts], tally.repeats.effect
+        if stage is None:  # a device's other reports are of other rows, too
+            repeats = 1 + (repeats - 1) * float(reports.mean()) / max(tally.total, 1)
         support = np.stack([supports(mechanism, tally.counts[cohort]) for cohort in cohorts])
-        share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (float(mechanism.p) - q)
-        return cls(np.where(reports[:, np.newaxis] > 0, share, 0.0), reports, float(mechanism.p), q)
+        share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (p - q)
+        share = np.where(reports[:, np.newaxis] > 0, share, 0.0)
+        return cls(share, reports, p, q, repeats, (1.0, 0.0) if stage is None else _levels(stage))
 
     def only(self, marks: Buckets) -> tuple[Self, Buckets]:
         """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
 
-        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up.
+        All work on a fit then depends on the number of strings, not on that of buckets. Shorter rows are filled up with
+        NaN. ``rest`` has the shares of the other buckets.
         """
         held, places = zip(*(np.unique(row, return_inverse=True) for row in marks), strict=True)
-        wide = max(map(len, held))
-        kept = np.stack([np.pad(buckets, (0, wide - len(buckets)), mode="edge") for buckets in held])
-        share = np.take_along_axis(self.share, kept.astype(np.intp), axis=1)
-        return replace(self, share=share, whole=self), np.stack(places).astype(marks.dtype)
+        share = np.full((len(held), max(map(len, held))), np.nan)
+        for kept, row, buckets in zip(share, self.share, held, strict=True):
+            kept[: len(buckets)] = row[buckets]
+        rest = tuple(np.delete(row, buckets) for row, buckets in zip(self.share, held, strict=True))
+        return replace(self, share=share, whole=self, rest=rest), np.stack(places).astype(marks.dtype)
 
     @property
     def buckets(self) -> int:
@@ -63,35 +80,75 @@ class Rows:
         """The reports of all rows."""
         return int(self.reports.sum())
 
+    def listed(self, marks: Buckets, beyond: float) -> Total:
+        """Return the share of people who hold any string of ``marks``, shape (rows, S); no error if nothing tells it.
+
+        Of the k buckets that a list fills the others hit k/B. So a row's estimate is (s - k/B)/(1 - k/B), where s is
+        the sum of its k shares. Its variance is that of k cells and, over the hash functions of the others, whose Σ f²
+        is ``beyond``, k/B (1 - k/B) Σ f².
+        """
+        whole, variance, reports = 0.0, 0.0, 0
+        for share, places, trials in zip(self.share, marks, self.reports.tolist(), strict=True):
+            filled = np.unique(places)
+            part = len(filled) / self.buckets
+            if trials and part < 1:
+                held = float(share[filled].sum())
+                drawn = _sum_variance(self.p, self.q, held, len(filled))
+                drawn += (self.repeats - 1) * _sum_variance(*self.shared, held, len(filled))
+                whole += trials * (held - part) / (1 - part)
+                variance += (trials / (1 - part)) ** 2 * (drawn / trials + beyond * part * (1 - part))
+                reports += trials
+        return Total(whole / reports, math.sqrt(variance) / reports) if reports else Total(math.nan, math.inf)
+
     def variance(self, share: Floats) -> Floats:
         """Return the variance of the shares if they are ``share``, shape (rows, buckets), over noise and over who came.
 
-        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share.
+        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share. So does what the reports of
+        a device have in common, and it does not average out over these.
         """
-        supported = self.q + (self.p - self.q) * np.clip(share, 0, 1)
-        trials = self.reports[:, np.newaxis] * (self.p - self.q) ** 2
-        with np.errstate(divide="ignore"):
-            return np.asarray(supported * (1 - supported) / trials)
+        share, (high, low) = np.clip(share, 0, 1), self.shared
+        supported, common = self.q + (self.p - self.q) * share, low + (high - low) * share
+        spread = supported * (1 - supported) / (self.p - self.q) ** 2
+        spread = spread + (self.repeats - 1) * common * (1 - common) / (high - low) ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.reports[:, np.newaxis] > 0, spread / self.reports[:, np.newaxis], np.inf)
 
     @cached_property
     def concentration(self) -> float:
         """An estimate of Σ f² over all strings, whether anyone looks for them or not; 1 if the rows cannot tell.
 
-        Let r_b be what a report adds to bucket b. Over pairs of reports of one row the mean of Σ_b r_b r'_b is the sum
-        of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
+        Let r_b be what a report adds to bucket b. Over pairs of reports of one row, of different people, the mean of
+        Σ_b r_b r'_b is the sum of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
         """
         if self.whole is not None:
             return self.whole.concentration
-        reports, gap = self.reports.astype(np.float64), self.p - self.q
-        pairs = float((reports * (reports - 1)).sum())
-        if not pairs:
+        reports = self.reports.astype(np.float64)
+        again = reports * (self.repeats - 1)
+        pairs = float((reports * (reports - 1) - again).sum())
+        if pairs <= 0:
             return 1.0
         users = self.share * reports[:, np.newaxis]
-        everyone = self.buckets * float(reports.sum())
-        support = float(users.sum()) * gap + self.q * everyone
-        own = ((1 - 2 * self.q) * support + self.q**2 * everyone) / gap**2
+        own = self._squares(self.p, self.q, float(users.sum()), float(reports.sum()))
+        own += self._squares(*self.shared, float((self.share.sum(axis=1) * again).sum()), float(again.sum()))
         met, chance = (float(np.square(users).sum()) - own) / pairs, 1 / self.buckets
         return min(1.0, max(0.0, (met - chance) / (1 - chance)))
+
+    def _squares(self, p: float, q: float, users: float, reports: float) -> float:
+        """Return the sum over reports of Σ_b r_b², given the sum of what they add to all buckets."""
+        gap, everyone = p - q, self.buckets * reports
+        return ((1 - 2 * q) * (users * gap + q * everyone) + q**2 * everyone) / gap**2
+
+
+def _sum_variance(p: float, q: float, held: float, cells: int) -> float:
+    """Return the variance of one report's estimate of the share of people in any of ``cells``, if they are ``held``."""
+    noise = cells * q * (1 - q) + held * (p - q) * (1 - p - q)
+    return max(0.0, noise / (p - q) ** 2 + held * (1 - held))
+
+
+def _levels(mechanism: ProjectiveBuckets) -> tuple[float, float]:
+    """Return P[a report supports a bucket], of its own string and of one in another bucket."""
+    chance = mechanism.p / mechanism.buckets
+    return float(mechanism.p), float((mechanism.q - chance) / (1 - 1 / mechanism.buckets))
 
 
 def whole_rows(mechanism: ProjectiveBuckets) -> list[int]:

@@ -7,7 +7,7 @@ and what they explain is taken off the cells before the others are judged; whate
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from ...tally.arrays import Booleans, Floats, Indices
 from ..fit import FALSE_DISCOVERIES
@@ -57,7 +57,7 @@ def selected(rows: Rows, marks: Buckets) -> Selected:
 
 def threshold(found: int, listed: int) -> float:
     """Return the least score that passes if ``found`` of the ``listed`` pass it (Benjamini and Hochberg 1995)."""
-    return float(-special.ndtri(min(1.0, FALSE_DISCOVERIES * found / listed)))
+    return float(-scipy.special.ndtri(min(1.0, FALSE_DISCOVERIES * found / listed)))
 
 
 def highest(score: Floats, most: int, spare: int | None = None) -> Indices:
@@ -67,7 +67,7 @@ def highest(score: Floats, most: int, spare: int | None = None) -> Indices:
     """
     places = np.arange(len(score), dtype=np.intp)
     if spare is not None:
-        places = np.flatnonzero(score > -special.ndtri(min(1.0, spare / max(1, len(score)))))
+        places = np.flatnonzero(score > -scipy.special.ndtri(min(1.0, spare / max(1, len(score)))))
     if len(places) > most:
         places = np.sort(places[np.argpartition(-score[places], most)[:most]])
     return places

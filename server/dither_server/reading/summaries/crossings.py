@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import chain
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, cast
@@ -14,7 +13,6 @@ from dither_shared.questions.cross import BETWEEN
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
-from ...analysis.repeated_reports import periods_of, repeat_error
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import verdicts
 from ...estimation.intervals.ratios import Ratios
@@ -192,7 +190,7 @@ class Crossings(Shares):
         together = isinstance(query, Query) and query.simultaneous
         found = crossed(metric.mechanism, survey.tally, question.shape, query.confidence, simultaneous=together)
         more = {
-            "marginals": _marginals(metric, pairs, found, survey.days),
+            "marginals": _marginals(question, pairs, found),
             "conditional": _conditional(question, found),
         }
         return Table({**pairs.about, **more}, pairs.columns)
@@ -231,19 +229,14 @@ class Crossings(Shares):
         return TextTable(pairs.before, [*pairs.rows, *rows], [pairs.after[0], _RULE, *pairs.after[1:]])
 
 
-def _marginals(
-    metric: Metric, table: Table, found: Crossed, days: tuple[date | None, date | None]
-) -> list[dict[str, Any]]:
-    """Return the marginals of both questions, given the table of the pairs, whose reports are of these days."""
-    question = cast("CrossQuestion", metric.question)
-    periods, reports = periods_of(metric, *days), table.about["reports"]
+def _marginals(question: CrossQuestion, table: Table, found: Crossed) -> list[dict[str, Any]]:
+    """Return the marginals of both questions, given the table of the pairs."""
     consistent = np.asarray(table.columns["consistent"], dtype=np.float64)
     marginals: list[dict[str, Any]] = []
     for axis, sums, group in zip(question.axes, found.marginals, groups_of(question.shape), strict=True):
         columns: dict[str, Any] = {name: getattr(sums, name) for name in Sums._fields if name != "with_cells"}
         columns |= {
-            "count": sums.frequency * reports,
-            "repeat_error": repeat_error(metric.mechanism, sums.frequency, sums.standard_error, reports, periods),
+            "count": sums.frequency * table.about["reports"],
             "consistent": np.bincount(group, consistent),
             "value": axis.labels,
             "verdict": verdicts(sums.low, sums.standard_error, 1 - table.about["confidence"]),

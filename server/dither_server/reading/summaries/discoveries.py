@@ -1,9 +1,8 @@
-"""Strings that nobody listed: those found, how many people hold each, and how many hold anything else."""
+"""Strings that nobody listed: those found, how many people hold each, and how many hold none of those tried."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from dither_shared.questions.domains.alphabet import MARK
 from ...analysis.answers import metadata
 from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health
-from ...analysis.repeated_reports import periods_of, repeat_error
+from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
@@ -51,15 +50,14 @@ COLUMNS = (
     number("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
     number("low", "Lower end of the interval of the share in the population; it allows for the selection."),
     number("high", "Upper end of that interval."),
-    number("repeat_error", "Standard error if the same people reported in every period."),
 )
 """The columns of a discovery: one row per string that is found (``Discovered`` defines each number)."""
 
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _UNLISTED = {
-    **dict.fromkeys(("frequency", "standard_error"), NUMBER),
+    "frequency": NUMBER | {"description": "Share of people who hold none of the strings that were tried."},
+    "standard_error": NUMBER,
     **dict.fromkeys(("low", "high"), _SHARE),
-    "beyond": {"enum": ["found"], "description": "The share is of people who hold none of the strings that are found."},
 }
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
@@ -171,15 +169,15 @@ class Discoveries(Summary[Discovered]):
         metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
         _require(metric, asked, candidates)
         found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
-        periods = periods_of(metric, *survey.days)
+        rest = Unlisted.of(found.unlisted, found.unlisted_error, 1 - found.confidence)
         about = {
-            **metadata(metric, found.reports, survey.days, asked.confidence, survey.refused),
-            "health": health(metric.mechanism, (), survey.tally, periods),
+            **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
+            "health": health(metric.mechanism, (), survey.tally),
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
             "reach": reach(metric.mechanism, found.reports) if found.reports else None,
-            "unlisted": _unlisted(found),
+            "unlisted": None if rest is None else asdict(rest),
             "poisoning": _poisoning(metric, found, asked.forged),
         }
         text = _parts(metric)[1].text
@@ -190,9 +188,6 @@ class Discoveries(Summary[Discovered]):
             "standard_error": found.standard_error,
             "low": found.low,
             "high": found.high,
-            "repeat_error": repeat_error(
-                metric.mechanism, found.frequency, found.standard_error, found.confirming, periods
-            ),
         }
         return Table(about, columns)
 
@@ -218,7 +213,7 @@ class Discoveries(Summary[Discovered]):
         yield from ()
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return one row per string, with shares in percent, and how many people hold anything else."""
+        """Return one row per string, with shares in percent, and how many people hold none of those tried."""
         reports = f", of which {counted(answer['confirming'], 'confirms', 'confirm')};"
         head = f"{head_line(answer, reports, ', which allow for the selection')}\n{answer['privacy']}"
         rows = [("string", "share %", "interval", "people")]
@@ -263,16 +258,6 @@ def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -
         raise ParameterError("simultaneous", "not for discoveries: their intervals allow for the selection already")
 
 
-def _unlisted(found: Discovered) -> dict[str, Any] | None:
-    """Return the share of people who hold none of the strings that are found, with its interval."""
-    if math.isnan(found.unlisted):
-        return None
-    margin = NormalDist().inv_cdf((1 + found.confidence) / 2) * found.unlisted_error
-    low, high = (min(1.0, max(0.0, found.unlisted + side)) for side in (-margin, margin))
-    ends = {"low": low, "high": high, "beyond": "found"}
-    return {"frequency": found.unlisted, "standard_error": found.unlisted_error, **ends}
-
-
 def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, Any]:
     """Return what a share of forged reports could do: all confirm one string, or make one up at every level.
 
@@ -307,8 +292,8 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
         lines.append(_MARKED)
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
-        else_ = "hold anything else" if answer["values"] else "hold a string that was not found"
-        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) {else_}.")
+        tried = counted(answer["tried"], "string")
+        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) hold none of the {tried} tried.")
     lines += odd_lines(answer)
     if answer["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")

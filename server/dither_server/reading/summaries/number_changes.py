@@ -14,12 +14,11 @@ from ...analysis.columns import Table, finite, from_rows, names_of
 from ...analysis.compare import COMPARED, POWER, Side, side_of
 from ...analysis.contrasts import contrasts, together, worst_variance
 from ...analysis.multiple_testing import two_sided
-from ...analysis.repeated_reports import periods_of
 from ...analysis.trend import LEAST_REPORTS, POINT, Step, TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.mean import each_side, quantile_difference
 from ..query import Comparison
-from .number_scale import Scale, repeat_error
+from .number_scale import Scale
 from .summary import Estimator, Survey
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
@@ -29,7 +28,7 @@ _STATISTICS = 1 + len(_QUANTILES)
 _TESTS = ("slope", "slope_error", "p_value")
 
 _COMPARE_NOTE = (
-    "the error of the mean is as if the same people had reported in every period of a side; an interval of quantiles "
+    "the error of the mean allows for people who reported in every period of a side; an interval of quantiles "
     "reaches as far as those of both sides allow, and holds whoever reported on both; means are not tested if the "
     "sides have different ranges, which cut off different answers, or if one has too few reports"
 )
@@ -65,7 +64,7 @@ def compared(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimat
 
 
 def _side(side: Survey, confidence: float) -> Side:
-    return side_of(metadata(side.metric, side.tally.total, side.days, confidence, side.refused))
+    return side_of(metadata(side.metric, side.tally, side.days, confidence, side.refused))
 
 
 class _SideMean(NamedTuple):
@@ -83,7 +82,7 @@ class _SideMean(NamedTuple):
 
 def _side_mean(side: Survey, confidence: float, estimator: Estimator) -> _SideMean:
     scale, mean = Scale.of(side.metric), _estimate(side, confidence, estimator).mean
-    error = repeat_error(mean, side.metric.mechanism.memoised, periods_of(side.metric, *side.days))
+    error = mean.standard_error
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
     return _SideMean(
         scale.coordinate(mean.estimate),
@@ -190,7 +189,7 @@ def trend_steps(
         "steps": [_shown(step) for step in taken],
     }
     points = [_points(scale, step) for step in taken]
-    tests = [_tested(metric, scale, [step for step in taken if _enough(step)]), *([np.nan] * 3 for _ in _QUANTILES)]
+    tests = [_tested(scale, [step for step in taken if _enough(step)]), *([np.nan] * 3 for _ in _QUANTILES)]
     columns: dict[str, Any] = {"value": ["mean", *_QUANTILES]}
     columns |= {name: [finite(row[place]) for row in tests] for place, name in enumerate(_TESTS)}
     columns |= {"adjusted": columns["p_value"], "drift": [bool(row[2] < 1 - confidence) for row in tests]}
@@ -213,7 +212,7 @@ def _shown(step: TrendStep[NumericEstimate]) -> Step:
 def _points(scale: Scale, step: TrendStep[NumericEstimate]) -> list[dict[str, float | None]]:
     """Return the points of the mean and of the quantiles, which have no standard error."""
     found = step.estimate
-    mean = scale.mean(found.mean, memoised=False, periods=1)
+    mean = scale.mean(found.mean)
     quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(tuple(_QUANTILES.values()))]
     return [
         {name: one.get("value" if name == "frequency" else name) for name in names_of(POINT)}
@@ -221,26 +220,21 @@ def _points(scale: Scale, step: TrendStep[NumericEstimate]) -> list[dict[str, fl
     ]
 
 
-def _tested(
-    metric: Metric, scale: Scale, steps: Sequence[TrendStep[NumericEstimate]]
-) -> tuple[float, float, float] | list[float]:
+def _tested(scale: Scale, steps: Sequence[TrendStep[NumericEstimate]]) -> tuple[float, float, float] | list[float]:
     """Return the slope, its error, and the p-value of no change, over the slope and every step against the others.
 
-    If nothing changes, all steps have the same variance per report. Their mean is used, because it is known better.
+    If nothing changes, what people do not share has the same variance per report in all steps. The mean one is used,
+    because it is known better.
     """
     if len(steps) < 2:
         return [np.nan] * 3
     means = [step.estimate.mean for step in steps]
     reports = np.array([float(mean.reports) for mean in means])
-    parts = scale.width**2 * np.array([(mean.standard_error**2, mean.shared) for mean in means])
-    variance, shared = (reports**2 @ parts / reports.sum())[:, np.newaxis] / reports
-    if metric.mechanism.memoised:
-        shared = variance
+    variance, shared = scale.width**2 * np.array([(mean.standard_error**2, mean.shared) for mean in means]).T
+    variance = reports**2 @ np.maximum(variance - shared, 0) / reports.sum() / reports + shared
     days = np.array([(step.since.toordinal() + step.until.toordinal()) / 2 for step in steps])
-    periods = np.array([float(periods_of(metric, step.since, step.until)) for step in steps])
     weights = contrasts(days, reports)
     found = weights @ [scale.coordinate(mean.estimate) for mean in means]
-    columns = (variance[:, np.newaxis], shared[:, np.newaxis], periods[:, np.newaxis])
-    errors = np.sqrt(worst_variance(weights, *columns)[:, 0])
+    errors = np.sqrt(worst_variance(weights, variance[:, np.newaxis], shared[:, np.newaxis])[:, 0])
     p_values = together(two_sided(found / errors)[:, np.newaxis])
     return float(found[0]), float(errors[0]), float(p_values[0])

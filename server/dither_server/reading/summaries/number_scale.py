@@ -87,13 +87,9 @@ class Scale:
         """Return the standard error of a number, given that of its part of the range ``at`` (delta method)."""
         return part * self.width * (self.value(at) if self.log else 1)
 
-    def mean(self, mean: Mean, memoised: bool, periods: int) -> dict[str, Any]:
-        """Return a mean with its errors and intervals; a number that is not defined is None.
-
-        ``repeat_error`` is that of the function of this name.
-        """
-        repeated = repeat_error(mean, memoised, periods)
-        errors = {"noise_error": mean.noise_error, "standard_error": mean.standard_error, "repeat_error": repeated}
+    def mean(self, mean: Mean) -> dict[str, Any]:
+        """Return a mean with its errors and intervals; a number that is not defined is None."""
+        errors = {"noise_error": mean.noise_error, "standard_error": mean.standard_error}
         ends = {name: self.value(getattr(mean, name)) for name in ("noise_low", "noise_high", "low", "high")}
         return {
             "value": finite(self.value(mean.estimate)),
@@ -103,20 +99,11 @@ class Scale:
         }
 
     def quantile(self, one: Quantile, reports: int) -> dict[str, Any]:
-        """Return a quantile with its interval, which includes the answers that count at its end points."""
+        """Return a quantile with its interval, which includes all answers that may be rounded to its end points."""
         return {
             "share": one.share,
             "value": self.at(one.point) if reports else None,
-            "low": self.at(max(one.low - 0.5, 0)),
-            "high": self.at(min(one.high + 0.5, self.last)),
+            "low": self.at(max(one.low - 1, 0)),
+            "high": self.at(min(one.high + 1, self.last)),
             "verdict": one.verdict,
         }
-
-
-def repeat_error(mean: Mean, memoised: bool, periods: int) -> float:
-    """Return the standard error of a mean, in parts of the range, if the same people reported in each of the periods.
-
-    The part of the variance that is not noise (with permanent draws, all of it) does not average out over periods.
-    """
-    variance = mean.standard_error**2
-    return math.sqrt(variance + (periods - 1) * (variance if memoised else mean.shared))

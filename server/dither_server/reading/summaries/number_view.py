@@ -123,13 +123,16 @@ class NumberView(EstimateView):
     def curve(self) -> str:
         """The consistent curve of shares below each point, as points of a line."""
         total = np.concatenate([[0.0], np.cumsum(self.found.fit.curve)])
-        return " ".join(self._places(total))
+        return " ".join(self._places(total, 0.5))
 
     @property
     def band(self) -> str:
-        """The band of the intervals, each of which holds by itself, as points of a polygon."""
+        """The band of the intervals, each of which holds by itself, as points of a polygon.
+
+        The share below a point lies between that of answers rounded to less and that of answers rounded to it or less.
+        """
         low, high = self.found.cuts.drawn()
-        return " ".join([*self._places(high), *self._places(low)[::-1]])
+        return " ".join([*self._places(high, 1), *self._places(low, 0)[::-1]])
 
     @property
     def marks(self) -> list[Mark]:
@@ -137,7 +140,7 @@ class NumberView(EstimateView):
         last = self.scale.last
         marks = []
         for one in self.found.quantiles(tuple(_MARKS)):
-            parts = (one.point, max(one.low - 0.5, 0), min(one.high + 0.5, last))
+            parts = (one.point, max(one.low - 1, 0), min(one.high + 1, last))
             x, left, right = (round(WIDTH * part / last, 1) for part in parts)
             marks.append(Mark(_MARKS[one.share], x, round(HEIGHT * (1 - one.share), 1), left, right))
         return marks
@@ -149,7 +152,7 @@ class NumberView(EstimateView):
         count = min(_BARS, last)
         borders = np.linspace(0, last, count + 1)
         edges = np.concatenate([[0.0], np.cumsum(curve)])
-        below = np.interp(borders + 0.5, np.arange(len(edges)), edges)  # point i ends half a step above it
+        below = np.interp(borders + 0.5, np.arange(len(edges)), edges)  # point i stands for half a step to both sides
         below[0], below[-1] = 0.0, 1.0
         shares = np.diff(below)
         top = max(float(shares.max()), 1e-9)
@@ -170,10 +173,10 @@ class NumberView(EstimateView):
         """Return a number as it is written."""
         return number_text(number)
 
-    def _places(self, shares: np.ndarray[Any, Any]) -> list[str]:
-        """Return a point for each cut, which lies half a step below its point of the grid."""
+    def _places(self, shares: np.ndarray[Any, Any], before: float) -> list[str]:
+        """Return a point for each cut, which is drawn that many steps before its point of the grid."""
         last = self.scale.last
-        places = np.clip((np.arange(len(shares)) - 0.5) / last, 0, 1)
+        places = np.clip((np.arange(len(shares)) - before) / last, 0, 1)
         return [
             f"{WIDTH * x:.1f},{HEIGHT * (1 - share):.1f}"
             for x, share in zip(places.tolist(), np.clip(shares, 0, 1).tolist(), strict=True)

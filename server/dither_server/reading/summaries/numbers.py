@@ -12,9 +12,7 @@ from ...analysis.answers import metadata
 from ...analysis.columns import Column, Table, finite, from_rows, names_of, number, schemas_of
 from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
-from ...analysis.repeated_reports import periods_of
 from ...analysis.trend import TrendStep
-from ...estimation.numeric.cuts import Share
 from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
 from ...estimation.numeric.quantiles import QUANTILES
@@ -50,7 +48,6 @@ _MEAN = {
     "value": NUMBER | {"description": "Estimated mean of the answers within the range, raw and unbiased."},
     "noise_error": NUMBER | {"description": "Standard error of the mean of those who reported: from the noise alone."},
     "standard_error": NUMBER | {"description": "Standard error of the mean in the population: noise and sampling."},
-    "repeat_error": NUMBER | {"description": "Standard error if the same people reported in every period."},
     "noise_low": NUMBER | {"description": "Lower end of the interval of the mean of those who reported."},
     "noise_high": NUMBER | {"description": "Upper end of that interval."},
     "low": NUMBER | {"description": "Lower end of the interval of the mean in the population."},
@@ -71,7 +68,8 @@ _QUANTILE = {
     },
 }
 _END = {
-    "share": _SHARE | {"description": "Share by the curve, which may put some of them at the points beside the end."},
+    "at": {"type": "number", "description": "The point of the grid beside the end of the range."},
+    "share": _SHARE | {"description": "Share by the curve of people between this point and the end, or beyond it."},
     "low": _SHARE | {"description": "Lower end of the confidence interval, which does not rest on the curve."},
     "high": _SHARE | {"description": "Upper end of that interval."},
 }
@@ -81,6 +79,7 @@ _POISONING = {
     "mean_down": NUMBER | {"description": "The most by which they could have lowered the mean."},
     "mean_up": NUMBER | {"description": "The most by which they could have raised the mean."},
     "cdf_shift": NUMBER | {"description": "The most by which they could have moved all shares. Null: unknown."},
+    "row_shift": NUMBER | {"description": "The most by which they could have moved one share. Null: unknown."},
 }
 
 CDF = (
@@ -123,8 +122,8 @@ class Numbers(Summary[NumericEstimate]):
         "mean": closed(_MEAN),
         "quantiles": list_of(_QUANTILE),
         "clipped": closed({
-            "low": closed(_END) | {"description": "People at the lowest point of the grid or below."},
-            "high": closed(_END) | {"description": "People at the highest point or above."},
+            "low": closed(_END) | {"description": "People below the second point of the grid or the range."},
+            "high": closed(_END) | {"description": "People from the last but one point on, or above the range."},
         }),
         "poisoning": closed(_POISONING),
         "cdf": list_of(schemas_of(CDF)),
@@ -154,16 +153,15 @@ class Numbers(Summary[NumericEstimate]):
             raise ParameterError("simultaneous", "not for numbers: each of their intervals holds by itself")
         metric, scale = survey.metric, Scale.of(survey.metric)
         found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
-        periods = periods_of(metric, *survey.days)
         about = {
-            **metadata(metric, found.reports, survey.days, asked.confidence, survey.refused),
-            "health": health(metric.mechanism, (), survey.tally, periods),
+            **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
+            "health": health(metric.mechanism, (), survey.tally),
             "poisoning": _poisoning(metric, scale, found, asked.forged),
             "unit": scale.unit,
             "scale": {"low": scale.low, "high": scale.high, "log": scale.log},
-            "mean": {"kind": scale.mean_kind, **scale.mean(found.mean, metric.mechanism.memoised, periods)},
+            "mean": {"kind": scale.mean_kind, **scale.mean(found.mean)},
             "quantiles": [scale.quantile(one, found.reports) for one in found.quantiles(asked.quantile or QUANTILES)],
-            "clipped": {side: _clipped(share) for side, share in zip(("low", "high"), found.at_ends(), strict=True)},
+            "clipped": _clipped(scale, found),
         }
         points = list(asked.at) or scale.evenly(_CUTS)
         shares = [found.below(scale.place(at)) for at in points]
@@ -274,9 +272,12 @@ class Numbers(Summary[NumericEstimate]):
         return TextTable([trend_line(answer), answer["note"]], rows)
 
 
-def _clipped(share: Share) -> dict[str, float | None]:
-    """Return the share at an end of the range by the curve, which is biased there, and its honest interval."""
-    return {"share": finite(share.consistent), "low": share.low, "high": share.high}
+def _clipped(scale: Scale, found: NumericEstimate) -> dict[str, dict[str, float | None]]:
+    """Return the share within a step of each end by the curve, which is biased there, and its honest interval."""
+    return {
+        side: {"at": scale.at(place), "share": finite(share.consistent), "low": share.low, "high": share.high}
+        for side, place, share in zip(_ENDS, (1, scale.last - 1), found.at_ends(), strict=True)
+    }
 
 
 def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: float) -> dict[str, Any]:
@@ -294,6 +295,7 @@ def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: flo
         "mean_down": finite(moved[0]),
         "mean_up": finite(-moved[1]),
         "cdf_shift": cut_shift(law, forged) if isinstance(law, Dithered) else None,
+        "row_shift": cut_shift(law, forged, cuts=1) if isinstance(law, Dithered) else None,
     }
 
 
@@ -312,9 +314,12 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
     if answer["reports"] and poisoning["mean_up"] is not None:
         down, up = (number_text(poisoning[name]) for name in ("mean_down", "mean_up"))
         moved = f"the mean could be too low by {down} or too high by {up} {unit}".rstrip()
+        if poisoning["row_shift"] is not None:
+            moved += f", and one share below a number off by {100 * poisoning['row_shift']:.1f} points"
         lines.append(f"If {100 * poisoning['share']:g}% of the reports were forged, {moved}.")
     if answer["reports"]:
         for side, one in clipped.items():
             span = f"{100 * one['low']:.1f} to {100 * one['high']:.1f}%"
-            lines.append(f"At the {side} end or beyond: {100 * one['share']:.1f}% by the curve ({span}).")
+            beyond = f"{'Below' if side == 'low' else 'From'} {number_text(one['at'])} {unit}".rstrip()
+            lines.append(f"{beyond}{'' if side == 'low' else ' on'}: {100 * one['share']:.1f}% by the curve ({span}).")
     return lines

@@ -19,6 +19,8 @@ _CHECK = {
     "odd": {"type": "boolean", "description": "Whether p_value is below level: honest reports hardly look like this."},
 }
 
+_REPEATS = "Design effect: the largest mean of the number of reports that the device of a report made here."
+
 STRATUM = Optional({
     "type": "object",
     "additionalProperties": {"type": ["string", "null"]},
@@ -70,6 +72,7 @@ _SEALED = Optional(closed({
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
     "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
+    "repeats": NUMBER | {"description": _REPEATS},
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
     "health": list_of(_CHECK), "stratum": STRATUM, "sealed": _SEALED, "folded_up_to": FOLDED,

@@ -8,7 +8,7 @@ from dither_shared import Metric, ParameterError
 
 from ...analysis.answers import SHARES, estimate_table
 from ...analysis.columns import Column, Table, schemas_of
-from ...analysis.combine import combined
+from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
 from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.decoders.support import decoder_of
@@ -37,8 +37,8 @@ _POISONING = {
     },
 }
 _UNLISTED = {
-    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
-    "beyond": {"enum": ["candidates", "found"], "description": "The share is of people whose string is none of these."},
+    "frequency": {"type": "number", "description": "Share of people whose string is none of the candidates."},
+    **{name: {"type": "number"} for name in ("standard_error", "low", "high")},
 }
 FIELDS: Json = {
     **ABOUT,
@@ -96,8 +96,11 @@ class Shares(Summary[Estimate]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Return ``combined``."""
-        tables = [self.table(survey, query, estimator) for survey in surveys]
-        return combined(name, tables, [survey.metric.mechanism for survey in surveys], query.confidence)
+        versions = [
+            Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)
+            for survey in surveys
+        ]
+        return combined(name, versions, query.confidence)
 
     def trend(
         self,
@@ -172,8 +175,7 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
             f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
         )
     if (rest := answer["unlisted"]) is not None:
-        beyond = "looked for" if rest["beyond"] == "candidates" else "found"
-        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those {beyond}.")
+        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those looked for.")
     return lines
 
 

@@ -168,11 +168,12 @@ class NumberAnswer(Answer):
         """Return the statistics of the metric."""
         metric = survey.metrics[name]
         mechanism, scale = metric.mechanism, Scale.of(metric)
-        points = [metric.item(person[name]) for person in survey.people]
+        entropy = device_entropy(seed)
+        points = [metric.answers.encode(person[name]).rounded(entropy) for person in survey.people]
         labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
         people = Population(labels, np.bincount(points, minlength=len(labels)))
-        found = estimate_number(law_of(mechanism), device_tally(mechanism, people, device_entropy(seed)))
-        mean = scale.mean(found.mean, mechanism.memoised, 1)
+        found = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
+        mean = scale.mean(found.mean)
         quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
         return cls._of(survey, name, found.reports, mean, quantiles)
 

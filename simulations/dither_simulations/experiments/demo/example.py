@@ -116,8 +116,9 @@ def _day(metrics: Mapping[str, Metric], number: int, rng: np.random.Generator) -
             entropy = device_entropy(np.random.SeedSequence(int(rng.integers(2**32))))
             rows = b""
             for answer in answers:
+                item = metric.answers.encode(answer).rounded(entropy)
                 cohort = metric.mechanism.draw_cohort(entropy)
-                payload = metric.mechanism.randomize(metric.item(answer), entropy, cohort)
+                payload = metric.mechanism.randomize(item, entropy, cohort)
                 rows += Report(cohort, payload).encode(metric.mechanism)
             yield Upload(rng.bytes(16), metric, rows, place)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dither_server.estimation.estimate import estimate
-from dither_server.estimation.intervals.shares import exact_interval
+from dither_server.estimation.intervals.exact import exact_interval
 from dither_shared import MECHANISMS, Mechanism, ParameterError
 
 from ...choices import Law
@@ -133,7 +133,7 @@ class SelectionAccuracy(SizedAccuracy):
         people = self.source.people(cell.size, self.at_most)
         mechanism = named_selection(cell.asked, cell.size, self.at_most, cell.epsilon, self.permanent_epsilon)
         if self.law == "device" and not mechanism.items.sets:
-            raise ParameterError("--law", f"device goes without {cell.asked}, whose items are asked one by one")
+            raise ParameterError("--law", f"device cannot be used with {cell.asked}, whose items are asked one by one")
         return SetSetting(mechanism, people, cell.users, self.confidence, self.law or "joint", self.top)
 
     def simulate(self, setting: SetSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:

@@ -27,7 +27,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     """Read one or more numbers of reports, as many as the bounds take: an option's callback."""
     found = users_list(context, parameter, text)
     if found and max(found) > MOST_REPORTS:
-        raise click.BadParameter(f"{text!r} is above {MOST_REPORTS:,}, the most that the bounds take", param=parameter)
+        raise click.BadParameter(f"{text!r} is above {MOST_REPORTS:,}, the maximum for these bounds", param=parameter)
     return found
 
 

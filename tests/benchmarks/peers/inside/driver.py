@@ -56,7 +56,7 @@ def serve(make: Make) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         case = decode_case(line)
-        finding = {"error": _error, "rate": _rate, "leak": _leak}[case.kind](case, make(case))
+        finding = {"error": _error, "leak": _leak}[case.kind](case, make(case))
         print(finding.encode(), file=answers, flush=True)
 
 
@@ -64,7 +64,7 @@ def _error(case: Case, oracle: Oracle) -> Finding:
     """Measure squared errors, in runs of as many users as the budget affords."""
     rng, everyone = np.random.default_rng(case.seed), np.repeat(np.arange(case.size), case.counts)
     least = FEW if case.size <= _SMALL else 1
-    users, _ = _affordable(oracle, everyone, rng, case.seconds)
+    users = _affordable(oracle, everyone, rng, case.seconds)
     finding = Finding(case, users)
     begun, took = time.perf_counter(), 0.0
     while len(finding.raw) < least or (
@@ -85,43 +85,27 @@ def _run(oracle: Oracle, sample: NDArray[np.int64], finding: Finding) -> None:
     finding.raw_within.append(float(squared.std(ddof=1) / np.sqrt(size)))
 
 
-def _rate(case: Case, oracle: Oracle) -> Finding:
-    """Time reports and estimates; the least of the runs."""
-    rng, everyone = np.random.default_rng(case.seed), np.repeat(np.arange(case.size), case.counts)
-    users, idle = _affordable(oracle, everyone, rng, case.seconds)
-    timed = [_timed(oracle, rng.permutation(everyone)[:users].tolist()) for _ in range(case.runs)]
-    estimating = min(estimating for _, estimating in timed)
-    if users < len(everyone):
-        estimating = idle + (estimating - idle) * len(everyone) / users
-    reporting = min(reporting for reporting, _ in timed) / users
-    return Finding(case, users, report_seconds=reporting, estimate_seconds=estimating)
-
-
-def _timed(oracle: Oracle, values: list[int]) -> tuple[float, float]:
+def _seconds(oracle: Oracle, values: list[int]) -> float:
     start = time.perf_counter()
-    reports = [oracle.report(value) for value in values]
-    middle = time.perf_counter()
-    oracle.estimate(reports)
-    return middle - start, time.perf_counter() - middle
+    oracle.estimate([oracle.report(value) for value in values])
+    return time.perf_counter() - start
 
 
-def _affordable(
-    oracle: Oracle, everyone: NDArray[np.int64], rng: np.random.Generator, seconds: float
-) -> tuple[int, float]:
-    """Return how many users a run of so many seconds may have, and how many seconds its estimate takes.
+def _affordable(oracle: Oracle, everyone: NDArray[np.int64], rng: np.random.Generator, seconds: float) -> int:
+    """Return how many users a run of ``seconds`` may have.
 
     Runs of more and more users find it; the first of them lets a compiler warm up.
     """
     most, sample = len(everyone), rng.permutation(everyone)
     room = min(most, _MEMORY // int(getattr(oracle.report(0), "nbytes", 64)))
-    idle = min(_timed(oracle, [0, 1])[1] for _ in range(3))
+    idle = min(_seconds(oracle, [0, 1]) for _ in range(3))
     users = 50
     while users < room:
-        took = max(sum(_timed(oracle, sample[:users].tolist())) - idle, 1e-9)
+        took = max(_seconds(oracle, sample[:users].tolist()) - idle, 1e-9)
         if took * _STEP > seconds:
-            return min(room, max(users, int(users * seconds / took))), idle
+            return min(room, max(users, int(users * seconds / took)))
         users *= _STEP
-    return room, idle
+    return room
 
 
 def _leak(case: Case, oracle: Oracle) -> Finding:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
-from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Report, SystemEntropy
+from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Report
 
 from .driver import Estimates, serve
 from .protocol import Case
@@ -41,10 +41,9 @@ class Dither:
 
 
 def make(case: Case) -> Dither:
-    """Return the mechanism of a case; rates are those of the operating system's entropy."""
+    """Return the mechanism of a case."""
     mechanism = MECHANISMS[case.mechanism].calibrate(case.size, case.epsilon)
-    entropy = SystemEntropy() if case.kind == "rate" else KeyedEntropy(case.seed.to_bytes(32, "big"))
-    return Dither(mechanism, tuple(map(str, range(case.size))), entropy)
+    return Dither(mechanism, tuple(map(str, range(case.size))), KeyedEntropy(case.seed.to_bytes(32, "big")))
 
 
 if __name__ == "__main__":

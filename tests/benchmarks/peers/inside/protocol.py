@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, stdev
 from typing import Literal
 
-Kind = Literal["error", "rate", "leak"]
+Kind = Literal["error", "leak"]
 
 FEW = 5
 """With at least so many runs, a standard error is taken over runs; with fewer, over the values of each run."""
@@ -49,10 +49,6 @@ class Finding:
     """The mean squared error of each run, of estimates before any clipping."""
     raw_within: list[float] = field(default_factory=list)
     """Its standard error over the values, were they independent."""
-    report_seconds: float = 0.0
-    """Of one report."""
-    estimate_seconds: float = 0.0
-    """From the reports of all the case's users to estimates, scaled up from ``users`` if they were fewer."""
     trained: list[dict[str, int]] = field(default_factory=list)
     judged: list[dict[str, int]] = field(default_factory=list)
     """Of a leak: how often each feature was seen, for either input, while training and judging."""

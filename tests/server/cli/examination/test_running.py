@@ -14,9 +14,9 @@ import pytest
 
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.cli.examination.findings import Level
-from dither_server.cli.examination.peer import Peer, UnreachableError
-from dither_server.cli.examination.running import of_running, seen
+from dither_server.cli.examination.running import Peer, of_running, seen
 from dither_server.store import Store, StoredToken
+from dither_serving.collector_url import UnreachableError
 from dither_shared import ParameterError
 from server.cli.doctoring import doctor, found, patient, traces, usual_disk
 from server.collecting import METRICS, METRICS_TOML, TODAY, batch, config, running

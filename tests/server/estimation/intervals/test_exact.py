@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from dither_server.estimation.intervals.chebyshev import ends_of_many
-from dither_server.estimation.intervals.exact import LowEnds, Support, crossing
+from dither_server.estimation.confidence import level_of_each
+from dither_server.estimation.intervals.exact import LowEnds, Support, crossing, ends_of_many, exact_interval
 from dither_server.estimation.intervals.feldman_cousins import tails
-from dither_server.estimation.intervals.shares import exact_interval, level_of_each, noise_law, score_interval
+from dither_server.estimation.intervals.score import noise_law, score_interval
 from dither_shared import MECHANISMS, Mechanism, OptimizedUnary, RandomizedResponse
 from dither_shared.mechanism import LISTED
 

@@ -96,7 +96,8 @@ def test_the_channel_is_the_matrix_of_its_definition(phases: int, steps: int) ->
 
 def test_the_law_is_that_of_a_mechanism() -> None:
     p = Fraction(3, 5)
-    assert Dithered.of(SimpleNamespace(cohorts=4, cells=3, a=p, b=Fraction(1, 5))) == Dithered(4, 2, p, Fraction(1, 5))
+    facts = SimpleNamespace(cohorts=4, cells=3, a=p, b=Fraction(1, 5), permanent_stage=None)
+    assert Dithered.of(facts) == Dithered(4, 2, p, Fraction(1, 5))
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,28 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.estimation.numeric.dithered import WIDTHS, poisson_binomial_level, pooled_bounds, upper_bounds
+from dither_server.estimation.numeric.dithered import (
+    WIDTHS,
+    Pooling,
+    poisson_binomial_level,
+    pooled_bounds,
+    upper_bounds,
+    widths_of,
+)
 
 GAP, BASE = 0.5, 0.25
+
+
+def alone(base: np.ndarray) -> Pooling:
+    """The law of reports of different people."""
+    return Pooling(base, GAP, np.zeros(len(base)), 1.0, 1.0, None)
 
 
 def test_bounds_hold_as_often_as_they_say() -> None:
     """Two cuts of one step in two phases: all counts that there can be, over populations of all shares."""
     asked = np.array([12, 9])
     counts = np.array([(one, other) for one in range(13) for other in range(10)])
-    found = [pooled_bounds(seen, asked, np.full(2, BASE), GAP, 2, 0.2) for seen in counts]
+    found = [pooled_bounds(seen, asked, alone(np.full(2, BASE)), (1, 2), 0.2) for seen in counts]
     low, high = (np.array([ends[side] for ends in found]) for side in (0, 1))
     missed = []
     for first in np.linspace(0, 1, 21):
@@ -31,7 +43,7 @@ def test_a_bound_is_that_of_the_tightest_window() -> None:
     base = np.repeat([BASE / 2, BASE], 20)
     shares = np.sort(rng.beta(0.5, 0.5, 40))
     seen = rng.binomial(asked, base + GAP * shares)
-    low, high = pooled_bounds(seen, asked, base, GAP, 20, 0.05)
+    low, high = pooled_bounds(seen, asked, alone(base), WIDTHS, 0.05)
     assert high == pytest.approx([tightest(seen, asked, base, cut) for cut in range(40)], abs=0.003)
     opposite = 1 - GAP - base[::-1]
     failed = (asked - seen)[::-1]
@@ -53,19 +65,26 @@ def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int) ->
     return float(min(max(min(bounds), 0.0), 1.0))
 
 
-def test_wide_windows_wait_for_enough_phases() -> None:
-    """With one phase the bound is that of its one cut, whatever the next cuts say."""
+def test_narrow_windows_wait_for_enough_reports_and_wide_ones_for_enough_phases() -> None:
+    assert widths_of(100_000, 64) == [4, 8, 16]
+    assert widths_of(400_000, 64) == [2, 4, 8, 16]
+    assert widths_of(640_000, 64) == [1, 2, 4, 8, 16]
+    assert [widths_of(reports, 2) for reports in (0, 9_999, 10_000, 20_000)] == [[2], [2], [2], [1, 2]]
+    assert [widths_of(0, phases) for phases in (1, 3, 5)] == [[1], [2], [4]]
+    # with one phase the bound is that of its one cut, whatever the next cuts say
     ends = [
-        pooled_bounds(np.array([50, seen]), np.array([100, 100]), np.full(2, BASE), GAP, 1, 0.05) for seen in (50, 100)
+        pooled_bounds(np.array([50, seen]), np.array([100, 100]), alone(np.full(2, BASE)), [1], 0.05)
+        for seen in (50, 100)
     ]
-    alone = upper_bounds(np.array([50.0]), np.array([100.0]), poisson_binomial_level(0.025)).item()
-    assert ends[0][1][0] == ends[1][1][0] == pytest.approx((alone - BASE) / GAP)
+    bound = upper_bounds(np.array([50.0]), np.array([100.0]), poisson_binomial_level(0.025)).item()
+    assert ends[0][1][0] == ends[1][1][0] == pytest.approx((bound - BASE) / GAP)
 
 
 def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None:
-    low, high = pooled_bounds(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), np.full(2, BASE), GAP, 2, 0.05)
+    law, none = alone(np.full(2, BASE)), np.zeros(2, dtype=np.int64)
+    low, high = pooled_bounds(none, none, law, (1, 2), 0.05)
     assert (low == 0).all()
     assert (high == 1).all()
-    low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), np.full(2, BASE), GAP, 2, 0.05)
+    low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), law, (1, 2), 0.05)
     assert (low[0], high[1]) == (0, 1)
     assert low[1] > 0.9

@@ -1,6 +1,7 @@
 """The shares of buckets: unbiased, with the variance that is stated, and Σ f² from them."""
 
 import numpy as np
+import pytest
 
 from dither_server.estimation.strings.rows import Rows, supports
 from dither_server.tally.tally import Tally
@@ -64,3 +65,28 @@ def test_a_row_without_reports_says_nothing() -> None:
     assert (empty.share == 0).all()
     assert np.isinf(empty.variance(empty.share)).all()
     assert empty.concentration == 1.0
+
+
+def test_the_share_of_people_on_a_list_is_told_whoever_the_others_are() -> None:
+    """40 surveys: the squares of 40 standardised misses average to 1 within 4.9·sqrt(2/40) = 1.1 of it."""
+    rng = np.random.default_rng(3)
+    missed = []
+    for _ in range(40):
+        marks = rng.integers(0, 4096, (2, 1_500)).astype(np.uint16)
+        shares = np.concatenate([np.full(100, 0.004), np.full(200, 0.003)])  # of which the first 100 are listed
+        load = np.array([np.bincount(row[:300], shares, 4096) for row in marks])
+        rows = Rows((rng.binomial(50_000, 0.25 + 0.25 * load) / 50_000 - 0.25) / 0.25, np.full(2, 50_000), 0.5, 0.25)
+        total = rows.listed(np.delete(marks, np.s_[100:300], axis=1), 200 * 0.003**2)
+        missed.append((total.share - 0.4) / total.error)
+    assert np.mean(np.square(missed)) < 2.1
+    assert abs(float(np.mean(missed))) < 4.9 / np.sqrt(40)
+
+
+def test_a_list_in_every_bucket_tells_nothing_of_the_others() -> None:
+    rows = Rows(np.full((2, 4), 0.25), np.array([100, 0]), 0.5, 0.25)
+    assert np.isinf(rows.listed(np.array([[0, 1, 2, 3]] * 2, dtype=np.uint16), 1.0).error)
+    everyone = Rows(np.array([[1.0, 0, 0, 0]] * 2), np.array([100, 0]), 0.5, 0.25).listed(
+        np.zeros((2, 1), dtype=np.uint16), 0.0
+    )
+    assert everyone.share == 1
+    assert everyone.error**2 == pytest.approx(0.5 * 0.5 / 0.25**2 / 100 / 0.75**2)  # nobody is drawn who holds another

@@ -13,6 +13,7 @@ from dither_server.analysis.columns import Table
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.reading.costs import effort
+from dither_server.reading.query import Query
 from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.shares_view import SharesView, share_point, time_series
 from dither_server.reading.summaries.summary import Steps
@@ -31,7 +32,7 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     reader, days = collector_of(app).reader, list(collector_of(app).store.reports_by_day(THEME))
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    read = reader.estimates(THEME, 0.95)
+    read = reader.estimates(THEME, Query())
     drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.over.starts == days
@@ -69,7 +70,6 @@ def row(verdict: str, error: float | None) -> dict[str, Any]:
         "standard_error": error,
         "low": 0.0,
         "high": 1.0,
-        "repeat_error": error,
         "consistent": 0.1,
         "gain_up": 0.01,
         "gain_down": 0.01,

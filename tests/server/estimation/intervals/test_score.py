@@ -9,7 +9,8 @@ from scipy import stats
 
 from contract.cases import each
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.estimation.intervals.shares import Law, exact_interval, noise_cube, score_interval
+from dither_server.estimation.intervals.exact import exact_interval
+from dither_server.estimation.intervals.score import Law, normal_interval, score_interval, third_moment
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -73,9 +74,10 @@ def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, 
     p, q = float(mechanism.p), float(mechanism.q)
     frequency = (np.arange(users + 1) / users - q) / (p - q)
     noise, anyone = law_of_noise(mechanism, users, holders), stats.binom(users, q + share[0] * (p - q)).pmf
-    for law, thinning in ((noise, 0.0), (anyone(np.arange(users + 1)), 1.0)):
+    for law, sampled in ((noise, False), (anyone(np.arange(users + 1)), True)):
         exact = float(law @ (frequency - share[0]) ** 3)
-        assert noise_cube(mechanism, share, np.array([users]), thinning)[0] == pytest.approx(exact, rel=1e-6, abs=1e-15)
+        found = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
+        assert found == pytest.approx(exact, rel=1e-6, abs=1e-15)
 
 
 def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
@@ -86,7 +88,7 @@ def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
     among = range(60)
     law = sum(stats.hypergeom.pmf(n, users, holders, reports) * law_of_noise(mechanism, reports, n) for n in among)
     exact = float(np.asarray(law) @ (frequency - share) ** 3)
-    thinned = noise_cube(mechanism, np.array([share]), np.array([reports]), 1 - float(mechanism.coverage))[0]
+    thinned = third_moment(mechanism, np.array([share]), np.array([reports]), sampled=False)[0]
     assert thinned == pytest.approx(exact, rel=0.01)
 
 
@@ -234,3 +236,11 @@ def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:
         shift = (z**2 - 1) / 6 * counted
         assert 20 * (0.5 - low[0]) == pytest.approx(z + shift, rel=1e-6)
         assert 20 * (high[0] - 0.5) == pytest.approx(z - shift, rel=1e-6)
+
+
+def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_without_reports() -> None:
+    estimates = np.array([-0.2, 0.5, 1.3])
+    low, high = score_interval(Law(1.0, 0.0, 1.0), estimates, np.zeros(3, int), 0.05)
+    assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
+    low, high = normal_interval(estimates, np.full(3, 2.0), 0.95)
+    assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])

@@ -1,4 +1,4 @@
-"""The schedule: forward once a day, at an hour of UTC, even if the clock is set."""
+"""The daily hour of forwarding, in UTC: when it has come, which is next, and whether one was missed."""
 
 from datetime import date, datetime, time, timedelta
 

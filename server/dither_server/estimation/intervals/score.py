@@ -1,0 +1,194 @@
+"""Compute score intervals of a share: of estimates whose law is nearly normal, and no binomial one.
+
+Each has equal tails, and near 0 and 1 the tails that ``feldman_cousins`` says; it misses with probability ``alpha``,
+which is 1 - confidence.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dither_shared import Mechanism
+
+from ...tally.arrays import Counts, Floats
+from .exact import Ends, Levels
+from .feldman_cousins import normal_scores, tails
+
+_PASSES = 2
+"""How often an end is computed: first with the skewness at the estimate, then with that at the end before."""
+
+_MOST_SKEWED = 0.5
+"""A skewness up to which the first correction for it is one."""
+
+
+class Law(NamedTuple):
+    """The variance of an estimate of a share f from N reports, times N: constant + slope f + thinning f (1-f).
+
+    Over a population it has ``people`` in place of ``thinning``.
+    """
+
+    constant: float | Floats
+    slope: float | Floats
+    thinning: float | Floats
+    people: float | Floats = 1.0
+
+    def error(self, share: Floats, trials: Floats | Counts, bias: Floats | float = 0.0) -> Floats:
+        """Return the standard error of an estimate from ``trials`` reports, with a bias of that standard deviation."""
+        spread = self.constant + self.slope * share + self.thinning * share * (1 - share)
+        return np.asarray(np.sqrt(np.maximum(spread, 0) / np.maximum(trials, 1) + bias**2))
+
+    def plus(self, other: "Law", times: float | Floats) -> "Law":
+        """Return the law whose variance is this one and so many times another."""
+        return Law(*(one + times * more for one, more in zip(self, other, strict=True)))
+
+    def sampled(self) -> "Law":
+        """Return the law over a population: who reports adds f(1-f), once per person."""
+        return self._replace(thinning=self.people)
+
+
+def noise_law(mechanism: Mechanism, repeats: float = 1.0) -> Law:
+    """Return the law over noise alone, where N reports have the design effect ``repeats``, D.
+
+    V0 + f·Vf (Wang et al. 2017, equation 2) is of the noise and, where but a share c of the reports speaks of a value,
+    (1-c) f (1-f) of whose these are. Reports of one person share the answer and the permanent draw, and with it the
+    cohort. So D - 1 times the law of the permanent stage is added; without one, but a share c of a person's other
+    reports speaks of the value, and they share f (1-f) alone.
+    """
+    once, thinning, stage = law_of(mechanism), float(1 - mechanism.coverage), mechanism.permanent_stage
+    if stage is None:
+        return once._replace(thinning=thinning, people=1 + (repeats - 1) * float(mechanism.coverage))
+    return once.plus(law_of(stage), repeats - 1)._replace(thinning=thinning * repeats, people=repeats)
+
+
+def law_of(levels: Levels) -> Law:
+    """Return the law of a share over noise alone, where every report speaks of it."""
+    p, q = float(levels.p), float(levels.q)
+    return Law(q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q), 0.0)
+
+
+def shared_variance(mechanism: Mechanism, share: Floats, reports: float) -> Floats:
+    """Return the covariance of two reports' estimates of shares if they are of one person, over ``reports`` reports."""
+    stage = mechanism.permanent_stage
+    law = Law(0.0, 0.0, 1.0) if stage is None else law_of(stage).sampled()
+    return law.error(share, np.asarray(reports if stage is None else reports * float(stage.coverage))) ** 2
+
+
+def noise_interval(
+    mechanism: Mechanism,
+    frequency: Floats,
+    trials: Floats | Counts,
+    alpha: float,
+    bias: Floats | float = 0.0,
+    cube: Floats | float = 0.0,
+    repeats: float = 1.0,
+) -> Ends:
+    """Return the interval of a share among those who reported, by noise alone.
+
+    ``bias`` and ``cube`` are the standard deviation and third central moment of what a sketch's collisions add.
+    """
+    law = noise_law(mechanism, repeats)
+
+    def skewness(at: Floats) -> Floats:
+        moment = cube + third_moment(mechanism, at, trials, repeats, sampled=False)
+        return np.asarray(moment / law.error(at, trials, bias) ** 3)
+
+    return score_interval(law, frequency, trials, alpha, bias, skewness)
+
+
+def third_moment(
+    mechanism: Mechanism, share: Floats, trials: Floats | Counts, repeats: float = 1.0, *, sampled: bool
+) -> Floats:
+    """Return the third central moment of a share's estimate, over a population (``sampled``) or over noise alone.
+
+    Of one trial it is M₃(p, q)/(p-q)³ (``_third``). A person's D reports have in common what the permanent stage has,
+    with P and Q (1 and 0 without one). Given that, a report supports the value with π₀ or with π₁ = π₀ + (p-q)/(P-Q).
+    By the law of total cumulance N² times the moment is
+
+        M₃(p, q)/(p-q)³ + 3 (D-1) (1-π₀-π₁) M₂(P, Q)/((P-Q)² (p-q)) + (D²-1) M₃(P, Q)/(P-Q)³.
+    """
+    p, q, thinning = float(mechanism.p), float(mechanism.q), 1.0 if sampled else float(1 - mechanism.coverage)
+    found, stage = _third(p, q, share, thinning) / (p - q) ** 3, mechanism.permanent_stage
+    if repeats > 1 and (sampled or stage is not None):
+        again = noise_law(mechanism, repeats).people
+        high, low = (1.0, 0.0) if stage is None else (float(stage.p), float(stage.q))
+        kept = (p - q) / (high - low)
+        lean = (1 - 2 * (p - kept * high) - kept) / ((high - low) ** 2 * (p - q))
+        second = share * high * (1 - high) + (1 - share) * low * (1 - low)
+        second = second + (high - low) ** 2 * thinning * share * (1 - share)
+        found = found + 3 * (again - 1) * lean * second
+        found = found + (again**2 - 1) * _third(high, low, share, thinning) / (high - low) ** 3
+    return np.asarray(found / np.maximum(trials, 1.0) ** 2)
+
+
+def _third(p: float, q: float, share: Floats, thinning: float) -> Floats:
+    """Return the third central moment of the support of one trial, of a ``Law`` with thinning t.
+
+    With b(x) = x (1-x) (1-2x), the third central moment of a coin of chance x, and d = p - q, it is
+
+        f b(p) + (1-f) b(q) + 3 d² (1-p-q) t f (1-f) + d³ t (2t-1) f (1-f) (1-2f):
+
+    the moments of the noise given whose the reports are, their mean's covariance with their variance, and the moment of
+    the mean, which is that of a hypergeometric number of holders. Without thinning the first two are all; with all of
+    it, t = 1, the sum is b(q + f d), for then every report is anyone's.
+    """
+    gap, mixed = p - q, share * (1 - share) * thinning
+    noise = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
+    people = 3 * gap**2 * (1 - p - q) * mixed + gap**3 * mixed * (2 * thinning - 1) * (1 - 2 * share)
+    return np.asarray(noise + people)
+
+
+def _unskewed(share: Floats) -> Floats:
+    return np.zeros(1)
+
+
+def score_interval(
+    law: Law,
+    frequency: Floats,
+    trials: Floats | Counts,
+    alpha: float,
+    bias: Floats | float = 0.0,
+    skewness: Callable[[Floats], Floats] = _unskewed,
+) -> Ends:
+    """Return the interval of a share, given its unbiased estimate from so many trials; a share of no trial is anywhere.
+
+    It holds every f with |estimate - f| <= z error(f), the error being that at f itself (Wilson's score interval, 1927,
+    for a sum of two binomials): unlike one with the error at the estimate it covers as it says where few reports
+    support a value. Where the estimate is skewed, z is corrected by (z² - 1)/6 of the ``skewness`` that it has at f
+    (Cornish and Fisher 1938): first at the estimate, and then at the end that this gives.
+    """
+    errors = (law.error(np.zeros(1), trials, bias), law.error(np.ones(1), trials, bias))
+    below, above = normal_scores(frequency, errors, alpha)
+    alike = tails(alpha).alike
+    low = high = np.clip(frequency, 0, 1)
+    for _ in range(_PASSES):
+        low, high = (
+            np.clip(_wilson(law, frequency, trials, _corrected(score, skewness(end), alike), bias), 0, 1)
+            for score, end in ((-below, low), (above, high))
+        )
+    return np.where(trials == 0, 0.0, low), np.where(trials == 0, 1.0, high)
+
+
+def _corrected(score: Floats, skewness: Floats, alike: float) -> Floats:
+    """Return the score with the first correction for skewness; beyond ``alike`` it grows no more."""
+    return np.asarray(score - (np.minimum(score**2, alike**2) - 1) / 6 * np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
+
+
+def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends:
+    """Return the interval of a share whose unbiased estimate is normal with that standard error; it may be infinite."""
+    below, above = normal_scores(frequency, (error, error), 1 - confidence)
+    return np.clip(frequency - below * error, 0, 1), np.clip(frequency + above * error, 0, 1)
+
+
+def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats, bias: Floats | float) -> Floats:
+    """Return the share f whose distance to the estimate is ``score`` times the error at f."""
+    scale = score**2 / np.maximum(trials, 1)
+    constant = law.constant + np.maximum(trials, 1) * bias**2
+    spread = constant + law.slope * frequency + law.thinning * frequency * (1 - frequency)
+    lean = scale * (law.slope + law.thinning)
+    # The discriminant with its large terms cancelled on paper, so that 10^12 reports lose no digits.
+    rest = (
+        4 * scale**2 * law.thinning * constant if np.any(law.thinning) else 0.0
+    )  # else an error without bound would be NaN
+    half = np.sqrt(np.maximum(4 * scale * spread + lean**2 + rest, 0)) / 2
+    return np.asarray((frequency + lean / 2 + np.sign(score) * half) / (1 + scale * law.thinning))
