@@ -1,7 +1,6 @@
 """A discovery as the API's answer, on a page and on a terminal."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -12,8 +11,8 @@ from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
 from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.summary import Survey
+from dither_server.tally.repeats import Repeats
 from dither_shared import ParameterError, parse_metrics
-from server.collecting import TODAY
 
 from .discovery_surveys import CRASH, CRASH_TOML, DISCOVERIES, NOTHING, estimator, surveyed
 
@@ -34,17 +33,16 @@ def test_rows_are_what_people_hold_the_most_frequent_first() -> None:
         assert abs(row["frequency"] - share) < 6 * row["standard_error"]
         assert row["low"] < row["frequency"] < row["high"]
         assert row["count"] == pytest.approx(100_000 * row["frequency"])
-        assert row["repeat_error"] == pytest.approx(row["standard_error"])  # on one day
 
 
-def test_answer_tells_reach_poisoning_and_people_not_found() -> None:
+def test_answer_tells_reach_poisoning_and_people_whose_string_was_not_tried() -> None:
     told = DISCOVERIES.table(SURVEY, Query(forged=0.02), estimator).about
     mechanism = CRASH.mechanism
     assert told["reports"] == 100_000
     assert told["confirming"] == SURVEY.tally.reports[-2:].sum()
     assert told["reach"] == reach(mechanism, 100_000)
-    assert told["unlisted"]["beyond"] == "found"
-    assert told["unlisted"]["low"] <= 0.02
+    assert told["unlisted"]["low"] <= 0.02  # nearly all hold strings that are found, and so were tried
+    assert told["unlisted"]["standard_error"] < 0.1
     assert told["poisoning"]["reports"] == 2000
     assert told["poisoning"]["gain_up"] == pytest.approx(
         2000 / told["confirming"] * float((1 - mechanism.q) / (mechanism.p - mechanism.q))
@@ -61,10 +59,13 @@ def test_without_reports_only_the_reports_needed_are_told() -> None:
     assert told["sought"]["reports"] > 1000
 
 
-def test_repeat_error_allows_for_people_who_report_every_day() -> None:
-    week = replace(SURVEY, days=(TODAY, TODAY + timedelta(days=6)))
-    rows = DISCOVERIES.table(week, Query(), estimator).rows()
-    assert rows[0]["repeat_error"] > 1.5 * rows[0]["standard_error"]
+def test_errors_allow_for_people_who_report_every_day() -> None:
+    again = Repeats((SURVEY.tally.total // 7,) * 7)
+    week = replace(SURVEY, tally=replace(SURVEY.tally, repeats=again))
+    (row, *_), (once, *_) = (DISCOVERIES.table(survey, Query(), estimator).rows() for survey in (week, SURVEY))
+    assert row["frequency"] == pytest.approx(once["frequency"], rel=0.01)
+    assert row["standard_error"] > 1.3 * once["standard_error"]
+    assert row["low"] < once["low"]
 
 
 def test_what_a_discovery_does_not_answer_is_refused() -> None:
@@ -128,7 +129,7 @@ def test_page_without_reports_says_what_it_needs() -> None:
     assert nothing.points() == []
 
 
-def test_terminal_shows_what_is_found_and_how_many_hold_anything_else() -> None:
+def test_terminal_shows_what_is_found_and_how_many_hold_none_tried() -> None:
     rare = {f"{first}{second}{third}": 160 for first in "abcd" for second in "abcd" for third in "abcd"}
     survey = surveyed({"a.b": 40_000, "": 20_000, "cut off": 20_000} | rare)
     before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(survey, Query(), estimator).whole())
@@ -137,7 +138,7 @@ def test_terminal_shows_what_is_found_and_how_many_hold_anything_else() -> None:
     assert rows[1][0] == "a.b"
     assert {'""', "…"} <= {row[0] for row in rows}
     assert any(line.startswith("… stands for what is not told") for line in after)
-    assert any(line.endswith("hold anything else.") for line in after)
+    assert any(line.endswith(" strings tried.") for line in after)
     assert "found: strings that stand out; an expected 5% of them are held by nobody" in after
 
 
