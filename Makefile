@@ -51,6 +51,7 @@ bench-strings: .venv/installed
 bench-coverage: .venv/installed
 	$(MEASURE).coverage $(TABLES)
 	$(MEASURE).numeric_coverage $(TABLES)
+	$(MEASURE).panel_coverage $(TABLES)
 	$(MEASURE).numeric_devices
 
 bench-speed: .venv/installed

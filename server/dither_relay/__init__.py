@@ -1,4 +1,4 @@
-"""The relay: it takes sealed reports from devices, and hands them to the collector many at a time, in no order.
+"""The relay: it takes sealed reports from devices, and forwards them to the collector in large shuffled batches.
 
 It sees addresses and no report; the collector sees reports and no address. Neither learns the
 other's half as long as the two do not collude.

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 _LINES = OnceAMinute()
 
 _Routes = Mapping[str, Mapping[str, Callable[[WSGIEnvironment], Answer]]]
-"""What answers, by path and method."""
+"""The views, by path and method."""
 
 
 def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
@@ -41,7 +41,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
         return _answer(relay.numbers.text(relay.gauges.families()), CONTENT_TYPE)
 
     def introduce(environ: WSGIEnvironment) -> Answer:
-        return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
+        return _json({"relay": "dither"})  # shows an app's developer that the endpoint is right
 
     (path,) = relay.endpoint.paths
     routes: _Routes = {

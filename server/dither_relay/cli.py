@@ -62,7 +62,7 @@ def run(found: Found) -> None:
 @cli.command()
 @settings_options("db", "collector", "token", "batch", "max_age", sources=RELAY)
 def forward(found: Found) -> None:
-    """Forward now every pool with enough reports, by the same rules as at the hour. A relay may run meanwhile.
+    """Forward now every pool with enough reports, by the same rules as at the hour. The relay may keep running.
 
     Exit status 1 if the collector did not take everything; what it did not take is kept.
     """

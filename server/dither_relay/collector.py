@@ -94,10 +94,10 @@ def _listing(content: Mapping[str, Any]) -> Listing:
     pools = []
     for one in content["pools"]:
         suite, length = SUITES.get(one["suite"]), _number(one["length"])
-        if suite is None:  # of a newer collector; devices that seal so are told that the pool is unknown
+        if suite is None:  # of a newer collector; devices that use it get the answer that the pool is unknown
             continue
         if not suite.overhead < length <= _LONGEST_ROW:
-            raise WireError("length: no sealed row has it")
+            raise WireError("length: impossible for a sealed row")
         if not _DIGEST.fullmatch(one["pool"]):
             raise WireError("pool: not a digest of 32 lower-case hexadecimal digits")
         pools.append(ListedPool(one["pool"], suite, length))

@@ -12,7 +12,7 @@ from dither_shared import ParameterError
 from dither_shared.sealed import SUITES, Pool, SealedReport
 
 _LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
-"""Bytes of the smallest report that is sealed by X-Wing, to which a collector may change at any time."""
+"""Bytes of the smallest report sealed by X-Wing; a collector may switch to X-Wing at any time."""
 
 
 def _setting(default: Any, about: str) -> Any:
@@ -30,7 +30,7 @@ class RelayConfig:
     batch: int = _setting(500, "Fewest reports that are forwarded together.")
     at: str = _setting("03:00", "Hour of the day, in UTC, at which reports are forwarded.")
     max_age: int = _setting(14, "Days after which reports are dropped that are still too few, or not taken.")
-    horizon: int = _setting(45, "Days for which a report that has left is known, so that a retry does not count again.")
+    horizon: int = _setting(45, "Days for which forwarded reports are remembered, so that no retry counts.")
     rate: int = _setting(600, "Most reports of one address in an hour; loopback may send any number.")
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8080, "Port to listen on; 0 takes any free one.")
@@ -45,7 +45,7 @@ class RelayConfig:
     connections_per_address: int = _setting(
         100, "Most connections of one address at a time; loopback may have any number."
     )
-    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    request_seconds: float = _setting(30.0, "Seconds for a request to arrive, and for its answer to be read.")
     collector_seconds: float = _setting(300.0, "Seconds to wait for the collector, which opens each report of a body.")
     body_limit: int = _setting(1 << 16, "Most bytes of a request's body.")
     queue_limit: int = _setting(1024, "Most reports that wait for their commit.")

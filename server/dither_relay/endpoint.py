@@ -81,7 +81,7 @@ class UploadEndpoint:
         elif header is None and is_loopback(address):  # with it, a proxy here that nobody named is one address
             return
         if not self.rates.admits(group_of(address)):
-            raise Problem(Kind.CROWDED, "as many reports of this address were taken as may be in an hour", int(WINDOW))
+            raise Problem(Kind.CROWDED, "this address has reached the limit of reports in an hour", int(WINDOW))
 
     def _committed(self, outcome: StoreError | None) -> Answer:
         if isinstance(outcome, StoreError):

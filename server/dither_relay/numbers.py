@@ -23,7 +23,7 @@ class RelayNumbers(ServerNumbers):
     def __init__(self) -> None:
         super().__init__()
         self._answers = self.counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
-        self._answers.labels("202")  # so that the first report is a rise
+        self._answers.labels("202")  # so that the counter exists, at 0, before the first report
         about = "Sealed reports that were refused, by the end of the problem's type."
         self._refused = self.counter("dither_relay_refused", about, ["reason"])
 
@@ -78,7 +78,7 @@ class Gauges:
 
 def _families(known: Condition) -> Iterator[Family]:
     yield from of_disk(known.disk)
-    about = "1 if the last try to ask or to post was in vain."
+    about = "1 if the last try to ask or to post failed."
     yield gauge("dither_relay_trouble", about, bool(known.troubles))
     yield gauge("dither_relay_overdue", "1 if an hour has come at which nobody began to forward.", known.is_overdue)
     gauges = {"waiting": "wait for their number", "frozen": "are frozen, and on their way"}

@@ -22,7 +22,7 @@ _REFRESH = 3600.0
 """Seconds after which the collector is asked again."""
 
 _AT_MOST = 60.0
-"""Seconds in which it is asked once, whatever strangers ask for."""
+"""Seconds in which the collector is asked at most once, whatever pools strangers name."""
 
 _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permutations(SUITES.values(), 2))
 """By how many bytes a row is longer if it is sealed for a key of another kind."""
@@ -56,7 +56,7 @@ class Pools:
         return bool(self._known)
 
     def number(self, pool: Pool, length: int) -> int:
-        """Return the number of a pool for whose reports this is the length; raise Problem if there is none."""
+        """Return the number of a pool whose reports have this length; raise Problem if there is none."""
         lengths = self._known.get(pool.digest)
         if lengths is not None and length in lengths:
             return lengths[length]
@@ -64,7 +64,7 @@ class Pools:
         if self.trouble or not self._known:
             raise Problem(Kind.UNAVAILABLE, "the list of pools is not known now", int(_AT_MOST))
         if lengths is None:
-            raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists none of this name; it is asked again soon")
+            raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists no pool of this name; it is asked again soon")
         if any(length - listed in _OTHER_SUITE for listed in lengths):  # a new key: 400 would make devices drop it
             raise Problem(Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; it is asked again soon")
         right = " or ".join(map(str, sorted(lengths)))

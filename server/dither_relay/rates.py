@@ -62,7 +62,7 @@ class Rates:
         """Log once per window that an address was refused."""
         if not self._is_logged:
             self._is_logged = True
-            _log.warning("an address has sent as much as one may in an hour; if it is a proxy's, name it in proxies")
+            _log.warning("an address has reached the limit for an hour; if it is a proxy's, name it in proxies")
 
     def _run(self) -> None:
         while not self._ended.wait(self._window):

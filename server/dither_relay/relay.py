@@ -72,14 +72,14 @@ class Relay:
         self.store.require_writable()
 
     def is_ready(self) -> bool:
-        """Return whether reports can be taken, and it is known for which pools."""
+        """Return whether the store takes reports and the list of pools is known."""
         with suppress(StoreError):
             self.ready()
             return self.pools.is_known
         return False
 
     def close(self) -> None:
-        """Commit what was accepted, and let go of the database."""
+        """Commit what was accepted, and close the database."""
         self.pools.close()
         self.rates.close()
         self.committer.close()

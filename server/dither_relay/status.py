@@ -49,15 +49,15 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
     named = [one for one in pools if one["named"]]
     for one in named:
         numbers = [f"{one[name]:,}" for name in _COUNTS]
-        rows.append([printable(one["pool"]), one["suite"], *numbers, "" if one["listed"] else "listed no more"])
+        rows.append([printable(one["pool"]), one["suite"], *numbers, "" if one["listed"] else "no longer listed"])
     unnamed = counted(len(pools) - len(named), "pool is", "pools are")
-    more = [f"{unnamed} listed of which no report has come; the first will tell the name"] if pools != named else []
+    more = [f"{unnamed} listed, but no report has come; the first report names its pool"] if pools != named else []
     return [*(aligned(rows) if named else []), *more]
 
 
 def _hours(status: Mapping[str, Any]) -> list[str]:
     day, hour = status["next"][:10], status["next"][11:16]
     once = f"forwards at {hour} UTC each pool with {counted(status['batch'], 'report')} waiting or more, next on {day}"
-    last = f"the last hour was that of {status['last']}" if status["last"] else "no hour has come yet"
+    last = f"the last hour came on {status['last']}" if status["last"] else "no hour has come yet"
     late = "; overdue: does a relay run?" if status["overdue"] else ""
     return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]

@@ -1,4 +1,4 @@
-"""Read the body of a request that brings reports: how much of it, and of which media type."""
+"""Read the body of an upload; refuse one that is too long or of another media type."""
 
 from collections.abc import Collection
 from wsgiref.types import WSGIEnvironment

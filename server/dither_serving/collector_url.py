@@ -39,7 +39,7 @@ class CollectorUrl(NamedTuple):
             host = port = parts = None
         clean = text.isascii() and text.isprintable() and " " not in text
         if not parts or not host or parts.scheme not in _PORTS or not clean:
-            raise ParameterError(parameter, "not a URL in ASCII, such as https://collector.example")
+            raise ParameterError(parameter, "not a URL, such as https://collector.example")
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise ParameterError(
                 parameter,

@@ -120,7 +120,7 @@ class Committer(Generic[U, R]):
             thread.join()
 
     def after_commit(self) -> None:
-        """Do chores that each commit brings."""
+        """Do the work that follows each commit."""
 
     def seconds_to_chore(self) -> float | None:
         """Return the seconds until ``chore`` is due, None if there is nothing to do."""
@@ -131,7 +131,7 @@ class Committer(Generic[U, R]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, and the end is not asked for."""
+        """Whether no upload waits and the committer is not closing."""
         return not self._waiting and not self._closed
 
     def wake_for_chore(self) -> None:

@@ -7,4 +7,4 @@ class StoreError(DitherError):
     """The database cannot be read or written now; nothing of what was asked has happened."""
 
     public = "the database cannot be read or written now"
-    """What a stranger may know."""
+    """The message for strangers."""

@@ -54,7 +54,7 @@ class UploadEndpoint(Protocol):
 
     @property
     def numbers(self) -> ServerNumbers:
-        """Where requests are counted that were refused before they were read whole."""
+        """The counter of requests refused before they were read completely."""
 
     def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
         """Take a request; ``then`` is called once with its answer, from any thread."""
@@ -66,7 +66,7 @@ class UploadEndpoint(Protocol):
         """Count a request to the path that is refused before it is begun."""
 
     def headers(self, origin: str | None) -> list[tuple[str, str]]:
-        """Return what every answer to a page of this origin bears."""
+        """Return the headers of every answer to a page of this origin."""
 
 
 class Gateway:

@@ -48,7 +48,7 @@ class Kept(Generic[T]):
         self._reading = threading.Lock()
 
     def value(self) -> T | None:
-        """Return what is known, or None if that cannot be read or was never read yet."""
+        """Return the cached value, or None if it could not be read yet."""
         now = self._clock()
         if now < self._stale_at:
             return self._known

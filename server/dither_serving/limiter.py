@@ -21,7 +21,7 @@ from .proxies import group_of
 _log = logging.getLogger(__name__)
 
 _YOUNG = 0.1
-"""Seconds for which a connection does not give way: its whole request may have arrived and not been read yet."""
+"""Seconds for which a connection is not closed for another: its request may have arrived without being read yet."""
 
 
 class _Limited(Protocol):

@@ -26,7 +26,7 @@ _SHOWS_ANOTHER = (
 _DEFAULT_PORT = 80
 
 _WITHOUT_A_PROXY = frozenset({"HTTP/1.1", "HTTP/2", "HTTP/2.0"})
-"""Protocols of clients. Proxies are those who still speak HTTP/1.0: nginx does, unless it is told otherwise."""
+"""Protocols of clients. Only proxies still speak HTTP/1.0: nginx does by default."""
 
 
 @dataclass(frozen=True)

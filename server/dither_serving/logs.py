@@ -19,7 +19,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line. Of a record that is not ours there is no message: it may quote what was sent."""
+        """Return the line. A record of another library has no message here, because it may quote what was sent."""
         fields: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
             "level": record.levelname.lower(),

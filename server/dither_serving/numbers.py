@@ -34,7 +34,7 @@ class ServerNumbers:
         self.counter = counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=registry)
-        about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
+        about = "Requests refused before they were read completely: not HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
         self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
         self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
@@ -135,7 +135,7 @@ def _forget_the_dead(folder: Path) -> None:
 
 
 def _lives(pid: str | None) -> bool:
-    """Return whether a process is there. One that was killed waits no more, but its numbers stay."""
+    """Return whether a process is alive. The numbers of a killed one stay, although nothing of it waits."""
     if pid is None:
         return True
     with suppress(PermissionError):  # it is there, and another's

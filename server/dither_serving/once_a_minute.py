@@ -60,7 +60,7 @@ def limited_lines(
             written += 1
             is_allowed = written <= lines
         if not is_allowed and (count := left_out.add()):
-            _log.warning("lines left out of the log of %s: %d", logger.name, count)
+            _log.warning("lines omitted from the log of %s: %d", logger.name, count)
         return is_allowed
 
     logger.addFilter(passes)
@@ -69,4 +69,4 @@ def limited_lines(
     finally:
         logger.removeFilter(passes)
         if count := left_out.rest():
-            _log.warning("lines left out of the log of %s: %d", logger.name, count)
+            _log.warning("lines omitted from the log of %s: %d", logger.name, count)

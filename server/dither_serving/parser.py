@@ -43,7 +43,7 @@ class Parser:
 
     def __init__(self, body_limit: int) -> None:
         self.is_ended = False
-        """Whether whatever else arrives is dropped."""
+        """Whether all further bytes are dropped."""
         self._body_limit = body_limit
         self._unparsed = b""
         self._parser = httptools.HttpRequestParser(self)

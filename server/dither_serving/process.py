@@ -13,7 +13,7 @@ _ARENAS = (-8, 2)
 
 
 def prepare_process() -> None:
-    """Let threads take turns often, and share their heaps, or each would keep what its largest answer took."""
+    """Let threads switch often, and share one heap: otherwise each keeps the memory of its largest answer."""
     sys.setswitchinterval(_SWITCH)
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(*_ARENAS)

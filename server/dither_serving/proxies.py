@@ -27,9 +27,9 @@ class Proxies:
         return bool(self._networks) and self._known(address)
 
     def forwarded(self, header: str) -> str:
-        """Return for whom a chain of proxies asks: the last address of X-Forwarded-For that is not one of them.
+        """Return the client behind a chain of proxies: the last address of X-Forwarded-For that is not a proxy's.
 
-        Whatever stands before it may be made up. A port behind it is left out. "" if there is none.
+        Anything before it may be forged. A port behind it is left out. "" if there is none.
         """
         addresses = (_without_port(part.strip()) for part in reversed(header.split(",")))
         return next((address for address in addresses if address and address not in self), "")

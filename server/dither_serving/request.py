@@ -1,4 +1,4 @@
-"""One HTTP request that has come in whole, and what WSGI calls it."""
+"""One complete HTTP request, and its WSGI environment."""
 
 import sys
 from functools import lru_cache

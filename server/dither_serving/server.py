@@ -31,7 +31,7 @@ _FLUSH = 5.0
 """Seconds in which peers read their last answers."""
 
 _OTHER_FILES = 128
-"""Files that are no connections: the database, its log and locks, one per thread of some."""
+"""Open files other than connections: the database, its log and locks, some of them once per thread."""
 
 
 class _Limits(Protocol):
@@ -70,7 +70,7 @@ class Served(Protocol):
         """Start the parts' own threads."""
 
     def close(self) -> None:
-        """Commit what was accepted, and let go of the database."""
+        """Commit what was accepted, and close the database."""
 
 
 def listen(host: str, port: int) -> socket.socket:

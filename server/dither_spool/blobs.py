@@ -249,7 +249,7 @@ def make_folder(path: Path) -> None:
 def write_file(path: Path, content: bytes) -> None:
     """Write a file durably and atomically. Raises OSError, and then leaves nothing.
 
-    What a crash leaves goes when the file is written again. No two may write a file of one name at the same time.
+    What a crash leaves goes when the file is written again. Two writers must not write the same name at the same time.
     """
     part = path.with_name(f".{path.name}.part")
     try:

@@ -1,4 +1,4 @@
-"""Fold the records of one bucket: count each batch once, and say what became of the others.
+"""Fold the records of one bucket: count each batch once, and report why the others do not count.
 
 Buckets have no batch id in common, so each can be folded by itself, anywhere and in any order.
 """
@@ -67,7 +67,7 @@ def fold_bucket(
 
 
 def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
-    """Return whether each key, of which all ascend, is in a part of ``seen``."""
+    """Return for each key, in ascending order, whether a part of ``seen`` has it."""
     first = are_first(keys)
     distinct = keys[first]
     found = np.zeros(len(distinct), dtype=bool)
@@ -116,7 +116,7 @@ def _are_readable(records: Records, mechanism: Mechanism) -> Booleans:
 
 
 def _distinct(records: Records) -> tuple[Records, Records]:
-    """Return the record that counts of each id, and the records with another content than that."""
+    """Return the record that counts for each id, and the records whose content differs from it."""
     counts = are_first(records.keys)
     batch = np.cumsum(counts)
     several = np.flatnonzero((np.bincount(batch) > 1)[batch])

@@ -183,7 +183,7 @@ def _print_line(text: str) -> None:
 
 
 def _progress() -> Callable[[int], None]:
-    """Return what shows on a terminal how many buckets are done."""
+    """Return a function that shows on a terminal how many buckets are done."""
     if not sys.stderr.isatty():
         return lambda _: None
     from .records import BUCKETS

@@ -28,7 +28,7 @@ from .workers import Map, here
 
 
 class Step(IntEnum):
-    """What has just been done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
+    """The step that was just done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
 
     LISTED = 1
     """The manifest names the segments of the run."""
@@ -90,7 +90,7 @@ class Folding:
             if manifest.segments:
                 self._heads(manifest.segments)  # raises while there is no run yet
                 manifest.write(self.blobs)
-                check()  # who takes the lock from now on sees the manifest, and makes no other of these segments
+                check()  # the next owner of the lock sees the manifest and makes no other from these segments
                 self.after(Step.LISTED)
             yield self._run(manifest, resumed=False)
 

@@ -30,7 +30,7 @@ _MAGIC = b"dtherid1"
 _NAME = re.compile(r"(\d{5})-(\d{5})-(.+)\.ids")
 
 _GAP = 7
-"""Days: the horizon leaves twice as many beyond the 30 for which devices retry, and few fold more rarely."""
+"""Maximum days counted between two folds: the horizon exceeds the 30 days of retries by twice as many."""
 
 _CHUNK = 1 << 18
 """Ids that are read at a time: 4 MiB."""
@@ -46,7 +46,7 @@ class _File(NamedTuple):
         return f"{self.later:05}-{self.day:05}-{self.run}.ids"
 
     def age_from(self, today: int) -> int:
-        """Return the day from which these ids grow old: the later one, unless that is yet to come."""
+        """Return the day from which these ids age: the later one, unless it lies in the future."""
         return self.later if self.later <= today else self.day
 
 

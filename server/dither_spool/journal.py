@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 JOURNAL = ".journal"
 NOTICE = ".damaged"
-"""The suffix of a notice that a journal was damaged; nothing of its batches is in there."""
+"""The suffix of a notice that a journal was damaged; it contains no batches."""
 
 _NAMES = "[0-9a-f]" * 32 + JOURNAL
 
@@ -104,7 +104,7 @@ class Journal:
     def seal(self, blobs: BlobStore) -> int:
         """Make a segment of the journal, delete and release it; return the number of records.
 
-        If that fails, the journal is there as before, and it may be tried again. Of a damaged journal the readable
+        If that fails, the journal is unchanged, and the call may be repeated. Of a damaged journal the readable
         part is taken, and a notice says how much was not. The journal itself is deleted even then, because it holds
         the order in which batches came, which is to be forgotten.
         """
@@ -124,9 +124,9 @@ class Journal:
         return count
 
     def release(self) -> None:
-        """Let go of the file; whoever looks for abandoned journals may take it."""
+        """Release the file, so that a search for abandoned journals may take it."""
         with suppress(OSError):
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a child forked meanwhile would keep it otherwise
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # otherwise a child forked since would keep it
         os.close(self._descriptor)
 
     def _give_notice(self, count: int, lost: int) -> None:

@@ -61,7 +61,7 @@ class SpoolLayout(NamedTuple):
         if sys.platform == "win32":
             raise ParameterError("spool", "requires flock(2), which Windows lacks")
         if spool.lower().startswith(_MEMORY):
-            raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
+            raise ParameterError("spool", f"{_MEMORY} lies in the memory of one process, where no fold can read it")
         blobs = blob_store_at(spool)
         if journals:
             require_no_tilde("spool_open", journals)
@@ -85,7 +85,7 @@ class SpoolLayout(NamedTuple):
         return sum(journal.seal(self.blobs) for journal in abandoned(self.journals))
 
     def try_to_write(self) -> None:
-        """Make a page durable beside the journals, in a file that is deleted at once."""
+        """Write one page durably beside the journals, to test the disk, and delete it at once."""
         try:
             with tempfile.TemporaryFile(dir=self.journals, buffering=0) as file:
                 file.write(bytes(_PAGE))
@@ -117,7 +117,7 @@ class SpoolLayout(NamedTuple):
         free = self.free()
         if free < needed + journals * size:
             full = "full" if journals == _FULL else "nearly full"
-            kept = f"{needed / 1e6:,.0f} MB of them are for a fold to count what is there"
+            kept = f"{needed / 1e6:,.0f} MB of them are reserved for the fold"
             message = f"{free / 1e6:,.0f} MB are free for {self.blobs}, {kept}; run dither-server fold"
             raise SpoolError(f"spool: {full}, {message}, or make room")
 
@@ -151,7 +151,7 @@ class SpoolLayout(NamedTuple):
 def claim(blobs: BlobStore, database: str) -> None:
     """Name the database that counts a spool, if it has none yet; raise as ``require_owner`` if it has another.
 
-    Collectors do this when they start. So a place without the file is no spool yet, such as a URL with a typo.
+    Collectors do this when they start. So a location without this file, such as a mistyped URL, is no spool.
     """
     if not blobs.names(_OWNER):
         try:

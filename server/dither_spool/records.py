@@ -27,7 +27,7 @@ its end, so only whole arrays are used."""
 _FIRST = date(2000, 1, 1)
 
 _CHUNK = 1 << 21
-"""Bytes of rows that are gathered at a time; each takes 16 bytes of memory meanwhile."""
+"""Bytes of rows gathered at a time, which takes 16 bytes of memory for each."""
 
 
 def number_of(day: date) -> int:
@@ -97,7 +97,7 @@ class Records:
         lengths: NDArray[np.uint32],
         rows: bytes,
     ) -> Self:
-        """Return records by id, which are given in any order; so nobody can tell which came first.
+        """Return records sorted by id, so that their order does not show which came first.
 
         ``ids`` are 16 bytes per record, ``versions`` 8 bytes and ``stratum`` one.
         """
@@ -137,7 +137,7 @@ class Records:
         return len(self.keys)
 
     def where(self, chosen: Booleans) -> Self:
-        """Return the chosen records; mostly these are all, and nothing is copied then."""
+        """Return the chosen records; usually all are chosen, and then nothing is copied."""
         return self if chosen.all() else self.take(np.flatnonzero(chosen))
 
     def take(self, places: Indices | slice) -> Self:

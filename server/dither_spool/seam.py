@@ -24,7 +24,7 @@ _SMALL = 1_000_000
 _LATE = timedelta(days=1)
 
 _PAUSES = 2
-"""Times that a collector looks for abandoned journals before one of them is called left."""
+"""Searches for abandoned journals before a journal counts as abandoned for good."""
 
 
 def check(config: Config) -> None:

@@ -1,4 +1,4 @@
-"""A segment: a file of batches in the order of their ids, of which a reader takes one bucket alone.
+"""A segment: a file of batches in the order of their ids, from which one bucket can be read alone.
 
 The head names the versions and locates the buckets. A bucket is the ids, then the short columns, compressed, then the
 rows. Integers are little-endian. The head and each bucket have a CRC-32.

@@ -65,7 +65,7 @@ class Journals:
             return float("inf") if self._open is None else self._since + self._seconds - self._clock()
 
     def close_open(self) -> None:
-        """Append no more to the journal that is open."""
+        """Stop appending to the open journal."""
         with self._lock:
             self._close_open()
 
@@ -87,7 +87,7 @@ class Journals:
                 self._closed.remove(journal)
 
     def release(self) -> None:
-        """Leave the journals that are not sealed to whoever looks for abandoned ones."""
+        """Leave the journals that are not sealed to a later search for abandoned ones."""
         with self._lock:
             self._close_open()
             for journal in self._closed:
@@ -222,11 +222,11 @@ class SpoolSink:
                 self._database.start()
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
-        """Append uploads durably and return their outcomes; COUNTED means that a fold will count it, once.
+        """Append uploads durably and return their outcomes; COUNTED means that a fold will count each once.
 
-        The fold finds out whether an id belongs to a batch of another content. The database must have been there once.
-        Raises StoreError if the outcome is unknown; some may be counted all the same. None is taken if a fold would
-        not have the room to count them: else a disk that only holds the spool would stay full for ever.
+        The fold finds out whether an id belongs to a batch of another content. The database must have been reachable
+        once before. Raises StoreError if the outcome is unknown; some may be counted all the same. No upload is taken
+        if a fold would lack the disk space to count it, because then the disk would stay full.
         """
         self.start()
         disabled = self._database.disabled()
@@ -242,11 +242,11 @@ class SpoolSink:
         return [Outcome.DISABLED if upload.metric.version in disabled else Outcome.COUNTED for upload in uploads]
 
     def tend(self) -> bool:
-        """Return that nothing is to be done: the thread does it."""
+        """Return False: the sink's own thread does this work."""
         return False
 
     def forget(self, before: date) -> bool:
-        """Return that there are no ids to forget: a fold keeps them."""
+        """Return 0: a fold keeps the ids, so there are none to forget here."""
         return False
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
@@ -254,7 +254,7 @@ class SpoolSink:
         self._database.add_refusals(refused, shard)
 
     def require_writable(self) -> None:
-        """Raise SpoolError if batches cannot be taken, or soon can be no more, and what ``commit`` would raise."""
+        """Raise SpoolError if batches cannot be taken or soon cannot be, and any error that ``commit`` would raise."""
         self._database.disabled()
         if troubles := "; ".join(list(self._troubles.values())):
             raise SpoolError(troubles)
@@ -272,7 +272,7 @@ class SpoolSink:
         return self._gauges.families()
 
     def close(self) -> None:
-        """Make a segment of what is open, and end the threads. What cannot be one yet is left to the next start."""
+        """Close the open journal into a segment, and end the threads. If that fails, the next start does it."""
         with self._starting:
             self._ended = True
         self._due.set()

@@ -247,7 +247,7 @@ def exchange(stream: Stream, sent: bytes, most_of_body: int = 0) -> Answer:
 def _head(reader: "_Reader") -> tuple[int, dict[str, str]]:
     for _ in range(_MOST_HEADS):
         status, fields = _status(reader.line()), _fields(reader)
-        if status >= 200 or status == 101:  # "Switching Protocols" is the last that is said in this one
+        if status >= 200 or status == 101:  # after "Switching Protocols" no further HTTP/1 answer comes
             return status, fields
     raise AnswerError("the answer is put off and put off again")
 

@@ -93,13 +93,13 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
-    """The parameters by which a metric's definition may ask for this mechanism."""
+    """The parameters that a metric's definition may give for this mechanism."""
     promised: ClassVar[frozenset[str]] = frozenset()
-    """Parameters by which no definition asks for it, but that follow from the question (``Question.promises``)."""
+    """Parameters that no definition gives, because they follow from the question (``Question.promises``)."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Those of ``keys`` that are no numbers, with the words that each may be."""
+    """Those of ``keys`` that are words, with the possible words of each."""
     items: ClassVar[Items] = LISTED
-    """What it randomizes, and so which kinds of question it can answer."""
+    """The kind of item that it randomizes, which decides the kinds of question it can answer."""
     pure: ClassVar[bool] = True
     """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
 
@@ -143,7 +143,7 @@ class Mechanism(ABC):
 
     @classmethod
     def _with_epsilon(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
-        """Return the parameters that are numbers, of which epsilon is one."""
+        """Return the numeric parameters, epsilon among them."""
         numbers = cls._numbers(parameters)
         if "epsilon" not in numbers:
             raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
@@ -348,7 +348,7 @@ class Mechanism(ABC):
 
     @property
     def two_level(self) -> TwoLevel | None:
-        """The law of one report as one of two levels, with its exact shares; None if it is none, or not known to be.
+        """The law of one report as a law of two levels, with its exact shares; None if it is not known to have two.
 
         What shuffling is worth follows from it (the server's ``analysis/shuffling``).
         """
@@ -361,7 +361,7 @@ class Mechanism(ABC):
 
     @property
     def uniform_cells(self) -> tuple[int, int] | None:
-        """A cell, and a length: from that cell on, all runs of so many cells are reported equally often.
+        """A cell and a length: from that cell on, all runs of this length are reported equally often.
 
         This holds over all cohorts together, whatever the users' values are; None if no such cells are known.
         """

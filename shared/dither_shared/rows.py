@@ -29,7 +29,7 @@ class Shape(Enum):
 
 @dataclass(frozen=True)
 class RowFormat:
-    """The rows of a mechanism with so many ``cohorts`` and ``cells``; a LIST names ``listed`` cells, others none.
+    """The rows of a mechanism with given ``cohorts`` and ``cells``; a LIST names ``listed`` cells, others none.
 
     Raises ParameterError if there are no such rows.
     """
@@ -61,7 +61,7 @@ class RowFormat:
 
     @cached_property
     def limit(self) -> int:
-        """What every payload is below, as an integer."""
+        """The upper bound of payloads as integers; no payload reaches it."""
         return self.cells if self.shape is Shape.SYMBOL else 1 << self.payload_bits
 
     @cached_property

@@ -103,7 +103,7 @@ class SealKey:
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits of SHA-256 of the key's text, by which people tell two keys apart."""
+        """16 hex digits of SHA-256 of the key's text, for people who compare keys."""
         return sha256(str(self).encode("ascii")).hexdigest()[:16]
 
 

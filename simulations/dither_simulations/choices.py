@@ -24,7 +24,7 @@ Law = Literal["joint", "marginal", "device", "collector"]
 without regard to the others; one by one, by the device's randomizer; or by real clients that send them to a real
 collector, which estimates."""
 LAWS = ("joint", "marginal", "device")
-"""Those that need nothing but a seed."""
+"""Distributions that need only a seed."""
 
 Attack = Literal["random-report", "crafted-input", "crafted-report"]
 """How reports are forged (``attacks.forged.poisoning``)."""

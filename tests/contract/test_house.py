@@ -92,13 +92,13 @@ def test_only_what_hands_names_on_lists_them() -> None:
     } <= PUBLIC | HANDED_ON
 
 
-def test_every_package_and_folder_says_what_it_holds() -> None:
+def test_every_package_and_folder_has_a_docstring() -> None:
     assert [
         name for name, path in MODULES.items() if path.name == "__init__.py" and not ast.get_docstring(tree(path))
     ] == []
 
 
-def test_map_names_every_room() -> None:
+def test_map_in_contributing_names_every_folder() -> None:
     shown = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rooms = [path.name for package in PACKAGES for path in package.iterdir() if any(path.glob("*.py"))]
     assert [name for name in rooms if f"{name}/" not in shown and f"`{name}`" not in shown] == []

@@ -75,7 +75,7 @@ def test_third_value_overlaps_two_others_as_stated(mechanism: Mechanism) -> None
     )
 
 
-def test_mechanisms_of_two_levels_say_so() -> None:
+def test_every_mechanism_of_two_levels_declares_its_two_level_law() -> None:
     more = {"bit-flip", "rappor", "discrete-laplace", "exponential", "discrete-gaussian"}
     two = {case.name for case in cases()}
     assert more.isdisjoint(two)

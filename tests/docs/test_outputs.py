@@ -22,7 +22,7 @@ done.
         "theme: … of …",
     ],
 )
-def test_what_is_there(expected: str) -> None:
+def test_output_of_a_block_is_compared_with_the_page(expected: str) -> None:
     assert not missing_line(expected, _PRINTED)
 
 
@@ -37,5 +37,5 @@ def test_what_is_there(expected: str) -> None:
     ],
     ids=["order", "whole lines", "a word for a number", "full stop", "twice"],
 )
-def test_what_is_not(expected: str, line: str) -> None:
+def test_missing_line_of_an_expected_output_is_named(expected: str, line: str) -> None:
     assert missing_line(expected, _PRINTED) == line

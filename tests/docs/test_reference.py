@@ -32,7 +32,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("program", ["dither-server", "dither-relay", "dither-sim"])
-def test_commands(program: str) -> None:
+def test_reference_lists_the_collectors_commands(program: str) -> None:
     text = GENERATORS["commands"](program)
     listed = re.findall(r"^\| \[`([\w-]+)`\]\(#([\w-]+)\)", text, re.MULTILINE)
     headings = {heading.replace(" ", "-") for heading in re.findall(r"^## (.+)$", text, re.MULTILINE)}
@@ -56,20 +56,20 @@ def test_an_option_has_its_default_range_choices_and_variable() -> None:
     assert "`--trust-loopback/--no-trust-loopback`" in server
 
 
-def test_commands_of_the_client() -> None:
+def test_reference_lists_the_clients_commands() -> None:
     text = GENERATORS["module-commands"]("")
     assert "## python -m dither status" in text
     assert "--draws N" in text
 
 
 @pytest.mark.parametrize(("program", "sources"), [("collector", COLLECTOR), ("relay", RELAY)])
-def test_settings(program: str, sources: object) -> None:
+def test_reference_lists_every_setting(program: str, sources: object) -> None:
     text = GENERATORS["settings"](program)
     known = COLLECTOR.settings if sources is COLLECTOR else RELAY.settings
     assert [cells[0].strip().partition("<br>")[0].strip("`") for cells in rows_of(text)][2:] == list(known)
 
 
-def test_routes() -> None:
+def test_reference_lists_every_route() -> None:
     text = GENERATORS["http-api"]("routes")
     assert "## POST /v1/reports" in text
     assert re.search(r"## GET /v1/metrics/\{name\}/estimate.*?`confidence` \| number", text, re.DOTALL)
@@ -81,7 +81,7 @@ def test_routes() -> None:
 
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.slug)
-def test_every_problem_is_told(kind: Kind) -> None:
+def test_reference_lists_every_problem_type(kind: Kind) -> None:
     section = page("problems.md").partition(f"### {kind.slug}\n")[2].partition("\n###")[0]
     assert section.strip().startswith(f"{kind.status}, *{kind.title}*"), section
     fate = rule_for(kind.status).fate

@@ -58,7 +58,7 @@ def test_home_holds_the_checkout_alone_and_temporary_files_go_with_the_page(tmp_
         ("```sh\ntrue", "line 1: this block does not end"),
     ],
 )  # fmt: skip
-def test_what_fails_is_told(text: str, said: str, tmp_path: Path) -> None:
+def test_failing_block_of_a_page_is_reported_with_its_line(text: str, said: str, tmp_path: Path) -> None:
     (problem,) = ran(tmp_path, text).problems
     assert re.match(said, problem), problem
 
@@ -69,7 +69,7 @@ def test_a_wrong_output_is_told_where_the_page_holds_otherwise(tmp_path: Path) -
     assert problem == "line 6 (output): no such line: light 3\nPrinted was:\ndark 5"
 
 
-def test_a_status_that_is_expected(tmp_path: Path) -> None:
+def test_block_with_its_expected_exit_status_passes(tmp_path: Path) -> None:
     page = block("sh", "cd /\nexit 3", "<!-- status: 3 -->") + block("sh", "test $PWD != /")
     assert ran(tmp_path, page) == Run([], "")
 
@@ -100,20 +100,20 @@ def test_a_server_that_is_started_again_takes_the_place_of_the_former(tmp_path: 
     assert ran(tmp_path, _SERVED + block("sh", "python -m http.server 8000") + _ASKED) == Run([], "")
 
 
-def test_a_server_that_does_not_start_is_told(tmp_path: Path) -> None:
+def test_server_that_does_not_start_is_reported(tmp_path: Path) -> None:
     (problem,) = ran(tmp_path, block("sh", "dither-server run --db nothing --port 8000")).problems
     assert problem.startswith("line 2 (sh): status 1\n")
     assert "this server has ended" in problem
 
 
-def test_a_server_that_dies_is_told_at_the_end(tmp_path: Path) -> None:
+def test_server_that_dies_is_reported_at_the_end_of_the_page(tmp_path: Path) -> None:
     page = _SERVED + block("sh", "kill $!; wait $! || true")
     (problem,) = ran(tmp_path, page).problems
     assert re.match(r"at the end: status 1\nthe server of port \d+ has ended too early", problem)
 
 
 @pytest.mark.parametrize("end", ["false", "sleep 600"], ids=["fails", "hangs"])
-def test_nothing_outlives_a_page(end: str, tmp_path: Path) -> None:
+def test_processes_of_a_page_end_with_the_page(end: str, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     (problem,) = ran(
         tmp_path, block("sh", f"sleep 600 &\necho $! >{pids}\n{end}"), 1.0 if end != "false" else 60.0

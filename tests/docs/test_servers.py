@@ -18,7 +18,7 @@ from docs.servers import with_servers
         ("gunicorn -b 127.0.0.1:8123 app", "8123", "exec gunicorn -b 127.0.0.1:8123 app"),
     ],
 )
-def test_a_server_runs_beside(line: str, port: str, command: str) -> None:
+def test_server_block_runs_beside_the_blocks_that_follow(line: str, port: str, command: str) -> None:
     assert with_servers(f"{line}\necho\n", {port: "9999"}) == f"_stop 9999\n( {command}\n) &\n_await $! 9999\necho\n"
 
 
@@ -31,15 +31,15 @@ def test_a_server_without_a_port_is_awaited_by_what_it_prints() -> None:
 @pytest.mark.parametrize(
     "line", ["dither-server doctor", "dither-server run --help", "echo dither-server run", "flask routes"]
 )
-def test_what_ends_by_itself_stays_as_it_is(line: str) -> None:
+def test_command_that_ends_is_not_taken_for_a_server(line: str) -> None:
     assert with_servers(f"{line} \\\n  --more\n", {}) == f"{line} \\\n  --more\n"
 
 
-def test_a_long_line() -> None:
+def test_line_continued_by_backslash_is_one_command() -> None:
     assert "exec dither-server run    --port 8000\n" in with_servers("dither-server run \\\n  --port 8000\n", {})
 
 
-def test_ports() -> None:
+def test_ports_of_a_page_are_replaced_by_free_ones() -> None:
     text = "curl http://127.0.0.1:8000/x; http://localhost:5000 -n 8000 --port=8001; port = 8002; 127.0.0.1:9"
     assert ports_of([text]) == {"8000", "5000", "8001", "8002"}
     with free_ports(ports_of([text])) as free:

@@ -24,7 +24,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "client/js/README.md"])
-def test_links_of_the_repository(name: str) -> None:
+def test_links_to_the_repository_lead_to_existing_files(name: str) -> None:
     page = ROOT / name
     for link in _LINK.finditer(page.read_text(encoding="utf-8")):
         target = page.parent / link["file"] if link["file"] else page

@@ -20,7 +20,7 @@ def invoke(*arguments: str) -> tuple[int, str]:
     return told.exit_code, told.output
 
 
-def test_forward_and_status(tmp_path: Path) -> None:
+def test_forward_posts_full_pools_and_status_shows_the_rest(tmp_path: Path) -> None:
     db = ("--db", url_of(tmp_path))
     with collecting(POOLS) as collector:
         with stored(tmp_path) as store:
@@ -42,10 +42,10 @@ def test_forward_and_status(tmp_path: Path) -> None:
         assert "; no hour has come yet" in text
 
 
-def test_status_counts_the_pools_whose_names_no_report_has_told(tmp_path: Path) -> None:
+def test_status_counts_listed_pools_without_reports(tmp_path: Path) -> None:
     db = ("--db", url_of(tmp_path))
     with stored(tmp_path) as store:
-        listed = "are listed of which no report has come; the first will tell the name"
+        listed = "are listed, but no report has come; the first report names its pool"
         assert invoke("status", *db)[1].splitlines()[0] == f"3 pools {listed}"
         hold(store, rows(3), pool=2)
         lines = invoke("status", *db)[1].splitlines()
@@ -95,14 +95,14 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
         ("--log-level", "loud", "--log-level: 'loud' is not one of"),
     ],
 )
-def test_settings_that_are_wrong(tmp_path: Path, flag: str, value: str, told: str) -> None:
+def test_wrong_settings_are_refused_by_name(tmp_path: Path, flag: str, value: str, told: str) -> None:
     given = {"--db": url_of(tmp_path), "--collector": "https://collector.example"} | {flag: value}
     status, text = invoke("run", *(word for pair in given.items() for word in pair))
     assert status == 2
     assert text.startswith(f"dither-relay: {told}")
 
 
-def test_what_is_missing(tmp_path: Path) -> None:
+def test_missing_settings_are_named(tmp_path: Path) -> None:
     assert invoke("run", "--db", url_of(tmp_path))[1].startswith("dither-relay: DITHER_RELAY_COLLECTOR: not set")
     assert invoke("status", "--db", url_of(tmp_path)) == (
         2,

@@ -15,12 +15,12 @@ from relay.relaying import POOLS, ask, bytes_of, rows, running, send, until_read
 from server.test_deploy import DEPLOY, sample, served
 
 
-def test_the_settings_file_is_one() -> None:
+def test_sample_settings_file_is_valid() -> None:
     config = RELAY.configured(RELAY.resolve({}, {}, str(DEPLOY / "relay.toml")))
     assert (config.batch, config.at, config.proxies, config.token) == (500, "03:00", "127.0.0.1", "")
 
 
-def test_compose_names_what_there_is() -> None:
+def test_compose_file_names_existing_commands_and_settings() -> None:
     file = pytest.importorskip("yaml").safe_load((DEPLOY / "compose.relay.yml").read_text(encoding="utf-8"))
     (service,) = file["services"].values()
     assert set(service["environment"]) <= {RELAY.variable_of(name) for name in RELAY.settings}
@@ -48,7 +48,7 @@ def test_nginx_keeps_no_addresses_and_shows_nothing_but_the_way_in() -> None:
     assert [line for line in lines if line.startswith("location")] == ["location = /v1/sealed {", "location / {"]
 
 
-def test_nginx_reads_the_sample(tmp_path: Path) -> None:
+def test_nginx_accepts_the_sample_configuration(tmp_path: Path) -> None:
     whole = tmp_path / "nginx.conf"
     site = sample("nginx-relay.conf", tmp_path)
     whole.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{site}\n}}\n", encoding="utf-8")

@@ -88,7 +88,7 @@ def test_kill_at_every_step_of_a_round(tmp_path: Path) -> None:
         assert collector.rows() == Counter(row for number in range(len(STEPS)) for row in rows(32, number))
 
 
-def test_kill_amid_arrivals(tmp_path: Path) -> None:
+def test_reports_acknowledged_before_a_kill_are_forwarded_once(tmp_path: Path) -> None:
     acknowledged: list[bytes] = []
     some = rows(100_000)
     chance = random.Random(1)

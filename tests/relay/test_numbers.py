@@ -52,12 +52,12 @@ def test_every_name_in_its_alerts_is_one_that_a_relay_tells(relay: Relay) -> Non
     assert b'dither_relay_answers_total{status="202"} 0.0' in text(relay)  # so that the first is a rise
 
 
-def test_promtool_reads_it(relay: Relay) -> None:
+def test_promtool_parses_the_relays_metrics(relay: Relay) -> None:
     read = subprocess.run([promtool(), "check", "metrics"], input=text(relay), capture_output=True, check=False)
     assert read.returncode == 0, read.stdout + read.stderr
 
 
-def test_nothing_but_pools_sizes_and_kinds_of_answers_is_told(relay: Relay) -> None:
+def test_metrics_show_only_pools_sizes_and_kinds_of_answers(relay: Relay) -> None:
     relay.numbers.answered(202)
     relay.numbers.refused("crowded")
     labels = {label for name in told(relay) for label in re.findall(r'(\w+)="', name)}
@@ -65,7 +65,7 @@ def test_nothing_but_pools_sizes_and_kinds_of_answers_is_told(relay: Relay) -> N
     assert not any("_created" in name for name in told(relay))  # of the first report, to the microsecond
 
 
-def test_metrics_of_a_healthy_relay(relay: Relay) -> None:
+def test_healthy_relay_exports_its_counts(relay: Relay) -> None:
     relay.pools.refresh()
     numbers = told(relay)
     assert numbers["dither_relay_ready"] == numbers["dither_database_up"] == 1
@@ -113,7 +113,7 @@ def test_a_relay_whose_database_is_gone_says_so(relay: Relay, monkeypatch: pytes
     assert not any(name.startswith(("dither_relay_trouble", "dither_disk")) for name in numbers)
 
 
-def test_without_pools_it_is_not_ready(tmp_path: Path) -> None:
+def test_relay_without_pools_is_not_ready(tmp_path: Path) -> None:
     with Relay(config(tmp_path, "http://127.0.0.1:1")) as relay:
         numbers = told(relay)
         assert (numbers["dither_relay_ready"], numbers["dither_database_up"]) == (0, 1)

@@ -47,7 +47,7 @@ def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCo
     assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
 
 
-def test_a_collector_that_lists_none_is_told_of(store: RelayStore, collector: FakeCollector) -> None:
+def test_empty_list_of_pools_is_reported_as_trouble(store: RelayStore, collector: FakeCollector) -> None:
     """It would else be silent for ever: its key file may stand elsewhere than the operator thinks."""
     collector.pools = []
     pools = Pools(store, Collector(collector.url, "", 5))

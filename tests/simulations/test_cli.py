@@ -66,7 +66,7 @@ def test_numbers_of_users_are_a_list_or_lie_even_on_a_log_scale(text: str, users
     assert users_list(click.Context(click.Command("error")), click.Option(["-n"]), text) == tuple(users)
 
 
-def test_a_histogram_is_a_population(tmp_path: Path) -> None:
+def test_histogram_file_is_read_as_a_population(tmp_path: Path) -> None:
     path = tmp_path / "histogram.csv"
     path.write_text("browser,users\na,700\nb,200\nc,100\n")
     common = ("--input", path, "--column", "browser", "--mechanism", "auto", "--epsilon", "1", "--json")
@@ -76,7 +76,7 @@ def test_a_histogram_is_a_population(tmp_path: Path) -> None:
     assert row["users"] == 1_000_000
 
 
-def test_days_are_told_with_what_was_spent() -> None:
+def test_table_shows_the_epsilon_spent_by_day() -> None:
     several = ("--mechanism", "optimized-unary", "--permanent-epsilon", "2", "--epsilon", "1", "--days", "3", "-k", "4")
     lines = [line.split()[:5] for line in run(*several, "--drift", "0.1", "--repeats", "2").stdout.splitlines()]
     assert lines[0] == ["mechanism", "law", "day", "ε", "ε"]

@@ -38,7 +38,7 @@ def held(name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
-def test_no_mechanism_is_far_off(name: str) -> None:
+def test_intervals_of_each_mechanism_cover_about_as_stated(name: str) -> None:
     """Each of six counts: at least as a binomial law of 94% allows, with 1e-7 each."""
     assert (held(name) >= stats.binom.ppf(1e-7, SURVEYS, LEAST)).all()
 

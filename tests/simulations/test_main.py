@@ -49,7 +49,7 @@ def bare(folder: Path, direct: object, **environ: str) -> subprocess.CompletedPr
     ],
     ids=["index", "folder", "commit"],
 )
-def test_under_uvx_it_starts_again_with_its_extra(tmp_path: Path, direct: object, origin: str) -> None:
+def test_dither_sim_under_uvx_restarts_with_its_extra(tmp_path: Path, direct: object, origin: str) -> None:
     done = bare(tmp_path, direct, UV="{uv}")
     asked = f"dither[simulations]{origin}"
     words = ["1", "tool", "run", "--python", VERSION, "--from", asked, "dither-sim", "demo", "--users", "5"]
@@ -60,7 +60,7 @@ def test_under_uvx_it_starts_again_with_its_extra(tmp_path: Path, direct: object
 @pytest.mark.parametrize(
     "environ", [{}, {"UV": "{uv}", "UV_RUN_RECURSION_DEPTH": "1"}, {"UV": "{uv}", "DITHER_SIM_UVX": "1"}]
 )
-def test_elsewhere_or_asked_again_it_says_what_to_install(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_dither_sim_without_its_extra_names_what_to_install(tmp_path: Path, environ: dict[str, str]) -> None:
     done = bare(tmp_path, None, **environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("dither-sim needs: pip install 'dither[simulations]'")

@@ -45,13 +45,13 @@ def test_estimates_are_unbiased_with_the_variance_of_optimal_local_hashing() -> 
         assert abs(shares[:, column].var() / variance - 1) < 5 * math.sqrt(2 / 200)
 
 
-def test_a_seed_repeats_its_finds() -> None:
+def test_seed_repeats_the_strings_found() -> None:
     counts = np.random.default_rng(1).multinomial(10**5, zipf(len(CODES), 1.1) / zipf(len(CODES), 1.1).sum())
     one, two = (PrefixExtending(48, 2.0).discover(CODES, counts, np.random.default_rng(7)) for _ in range(2))
     assert one.codes.tolist() == two.codes.tolist()
 
 
-def test_nobody_is_no_error() -> None:
+def test_prefix_extending_without_users_finds_nothing() -> None:
     found = PrefixExtending(48, 1.0).discover(CODES[:1], np.zeros(1, dtype=np.int64), np.random.default_rng(0))
     assert len(found.codes) == 64
 

@@ -88,7 +88,7 @@ def test_a_dask_cluster_changes_no_number() -> None:
         assert sweep(PLAN, run) == sweep(PLAN)
 
 
-def test_where_there_is_no_scheduler_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_dask_scheduler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_spool.workers._PATIENCE", 0.1)
     result = CliRunner().invoke(main, [*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9"])
     assert result.exit_code == 2
@@ -122,7 +122,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     assert Path("again.csv").read_bytes() == Path("rows.csv").read_bytes()
 
 
-def test_what_another_sweep_left_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+def test_partial_rows_of_another_sweep_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.part"
     Journal(path, PLAN.identity()).close()
     with pytest.raises(ParameterError, match="another sweep"):
@@ -133,7 +133,7 @@ def test_what_another_sweep_left_is_not_taken_for_this_ones(tmp_path: Path) -> N
     assert not path.exists()
 
 
-def test_a_finished_cell_is_read_back_as_it_was(tmp_path: Path) -> None:
+def test_finished_cells_are_read_back_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "rows.part"
     journal = Journal(path, PLAN.identity())
     rows = sweep(PLAN, journal=journal)

@@ -175,7 +175,7 @@ def tables(store: Store) -> dict[tuple[str, date, int], Tally]:
     return {
         (metric.name, day, stratum): tally
         for metric in ALL
-        for strata in [store.reports_by_stratum(metric)]
+        for strata in [store.history(metric).strata()]
         for day in store.reports_by_day(metric)
         for stratum in strata
         if (tally := store.tally(metric, day, day, (stratum,))).total

@@ -126,7 +126,7 @@ def test_two_folds_with_clocks_of_their_own_count_a_spool_once(counts: Store, bl
     assert (total(counts), emptied(blobs)) == (len(sent), True)
 
 
-def test_an_older_database_beside_a_newer_spool_counts_what_it_lacks_no_more(
+def test_an_older_database_with_a_newer_spool_never_counts_its_missing_batches(
     counts: Store, blobs: Folder, tmp_path: Path
 ) -> None:
     """The spool remembers what the lost database had counted: that is lost, and nothing counts twice."""

@@ -243,7 +243,7 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     )
 
 
-def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
+def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout: SpoolLayout, store: Store) -> None:
     """A collector that starts makes it one, also where it is from before; one on another database does not start."""
     layout.make()
     spool = ("--spool", str(layout.blobs))
@@ -266,7 +266,7 @@ def test_a_spool_is_of_one_database(tmp_path: Path, layout: SpoolLayout, store: 
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
-        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
+        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// lies in the memory of one"),
         (("--spool", "~/s"), "--spool: ~/s: only a shell knows what ~ is"),
         (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: only a shell knows what ~ is"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),

@@ -74,7 +74,7 @@ def test_what_collectors_spooled_is_estimated_after_a_fold(tmp_path: Path) -> No
     assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["reports"] == 42
 
 
-def test_report_of_a_run_in_words(folder: Path, spool: Folder) -> None:
+def test_fold_prints_batches_repeats_and_conflicts_of_a_run(folder: Path, spool: Folder) -> None:
     deliver(spool, sent := some(40, 1), 1)
     result = invoke(folder, "fold", "--spool", str(spool))
     rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
@@ -105,7 +105,7 @@ def test_conflicts_are_shown_among_the_refusals(folder: Path, spool: Folder) -> 
     assert line == {"day": None, "batches": 1, **about}
 
 
-def test_damaged_segment_is_skipped_and_its_bytes_are_told(folder: Path, spool: Folder) -> None:
+def test_skip_command_prints_the_bytes_of_the_damaged_segment(folder: Path, spool: Folder) -> None:
     put(spool, sent := some(20, 8))
     name, cut = put(spool, held := some(30, 9)), put(spool, held)
     path, other = spool.path / "segments" / name, spool.path / "segments" / cut
@@ -135,7 +135,7 @@ def test_report_counts_rows_that_no_device_could_have_sent(folder: Path, spool: 
     assert "1 batch held reports that no device could have sent, not counted" in result.stderr
 
 
-def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
+def test_dry_run_of_fold_changes_nothing(folder: Path, spool: Folder) -> None:
     deliver(spool, some(40, 2), 2)
 
     def state() -> dict[Path, bytes]:
@@ -262,7 +262,7 @@ def test_wrong_arguments_of_fold_get_one_line_each(
     assert not list((folder / "spool").rglob("*.json"))
 
 
-def test_a_spool_of_another_database_is_left_as_it_is(folder: Path, spool: Folder) -> None:
+def test_fold_refuses_the_spool_of_another_database(folder: Path, spool: Folder) -> None:
     """Whatever is asked of the fold, and journals of the dead, too."""
     name = put(spool, [Delivery(upload())])
     journal = Journal.create(spool.path / "open")

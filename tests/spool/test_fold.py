@@ -150,7 +150,7 @@ def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Fold
     assert_same(counts, tmp_path, sent + later)
 
 
-def test_a_plan_changes_nothing(counts: Store, blobs: Folder, tmp_path: Path) -> None:
+def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs: Folder, tmp_path: Path) -> None:
     sent = some(100, 14)
     deliver(blobs, sent, 14)
 

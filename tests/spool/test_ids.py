@@ -146,7 +146,7 @@ def test_file_that_vanishes_fails_or_comes_in_pieces(blobs: BlobStore, monkeypat
     assert held(blobs) == bytes_of(some(0, 50))
 
 
-def test_file_of_ids_is_there_whole_or_not_at_all(blobs: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_write_leaves_no_file_of_ids(blobs: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
@@ -182,7 +182,7 @@ def test_clock_that_jumps_ages_ids_by_a_week_at_most(blobs: BlobStore) -> None:
     assert forget(blobs, 45, 9_041) == 0  # set right: ids of days that are yet to come say nothing
 
 
-def test_ids_of_rare_folds_are_as_old_as_they_look(blobs: BlobStore) -> None:
+def test_ids_of_rare_folds_age_at_most_a_week_per_fold(blobs: BlobStore) -> None:
     for day in range(9_000, 9_100, 7):
         add(blobs, BUCKET, "run", some(day, day + 1), day)
         forget(blobs, 45, day)

@@ -170,7 +170,7 @@ def test_journal_is_adopted_only_when_its_process_is_gone(tmp_path: Path) -> Non
     ours.release()
 
 
-def test_a_journal_that_is_closed_while_somebody_looks_is_left_alone(
+def test_search_for_abandoned_journals_skips_one_that_is_closed_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal, place = opened(tmp_path)

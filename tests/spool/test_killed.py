@@ -109,7 +109,7 @@ def test_the_command_is_killed_at_each_step(
         for step in list(Step)[:6]
     ],
 )
-def test_conflicts_are_among_the_refusals_once_wherever_it_is_killed(counts: Store, blobs: Folder, step: Step) -> None:
+def test_conflicts_are_refused_once_wherever_the_fold_is_killed(counts: Store, blobs: Folder, step: Step) -> None:
     sent = [one for one in some(60, 19) if one.upload.metric is not LAYOUT]
     others = [
         one._replace(

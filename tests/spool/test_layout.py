@@ -22,7 +22,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
     return Folder(tmp_path / "spool") if request.param == "folder" else blob_store_at(f"memory://{tmp_path.name}/spool")
 
 
-def test_store_is_a_spool_once_it_is_claimed(blobs: BlobStore) -> None:
+def test_blob_store_becomes_a_spool_when_a_database_claims_it(blobs: BlobStore) -> None:
     blobs.put("segments", "x", b"of somebody")
     with pytest.raises(UnmadeError, match=r"^spool: .*spool is no spool: no collector has made it yet"):
         require_owner(blobs, OURS)
@@ -67,7 +67,7 @@ def test_of_two_collectors_at_once_either_may_write(tmp_path: Path, was_written:
             claim(Raced(tmp_path), OURS)
 
 
-def test_a_database_keeps_its_name_and_no_other_has_it(tmp_path: Path) -> None:
+def test_database_keeps_its_unique_identity(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     names = []
     for folder in (tmp_path, tmp_path, tmp_path / "other"):
@@ -85,8 +85,8 @@ def test_url_requires_a_folder_for_journals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
-def test_memory_url_is_refused(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own: it ends with it"):
+def test_spool_in_memory_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ParameterError, match=r"^spool: memory:// lies in the memory of one process"):
         SpoolLayout.at(url, str(tmp_path))
 
 

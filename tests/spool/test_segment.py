@@ -46,7 +46,7 @@ def test_a_report_of_one_byte_takes_19_and_the_head_7_kilobytes() -> None:
     assert len(content) < 20 * 50_000 + 10_000
 
 
-def test_a_bucket_is_read_alone() -> None:
+def test_reading_a_bucket_reads_no_other_bytes_of_the_segment() -> None:
     given = batches(20_000)
     content = write_segment(arranged(given))
     file = Narrow(content)

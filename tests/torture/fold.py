@@ -260,8 +260,8 @@ class _Torture:
         assert backlog[:3] == (0, 0, 0), backlog
         with closing(Store(url_of(self.folder), create=False)) as store:
             for metric in _ANSWERS:
-                places = self.once.reports_by_stratum(metric)
-                assert store.reports_by_stratum(metric) == places, metric.name
+                places = self.once.history(metric).strata()
+                assert store.history(metric).strata() == places, metric.name
                 for place in places:
                     found, right = (one.tally(metric, places=(place,)) for one in (store, self.once))
                     assert same(found, right), (metric.name, place)

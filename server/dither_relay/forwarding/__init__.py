@@ -1,1 +1,1 @@
-"""From reports that wait to bodies that the collector has taken: when, how they are cut, and the tries."""
+"""Forward waiting reports to the collector: at which hour, cut into which bodies, and with which retries."""

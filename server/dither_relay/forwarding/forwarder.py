@@ -61,7 +61,7 @@ class Forwarder:
         self._thread.start()
 
     def close(self) -> None:
-        """Post no other body, and end the thread; one that is still on its way is left to the next start."""
+        """Post no further body, and end the thread; the next start repeats a body that is still being sent."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
@@ -110,7 +110,7 @@ class Forwarder:
                     self.trouble = ""
             except StoreError as error:
                 self.trouble, pause = str(error), _FIRST
-                self._pause()  # or a body that the database cannot let go of would be posted every few seconds
+                self._pause()  # otherwise a body that the database cannot delete would be posted every few seconds
                 if self._lines.add():
                     _log.warning("reports are forwarded later: %s", error)
             except Exception:

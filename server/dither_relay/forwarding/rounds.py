@@ -97,7 +97,7 @@ class Rounds:
         if posted.trouble != self._store.state().get(TROUBLE, ""):
             self._store.note(TROUBLE, posted.trouble)
         if posted.reports:
-            self._store.checkpoint()  # what has left is not in the log beside the database either
+            self._store.checkpoint()  # so that forwarded reports do not remain in the log beside the database
         return posted
 
     def _post(self, batch: Frozen, posted: Posted, rejected: dict[str, str]) -> None:

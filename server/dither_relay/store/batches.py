@@ -111,7 +111,7 @@ def drop(connection: sa.Connection, number: int, before: date) -> int:
 
 
 def old_digests(connection: sa.Connection, before: date, after: bytes) -> list[bytes]:
-    """Return the first digests beyond one, in order, of what left before a day; none if no more are so old."""
+    """Return in order the next digests, beyond a given one, of reports forwarded before a day; [] at the end."""
     old = sa.select(FORWARDED.c.digest).where(FORWARDED.c.day < before, FORWARDED.c.digest > after)
     return list(connection.scalars(old.order_by(FORWARDED.c.digest).limit(_AT_ONCE)))
 

@@ -35,7 +35,7 @@ class Arrival(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """16 bytes by which a retry is known. The pool is in them: a row sealed for one opens in no other."""
+        """16 bytes by which a retry is recognized. The pool is in them: a row sealed for one opens in no other."""
         return blake2b(self.rows, digest_size=16, salt=self.pool.to_bytes(4, "big")).digest()
 
 

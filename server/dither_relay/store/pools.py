@@ -91,7 +91,7 @@ _COUNTS = ("forwarded", "unread", "dropped")
 _NONE = dict.fromkeys(_COUNTS, 0)
 
 _SLASH = "/"
-"""It stands in each pool's name and in no digest."""
+"""Separates metric and version in a pool's name, and occurs in no digest."""
 
 
 def _digest(pool: str) -> str:

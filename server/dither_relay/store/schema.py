@@ -46,7 +46,7 @@ SEALED = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Digests of what has left, by which a retry is known, and the day on which it left.
+# Digests of forwarded reports, which identify retries, and the day of forwarding.
 FORWARDED = sa.Table(
     "relay_forwarded",
     TABLES,

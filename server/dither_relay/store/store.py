@@ -33,7 +33,7 @@ class RelayStore(Database):
     """
 
     room = 1 << 26
-    """Bytes that it leaves free for the largest body to leave: of 34 MB at the most, measured, and more while a reader
+    """Bytes that it leaves free for the largest body to leave: measured to be at most 34 MB, and more while a reader
     keeps SQLite from emptying its log. Otherwise a disk that only holds the reports would stay full for ever."""
 
     def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
@@ -121,7 +121,7 @@ class RelayStore(Database):
             return read_rows(connection, batch, after)
 
     def leave(self, batch: Frozen, body: Sequence[Sealed], day: date, unread: int) -> None:
-        """Forget a body that the collector has taken, and of which it could read all but some; keep the digests."""
+        """Forget a body that the collector has taken, except for ``unread`` reports; keep the digests."""
         with self._transaction(write=True) as connection:
             leave(connection, batch, body[0].digest, body[-1].digest, day, unread)
 
@@ -184,7 +184,7 @@ class RelayStore(Database):
 
 
 def _use(connection: sa.Connection, hour: date) -> date:
-    """Use an hour, and return the day that begins: the next one if the clock has advanced, by however many days."""
+    """Use an hour; return the day that begins: the next one if the clock has advanced, by however many days."""
     state = _state(connection)
     day, last = _day_of(state), state.get(_HOUR)
     if day is None or last is None:

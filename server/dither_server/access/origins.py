@@ -20,7 +20,7 @@ Headers = tuple[tuple[str, str], ...]
 _VARY: Headers = (("Vary", "Origin"),)
 
 _READS = ("Access-Control-Expose-Headers", "Retry-After")
-"""What a page may read of an answer besides its status, and by default could not."""
+"""Headers that a page may read only if the answer lists them."""
 
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?", re.ASCII)
 
@@ -35,7 +35,7 @@ _OF_ANYONE = {
 }
 
 _RIGHT = (
-    "is no origin as browsers write it: scheme and host, such as https://app.example, and the port if it is not the"
+    "is not an origin as browsers write it: scheme and host, such as https://app.example, and the port if it is not the"
     " usual one; lower case, punycode, no user, no path, no slash or dot at the end"
 )
 
@@ -65,7 +65,7 @@ class Origins:
     def admit(self, origin: str | None) -> bool:
         """Return whether a page sends a request with this Origin, None if it has none.
 
-        Raises Problem for a page that is not listed. A server joins several Origins by commas: these are no origin.
+        Raises Problem for a page that is not listed. Several Origins, which a server joins by commas, are refused.
         """
         if origin is None:
             return False
@@ -74,7 +74,7 @@ class Origins:
         return True
 
     def headers(self, origin: str | None) -> Headers:
-        """Return the headers by which a listed page may read an answer, and caches know that others may not."""
+        """Return the headers that let a listed page read an answer, and keep caches from giving it to other pages."""
         if origin is None:
             return _VARY if self.listed else ()
         return self._shared.get(origin, _VARY)

@@ -5,6 +5,8 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
+import numpy as np
+
 from dither_shared import Mechanism, Metric, ParameterError
 from dither_shared.privacy.wording import MEMOISATION, losses
 
@@ -21,7 +23,8 @@ Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 VERDICT = Column(
     "verdict",
     str,
-    "Whether the interval from low to high lies above 0 (ok), contains 0 (noise) or is too wide to tell (too-few).",
+    "Whether the interval from low to high lies above 0 (ok), contains 0 and half of the range or more (too-few), or "
+    "else contains 0 (noise).",
     choices=("ok", "noise", "too-few"),
 )
 SHARES = (
@@ -29,7 +32,10 @@ SHARES = (
     number("frequency", "Estimated share, raw and unbiased: it may lie below 0 or above 1."),
     number("count", "The frequency times the number of reports."),
     number("noise_error", "Standard error of the share among those who reported: from the noise alone."),
-    number("noise_low", "Lower end of the confidence interval of the share among those who reported."),
+    number(
+        "noise_low",
+        "Lower end of the confidence interval of the share among those who reported. Null where few reports are noisy.",
+    ),
     number("noise_high", "Upper end of that interval."),
     number(
         "standard_error",
@@ -41,7 +47,7 @@ SHARES = (
         "consistent",
         "Frequency from 0 to 1; all sum to 1 (strings: at most; selections: need not). Prettier, and biased.",
     ),
-    number("gain_up", "The most by which forged reports could have raised the frequency."),
+    number("gain_up", "The most by which forged reports could have raised the frequency. Null if none is assumed."),
     number("gain_down", "The most by which forged reports could have lowered it."),
     VERDICT,
     Column(
@@ -133,7 +139,7 @@ def _iso(day: date | None) -> str | None:
 
 
 def _columns(mechanism: Mechanism, result: Estimate, forged: float) -> dict[str, ColumnData]:
-    up, down = gains(mechanism, result.frequency, forged)
+    up, down = gains(mechanism, result.frequency, forged if round(forged * result.reports) else np.nan)
     derived = {"gain_up": up, "gain_down": down}
     numbers = {name: derived[name] if name in derived else getattr(result, name) for name in _NUMBERS}
     found = [None] * len(result.labels) if result.found is None else result.found

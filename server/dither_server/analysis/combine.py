@@ -35,11 +35,12 @@ class Version(NamedTuple):
 def combined(metric: str, versions: Sequence[Version], confidence: float) -> Table:
     """Return the combination of estimates of one metric: a table with the columns ``COMBINED``.
 
-    A version without reports has no part in it. The values are those that every version lists, in the order of the
-    first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean. It allows for
-    people who reported under several versions: they share the answer, but no permanent draw, which is of one version.
+    A version whose reports tell nothing has no part in it. The values are those that every version lists, in the order
+    of the first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean. It
+    allows for people who reported under several versions: they share the answer, but no permanent draw, which is of one
+    version.
     """
-    known = [one for one in versions if one.table.about["reports"]]
+    known = [one for one in versions if _has_shares(one.table)]
     values = _common([one.table.columns["value"] for one in known])
     numbers = _columns(known, values, 1 - confidence) if values else [np.zeros(0)] * 4
     about = {
@@ -52,6 +53,11 @@ def combined(metric: str, versions: Sequence[Version], confidence: float) -> Tab
     unknown = ~np.isfinite(numbers[1])
     shown = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
     return Table(about, {"value": values, **shown})
+
+
+def _has_shares(table: Table) -> bool:
+    """Return whether an estimate of shares has any."""
+    return bool(np.isfinite(np.asarray(table.columns["frequency"], dtype=np.float64)).any())
 
 
 def _common(lists: Sequence[ColumnData]) -> list[str]:

@@ -85,12 +85,13 @@ class TrendStep(NamedTuple, Generic[E]):
 
 
 class _Span(NamedTuple):
-    """A step that is tested."""
+    """A step, and whether it is tested."""
 
     since: date
     until: date
     reports: int
     repeats: float
+    tested: bool
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,10 @@ def trend_steps(
     frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
     low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
     shown: slice | Indices = slice(None) if places is None else places
-    steps: list[Step] = []
     spans: list[_Span] = []
     for place, one in enumerate(stretches):
         found = one.estimate
-        steps.append(_step(one))
-        spans.append(_Span(one.since, one.until, found.reports, found.repeats))
+        spans.append(_span(one))
         frequency[place], errors[place] = found.frequency, found.standard_error
         low[place], high[place] = found.low[shown], found.high[shown]
         yield
@@ -163,7 +162,10 @@ def trend_steps(
         "correction": "holm",
         "slope_unit": SLOPE_UNIT,
         "note": _NOTE,
-        "steps": steps,
+        "steps": [
+            Step(since=one.since.isoformat(), until=one.until.isoformat(), reports=one.reports, tested=one.tested)
+            for one in spans
+        ],
     }
     listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
     return TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
@@ -171,7 +173,7 @@ def trend_steps(
 
 def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Generator[None, None, Floats]:
     """Make the tests of all values, some at a time; shape (3, values), and NaN where too few spans can be tested."""
-    tested = np.flatnonzero([span.reports >= LEAST_REPORTS for span in spans])
+    tested = np.flatnonzero([span.tested for span in spans])
     tests = np.full((3, len(metric.labels)), np.nan)
     for start in range(0, len(metric.labels) if len(tested) > 1 else 0, _TESTED):
         some = slice(start, start + _TESTED)
@@ -181,11 +183,11 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
     return tests
 
 
-def _step(one: TrendStep[Estimate]) -> Step:
-    reports = one.estimate.reports
-    return Step(
-        since=one.since.isoformat(), until=one.until.isoformat(), reports=reports, tested=reports >= LEAST_REPORTS
-    )
+def _span(step: TrendStep[Estimate]) -> _Span:
+    found = step.estimate
+    known = bool(np.isfinite(found.frequency).any())
+    tested = found.reports >= LEAST_REPORTS and known
+    return _Span(step.since, step.until, found.reports, found.repeats, tested)
 
 
 def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The words that options and parameters accept, apart from the modules that do what they stand for."""
+"""The words that options and parameters accept, without the modules that implement them."""
 
 from dither_shared.metrics.period import DAYS_IN
 

@@ -24,7 +24,7 @@ def _setting(default: Any, about: str) -> Any:
 
 
 def seal_file(named: str, db: str | None) -> Path:
-    """Return the file of seal keys: the one that is named, else that beside a SQLite database, else that here."""
+    """Return the file of seal keys: the configured one, else one beside the SQLite database, else one here."""
     from ..store.engine import database_file  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 
     if named:
@@ -49,7 +49,7 @@ class Config:
     connections_per_address: int = _setting(
         100, "Maximum simultaneous connections per address; loopback is not limited."
     )
-    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    request_seconds: float = _setting(30.0, "Seconds for a request to arrive, and for its answer to be read.")
     proxies: str = _setting(
         "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
     )
@@ -78,7 +78,7 @@ class Config:
         500_000, "Most values in an answer, times its days or weeks; a larger one is refused."
     )
     analyses: int = _setting(
-        4, "Most large estimates, trends and pages in work at a time, in each process; one of them computes."
+        4, "Most large estimates, trends and pages admitted at a time, in each process; one of them computes."
     )
     analysis_wait: float = _setting(1.0, "Seconds that another large one waits before it is answered 503.")
     cache_bytes: int = _setting(1 << 25, "Most bytes of estimates remembered, in each process.")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -16,13 +16,7 @@ from .decoders.support import decoder_of, support
 from .fit import Fit
 from .intervals.exact import exact_interval
 from .intervals.score import noise_interval, noise_law, normal_interval, score_interval, third_moment
-
-Verdict = Literal["ok", "noise", "too-few"]
-
-_VERDICTS: tuple[Verdict, ...] = ("ok", "noise", "too-few")
-
-WIDEST = 0.5
-"""The width from which an interval says nothing: half of all people could hide in it."""
+from .verdicts import Verdict, informative, too_wide, verdicts
 
 _SUREST = 1 - 2**-53
 """The largest number below 1, for millions of strings together."""
@@ -40,11 +34,11 @@ class Unlisted:
     @classmethod
     def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
         """Return the share with an interval that misses it with probability ``alpha``; None if it says nothing."""
-        if not error < WIDEST:
+        if not informative(error, alpha):
             return None
         margin = -NormalDist().inv_cdf(alpha / 2) * error
         low, high = (min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin))
-        return cls(frequency, error, low, high) if high - low < WIDEST else None
+        return None if too_wide(low, high) else cls(frequency, error, low, high)
 
 
 @dataclass(frozen=True)
@@ -53,21 +47,21 @@ class Estimate:
 
     - ``frequency``: raw and unbiased, so it may lie below 0 or above 1; ``count`` is so many of the reports;
     - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the
-      share among those who reported may be;
+      share among those who reported may be; the ends are NaN where there is none (``where_normal``);
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample, also if each person reported in as many periods as there can
       be (``Repeats``);
     - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
       biased;
-    - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
-      error may span half of all that is possible;
+    - ``verdicts``, of the interval from ``low`` to ``high`` alone (``verdicts.verdicts``);
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
-      (``Fit``); None where values are listed, or the mechanism does not select;
+      (``Fit``), none of those with the verdict "too-few"; None where values are listed, or the mechanism does not
+      select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the reports tell;
     - ``repeats``: the design effect of the reports, by which errors and intervals allow for reports of one person.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
-    in [0, 1]. With no reports every number but the interval [0, 1] is NaN.
+    in [0, 1]. With no reports, or so few that none is ``informative``, every number but the interval [0, 1] is NaN.
     """
 
     labels: tuple[str, ...]
@@ -115,23 +109,21 @@ def estimate(
     fits = decoder_of(mechanism).fits
     found = np.zeros(len(labels), dtype=np.bool_) if fits else None
     unlisted: Unlisted | None = None
-    if not tally.total:
+    if not tally.total or not informative(_error_of_none(mechanism, tally.total), alpha):
         columns = _of_nothing(len(labels))
     elif fits:
         columns, found, unlisted = _fitted(mechanism, labels, tally, alpha)
     else:
         columns = _supported(mechanism, labels, tally, alpha)
-    return Estimate(
-        labels,
-        tally.total,
-        confidence,
-        rule,
-        *columns,
-        verdicts(columns.low, columns.standard_error, alpha),
-        found,
-        unlisted,
-        tally.repeats.effect,
-    )
+    said = verdicts(columns.low, columns.high)
+    if found is not None:
+        found &= np.array([one != "too-few" for one in said])
+    return Estimate(labels, tally.total, confidence, rule, *columns, said, found, unlisted, tally.repeats.effect)
+
+
+def _error_of_none(mechanism: Mechanism, reports: Floats | int) -> Floats:
+    """Return the standard error of a share of 0 from this many reports of all cohorts."""
+    return np.sqrt(mechanism.variance(0.0) / (mechanism.fitted_cells * np.maximum(reports, 1)))
 
 
 class Debiased(NamedTuple):
@@ -161,6 +153,11 @@ class _Columns(NamedTuple):
     high: Floats
     consistent: Floats
 
+    def where(self, known: Booleans) -> "_Columns":
+        """Return these columns where something is known, and elsewhere those without reports."""
+        nothing = _of_nothing(len(known))
+        return _Columns(*(np.where(known, one, other) for one, other in zip(self, nothing, strict=True)))
+
 
 def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
     """Return the columns of an estimate from support counts.
@@ -173,6 +170,9 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     bias = cube = np.zeros(len(labels))
     if mechanism.collision_variance:
         bias, cube = collision_bias(mechanism, tally, frequency)
+    ends = np.ones(len(labels)), np.zeros(len(labels))
+    if not mechanism.collision_variance:
+        ends = exact_interval(mechanism, supporting, trials, alpha)
     if mechanism.collision_variance or repeats > 1:
         sampled = noise.sampled()
 
@@ -180,10 +180,10 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
             moment = cube + third_moment(mechanism, at, trials, repeats, sampled=True)
             return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
 
-        ends = score_interval(sampled, frequency, trials, alpha, bias, skewness)
-    else:
-        ends = exact_interval(mechanism, supporting, trials, alpha)
-    return _Columns(
+        # Never narrower than that of different people, which is exact: few share what nobody has.
+        low, high = score_interval(sampled, frequency, trials, alpha, bias, skewness)
+        ends = np.minimum(ends[0], low), np.maximum(ends[1], high)
+    columns = _Columns(
         frequency,
         noise.error(share, trials, bias),
         *noise_interval(mechanism, frequency, trials, alpha, bias, cube, repeats),
@@ -191,6 +191,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
     )
+    return columns.where(informative(_error_of_none(mechanism, trials / float(mechanism.coverage)), alpha))
 
 
 def _fitted(
@@ -238,14 +239,6 @@ def _of_people(fit: Fit, share: Floats, times: float) -> Fit:
         high=np.clip(fit.frequency + wider * (fit.high - fit.frequency), 0, 1),
         unlisted_error=float(np.hypot(fit.unlisted_error, np.sqrt(times * rest * (1 - rest)))),
     )
-
-
-def verdicts(low: Floats, standard_error: Floats, alpha: float) -> tuple[Verdict, ...]:
-    """Return what intervals that miss with probability ``alpha``, from ``low`` on, say by themselves (``Estimate``)."""
-    width = -2 * NormalDist().inv_cdf(alpha / 2) * standard_error
-    sided = np.where(low > 0, 0, 1)
-    said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
-    return tuple(said[np.where(width < WIDEST, sided, 2)])  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

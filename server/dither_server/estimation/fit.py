@@ -14,7 +14,7 @@ _SURE = 8.0
 """Standard errors from which a frequency is not shrunk."""
 
 _STEP = 0.08
-_LOGS = np.arange(np.log(0.1), np.log(1e4), _STEP)
+_LOGS = np.arange(np.log(0.03), np.log(1e4), _STEP)
 _LEAST_SPREAD = _STEP**2 / 2
 """The slab's grid, as logarithms of θ, and their least variance."""
 
@@ -24,7 +24,7 @@ _ENDS = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR] - _STEP / 2), [np.exp(_LOGS[
 """The grid of θ for an uncertain candidate, 0 first, and the ends of its places: each reaches from one to the next."""
 
 _BINS, _STEPS = 512, 100
-_AT_FIRST = 0.7
+_AT_FIRST = 0.4
 """The spike's share before anything is known."""
 
 

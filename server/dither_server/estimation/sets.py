@@ -12,7 +12,7 @@ P₁₁ = P[both bits], P₁ = P[bit j], the ratio r and λ = p - q, all M would
 more, in which 2 P₁₁ - r P₁ = λ f_jk + (1-λ) (1-r)/2 is never negative.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from statistics import NormalDist
 from typing import NamedTuple
@@ -30,6 +30,7 @@ from .estimate import Estimate, estimate
 from .intervals.exact import exact_interval
 from .intervals.ratios import Ratios, fieller
 from .intervals.score import law_of, score_interval
+from .verdicts import informative
 
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""
@@ -104,17 +105,12 @@ def estimate_sets(
     """
     shares = estimate(mechanism, labels, tally, confidence, simultaneous=simultaneous)
     most = len(labels) if at_most is None else at_most
-    unknown = decoder_of(mechanism).support(mechanism, tally, labels).trials == 0
-    frequency, noise, error = (
-        np.where(unknown, np.nan, column) for column in (shares.frequency, shares.noise_error, shares.standard_error)
-    )
-    verdicts = tuple("too-few" if missing else said for missing, said in zip(unknown, shares.verdicts, strict=True))
-    known = replace(shares, frequency=frequency, noise_error=noise, standard_error=error, verdicts=verdicts)
+    known = np.isfinite(shares.frequency)
     consistent = np.full(len(labels), np.nan)
-    consistent[~unknown] = onto_sums(frequency[~unknown], 0, most)
+    consistent[known] = onto_sums(shares.frequency[known], 0, most)
     return SetEstimate(
-        **{one.name: getattr(known, one.name) for one in fields(Estimate)} | {"consistent": consistent},
-        total=_total(mechanism, tally, frequency, confidence, most),
+        **{one.name: getattr(shares, one.name) for one in fields(Estimate)} | {"consistent": consistent},
+        total=_total(mechanism, tally, shares.frequency, confidence, most),
         pairs=_pairs(decoder_of(mechanism).pairs(mechanism, tally), 1 - confidence, simultaneous),
     )
 
@@ -168,7 +164,8 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     alpha = alpha / max(rows, 1) if simultaneous else alpha
     q, gap, trials = float(seen.q), float(seen.p - seen.q), np.maximum(seen.trials, 1.0)
     raw = (seen.both / trials - q) / gap
-    both = np.where(seen.trials == 0, np.nan, raw)
+    known = (seen.trials > 0) & informative(np.sqrt(q * (1 - q) / trials) / gap, alpha)
+    both = np.where(known, raw, np.nan)
     single = (seen.each / trials[:, np.newaxis] - (1 - gap) / 2) / gap
     held = np.clip(raw, 0, 1)
     moments = _moments((seen.p, seen.q), held, single)
@@ -178,6 +175,7 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
         moments = moments.plus(_moments(seen.shared, held, single), seen.repeats - 1)
     else:
         low, high = exact_interval(seen, seen.both, seen.trials, alpha)
+    low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
     enough = np.where(seen.trials < _LEAST, np.nan, raw)
     orders = [
         fieller(
@@ -193,7 +191,7 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     ]
     given, value = (np.concatenate([seen.values[:, side], seen.values[:, 1 - side]]) for side in (0, 1))
     order = np.lexsort((value, given))
-    error = np.where(seen.trials == 0, np.nan, np.sqrt(moments.both / trials))
+    error = np.where(known, np.sqrt(moments.both / trials), np.nan)
     reports, both, error, low, high = (np.tile(one, 2)[order] for one in (seen.trials, both, error, low, high))
     ratios = Ratios(*(np.concatenate(pair)[order] for pair in zip(*orders, strict=True)))
     return PairEstimates(given[order], value[order], reports, both, error, low, high, *ratios, unseen=seen.unseen)

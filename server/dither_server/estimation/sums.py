@@ -21,7 +21,8 @@ from ..tally.tally import Tally
 from .decoders.support import decoder_of
 from .estimate import Debiased, debiased
 from .intervals.ratios import Ratios, fieller
-from .intervals.score import Law, law_of, score_interval, shared_variance
+from .intervals.score import Law, law_of, score_interval, shared_variance, where_normal
+from .verdicts import informative
 
 
 class Sums(NamedTuple):
@@ -45,23 +46,27 @@ def sums_of(mechanism: Mechanism, tally: Tally, group: Indices, alpha: float) ->
     together more than others is known for it. Raises ParameterError as ``with_group`` does.
     """
     groups = int(group.max()) + 1
+    unknown, zeros, ones = np.full(groups, np.nan), np.zeros(groups), np.ones(groups)
+    nothing = Sums(unknown, unknown, zeros, ones, unknown, zeros, ones, np.full(len(group), np.nan))
     if not tally.total:
-        unknown, zeros, ones = np.full(groups, np.nan), np.zeros(groups), np.ones(groups)
-        return Sums(unknown, unknown, zeros, ones, unknown, zeros, ones, np.full(len(group), np.nan))
+        return nothing
     together = with_group(mechanism, tally, group)
     frequency = np.bincount(group, debiased(mechanism, (), tally).frequency).astype(np.float64)
     variance = np.bincount(group, together) * tally.total
     law = _law(mechanism, frequency, variance.astype(np.float64), np.bincount(group), tally.repeats.effect)
     share, noise = np.clip(frequency, 0, 1), law._replace(thinning=0.0)
     trials = np.full(groups, float(tally.total))
-    return Sums(
+    columns = Sums(
         frequency,
         noise.error(share, trials),
-        *score_interval(noise, frequency, trials, alpha),
+        *where_normal(mechanism, trials, score_interval(noise, frequency, trials, alpha)),
         law.error(share, trials),
         *score_interval(law, frequency, trials, alpha),
         together,
     )
+    known = informative(law.error(zeros, trials), alpha)
+    shown = [np.where(known, one, none) for one, none in zip(columns[:-1], nothing[:-1], strict=True)]
+    return Sums._make([*shown, together])
 
 
 def with_group(mechanism: Mechanism, tally: Tally, group: Indices) -> Floats:

@@ -31,7 +31,7 @@ _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
-_DISABLED = "metric: disabled here in this version; no more of its reports are counted"
+_DISABLED = "metric: this version is disabled here; its reports are no longer counted"
 _NOTHING = Problem(Kind.SEALED, "sealed: not one report opens here; the keys that they were sealed for are not kept")
 
 
@@ -51,7 +51,7 @@ class Ingest:
 
     @property
     def numbers(self) -> Prometheus:
-        """Where requests are counted that were refused before they were read whole."""
+        """The counter of requests refused before they were read completely."""
         return self.prometheus
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
@@ -92,7 +92,7 @@ class Ingest:
         return token is None or self.gatekeeper.settled(token)
 
     def headers(self, origin: str | None) -> list[tuple[str, str]]:
-        """Return what every answer to a page of this origin bears."""
+        """Return the headers of every answer to a page of this origin."""
         return list(self.origins.headers(origin))
 
     def refuse(self, problem: Problem) -> None:

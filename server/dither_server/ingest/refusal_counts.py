@@ -88,7 +88,7 @@ class Refusals:
                 self._due = self._clock() + _PAUSE
 
     def _named(self, refused: Refused) -> Refusal:
-        """Return what is kept of a batch. Its version is kept if it is ours, or one of the first few that are not."""
+        """Return what is stored about a batch. Its version is stored if it is ours or among the first few others."""
         today, version = self._today(), refused.version
         if not refused.is_ours and version:
             one = (today, refused.metric, version)

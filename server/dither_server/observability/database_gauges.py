@@ -18,7 +18,7 @@ class _Tells(Protocol):
 
 
 class Vitals:
-    """What is known of a database, from many threads."""
+    """Gauges of a database, safe to read from many threads."""
 
     def __init__(self, store: _Tells, clock: Callable[[], float] = time.monotonic) -> None:
         self._kept = Kept("database", store.condition, clock)

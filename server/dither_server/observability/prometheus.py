@@ -17,13 +17,13 @@ class Prometheus(ServerNumbers):
         super().__init__(clock)
         counter = self.counter
         self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
-        about = "Batches that were refused, each try counts. A name or version that is none of ours is (unknown)."
+        about = "Refused batches, counted at each try. A name or version that the collector does not know is (unknown)."
         self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
         about = "Reports that came sealed and opened; each try counts."
         self._sealed = counter("dither_sealed_reports", about, ["metric"])
         about = "Reports that came sealed and did not open, or that no device could have sent; each try counts."
         self._unopened = counter("dither_sealed_refused", about, ["metric"])
-        about = "Batches of sealed reports of which too many were refused."
+        about = "Batches of sealed reports with too many refusals."
         self._alarms = counter("dither_sealed_alarms", about, ["metric"])
         for name in metrics:
             self._reports.labels(name)

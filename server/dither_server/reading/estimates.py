@@ -58,8 +58,9 @@ class _Source(NamedTuple):
 
     def tally(self, snapshot: Snapshot) -> Tally:
         """Return its tally."""
+        repeats = Repeats.of(self.metric, self.slice.reports)
         tally = snapshot.tally(self.metric, *self.span, self.slice.places)
-        return tally if self.distinct else replace(tally, repeats=Repeats.of(self.metric, self.slice.reports))
+        return replace(tally, repeats=repeats._replace(chance=0.0) if self.distinct else repeats)
 
 
 class _Collected(NamedTuple):
@@ -185,7 +186,7 @@ class EstimateReader:
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return parts with the reports that each has on some days."""
-        reports = self._store.history(metric, *span).strata(*span)
+        reports = self._store.history(metric, *span).strata()
         return [(part, sum(reports[place] for place in part.places or list(reports))) for part in parts]
 
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:

@@ -1,6 +1,6 @@
 """Copy a SQLite database while collectors write to it, and restore it from the copy.
 
-A plain copy of the file is no backup: what was committed last stands in the file beside it (``-wal``).
+A plain copy of the file is no backup: the last commits are still in the file beside it (``-wal``).
 """
 
 import os
@@ -24,7 +24,7 @@ _BESIDE = ("", "-journal", "-wal", "-shm")
 
 
 def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
-    """Write a copy of the database as it is now to one file, and return its bytes. Writers go on meanwhile.
+    """Write a copy of the database as it is now to one file, and return its bytes. Writers continue during the copy.
 
     The file is there only when it is whole. Raises ParameterError for a target that cannot be, StoreError if the copy
     fails.
@@ -42,7 +42,7 @@ def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
             _require_dither(ours, source)
             with _told(target), closing(_connect(part)) as copy:
                 _copy(ours, copy)
-                copy.execute("PRAGMA journal_mode=DELETE")  # one file, whole by itself
+                copy.execute("PRAGMA journal_mode=DELETE")  # one complete file
         _put_in_place(part, target)
     finally:
         _remove(part)
@@ -105,7 +105,7 @@ def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Copy all pages as they are now. The transaction holds them still: without it each commit starts the copy anew."""
+    """Copy all pages as they are now. Without a transaction each commit would restart the copy."""
     source.execute("BEGIN")
     source.execute("SELECT count(*) FROM sqlite_master").fetchone()
     source.backup(target, pages=_STEP, progress=lambda *_: None)  # where Python runs, signals are heard
@@ -132,7 +132,7 @@ def _require_dither(connection: sqlite3.Connection, path: Path) -> str:
 
 
 def _take_alone(database: sqlite3.Connection, path: Path) -> None:
-    """Lock a database; a collector that has it open remembers what it has counted, which would be true no more."""
+    """Lock a database; a collector that has it open caches what it has counted, and the cache would be wrong."""
     try:
         (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # not while another has it open
         database.execute("PRAGMA synchronous=FULL")

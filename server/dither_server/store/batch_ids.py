@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from .tables.schema import BATCH_DAYS, BATCHES
 
 LEAST = 30
-"""Days with ids that must follow a day before its ids are deleted, however old it looks: devices retry for as many."""
+"""Later days with ids that must exist before a day's ids are deleted, however old it looks: devices retry that long."""
 
 _AT_ONCE = 5_000
 """Values per statement: PostgreSQL takes 65,535, SQLite 32,766."""
@@ -30,7 +30,7 @@ _SLICES = 256
 """Parts of the table that are searched for old ids one by one, so that no commit waits long: one per first byte."""
 
 _FEW = 1_000
-"""Ids in a slice from which on the whole table is not counted but estimated, to within 3 percent or so."""
+"""Ids in a slice above which the table is estimated, to within about 3%, instead of counted."""
 
 _KNOWN = sa.select(BATCHES.c.batch).where(BATCHES.c.batch.in_(sa.bindparam("ids", expanding=True)))
 _CURRENT = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened).order_by(BATCH_DAYS.c.opened.desc()).limit(1)
@@ -40,7 +40,7 @@ _COUNT = sa.select(sa.func.count()).select_from(BATCHES)
 
 
 def known_ids(connection: sa.Connection, ids: Collection[bytes]) -> set[bytes]:
-    """Return those of some ids that are stored."""
+    """Return which of these ids are stored."""
     known: set[bytes] = set()
     for part in _parts(sorted(ids)):
         known.update(connection.scalars(_KNOWN, {"ids": part}))

@@ -55,5 +55,5 @@ def bytes_of(path: Path) -> int:
     """Return the size of a file, 0 if there is none."""
     try:
         return path.stat().st_size
-    except OSError:  # gone meanwhile, as the log is when the last process closes the database
+    except OSError:  # deleted since, as the log is when the last process closes the database
         return 0

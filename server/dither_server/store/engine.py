@@ -184,7 +184,7 @@ def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str], tables: Collection[
 def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: object) -> None:
-        # A commit is acknowledged to devices: one that a power cut may undo is none, whatever the server's default.
+        # Devices delete what a commit acknowledges, so a power cut must not undo it, whatever the server's default.
         with connection.cursor() as cursor:
             cursor.execute("SHOW synchronous_commit")
             if cursor.fetchone()[0] == "off":
@@ -195,7 +195,7 @@ def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:
 
     @sa.event.listens_for(engine, "handle_error")
     def _failed(context: sa.engine.ExceptionContext) -> None:
-        # Whatever a connection fails with when it is tried out, it is of no more use: psycopg, cut off at that moment,
+        # A connection that fails its test, with whatever error, cannot be used again: psycopg, cut off at that moment,
         # speaks of a transaction, not of the connection, and the pool would offer the same one for ever.
         if context.is_pre_ping:
             context.is_disconnect = True

@@ -74,10 +74,10 @@ class History:
         """Return the reports of each day with any in these strata, ascending."""
         return _by_day(self.reports, None, None, places)
 
-    def strata(self, since: date | None, until: date | None) -> Counter[int]:
-        """Return the reports of each stratum on these days, by its place."""
+    def strata(self) -> Counter[int]:
+        """Return the reports of each stratum, by its place."""
         found: Counter[int] = Counter()
-        for _, places in _within(self.reports, since, until):
+        for places in self.reports.values():
             found.update(places)
         return found
 

@@ -64,7 +64,7 @@ class FileLock:
         try:
             yield
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child forked meanwhile would keep it otherwise
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # otherwise a child forked since would keep it
             os.close(descriptor)
 
     if sys.platform != "win32":

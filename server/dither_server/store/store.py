@@ -30,7 +30,7 @@ _TRIES = 5
 
 
 class Store(Database):
-    """One database: commits to it, what they added up to, and repositories of all else.
+    """One database: its commits, the tallies that they add up to, and repositories of everything else.
 
     Safe to use from many threads and processes, if one thread of each process writes.
     """
@@ -132,12 +132,6 @@ class Store(Database):
         """Return the reports of each day with any of a metric version, ascending: of all strata, or at ``places``."""
         return self.history(metric).days(places)
 
-    def reports_by_stratum(
-        self, metric: Metric, since: date | None = None, until: date | None = None
-    ) -> dict[int, int]:
-        """Return the reports of each stratum with any on these days, by its place among those of the metric."""
-        return dict(self.history(metric, since, until).strata(since, until))
-
     def sealed(
         self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
     ) -> Sealed | None:
@@ -145,7 +139,7 @@ class Store(Database):
         return self.history(metric, since, until).slice(since, until, places).sealed
 
     def counted_both_ways(self, since: date) -> list[date]:
-        """Return the days from one on of which a fold counted reports, and a collector by itself, too."""
+        """Return the days, from one day on, with reports counted by a fold and others counted by a collector itself."""
         with self._transaction() as connection:
             return days_counted_both_ways(connection, since)
 

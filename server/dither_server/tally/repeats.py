@@ -5,15 +5,18 @@ from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from dither_shared import Metric
 from dither_shared.metrics.period import first_day
 
 
 class Repeats(NamedTuple):
-    """The reports of each period of a tally, ``periods``; none if all reports are of different people.
+    """The reports of each period of a tally, ``periods``; none if these do not matter.
 
-    A device reports at most once a period. It is asked in a period with the probability ``chance``, which is 1 unless
-    a survey draws one of several metrics for each device and period.
+    A device reports at most once a period. One that reported is asked in another period with the probability
+    ``chance``: 1, or less if a survey draws one of several metrics for each device and period, and 0 if all reports are
+    known to be of different people.
     """
 
     periods: tuple[int, ...] = ()
@@ -44,8 +47,10 @@ class Repeats(NamedTuple):
 
     def overlap(self, other: Self) -> float:
         """Return the largest share of the pairs of a report here and one of another tally that are of one device."""
-        pairs = sum(min(one, another) for one in self.periods for another in other.periods)
-        return max(self.chance, other.chance) * pairs / max(sum(self.periods) * sum(other.periods), 1)
+        ours, theirs = np.array(self.periods, dtype=np.float64), np.sort(np.array(other.periods, dtype=np.float64))
+        less = np.searchsorted(theirs, ours)
+        pairs = np.append(0.0, np.cumsum(theirs))[less].sum() + ours @ (len(theirs) - less)
+        return max(self.chance, other.chance) * float(pairs / max(ours.sum() * theirs.sum(), 1))
 
 
 DISTINCT = Repeats()

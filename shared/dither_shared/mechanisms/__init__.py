@@ -44,7 +44,7 @@ class Registry(MutableMapping[str, type[Mechanism]]):
         return len(self._items)
 
     def of(self, items: Items) -> list[type[Mechanism]]:
-        """Return the families whose items stand for that, and import no others."""
+        """Return the families with items of a kind, without importing the others."""
         return [self[name] for name, each in self._items.items() if each == items]
 
     def class_named(self, name: str) -> type[Mechanism]:

@@ -47,7 +47,7 @@ class BitFlip(ChainOfBits):
         bits = checked_count(self.bits, "bits", 1, size)
         keep = toward(_HALF, as_probability(self.keep, "keep"))
         if not _HALF < keep < 1:
-            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
+            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (no information) and 1 (no privacy)")
         ratio = (keep / (1 - keep)) ** min(bits, 2)
         self._derive(
             shape=Shape.BITS,

@@ -102,7 +102,7 @@ class CountMeanSketch(Sketch, ChainOfBits):
         self._check_shape()
         keep = toward(_HALF, as_probability(self.keep, "keep"))
         if not _HALF < keep < 1:
-            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
+            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (no information) and 1 (no privacy)")
         chain = BitChain(BitChannel(keep, 1 - keep))
         self._derive(
             shape=Shape.BITS,

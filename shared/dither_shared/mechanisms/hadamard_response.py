@@ -72,7 +72,7 @@ class HadamardResponse(Mechanism):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns half of the symbols; what values 0 and 1 share value 2 owns, too, for it is their sum."""
+        """A value owns half of the symbols; what values 0 and 1 share value 2 owns, too, because it is their sum."""
         third = Fraction(0) if self.size > 2 else None
         return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4), third)
 

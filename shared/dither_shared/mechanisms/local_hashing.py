@@ -77,7 +77,7 @@ class LocalHashing(ChainOfSymbols):
         odds = exp(once)
         orders = [g for g in prime_powers(max(size, 7)) if g ** (vector_length(g, size) + 1) <= MAX_COUNTERS]
         if not orders:
-            raise ParameterError("symbols", f"no field makes at most {MAX_COUNTERS} counters for {size} values")
+            raise ParameterError("symbols", f"no finite field has at most {MAX_COUNTERS} counters for {size} values")
         g = min(orders, key=lambda g: _risk(size, g, odds))
         truth, permanent_truth = truths(g, once, forever)
         return cls(size=size, symbols=g, truth=truth, permanent_truth=permanent_truth)

@@ -143,7 +143,9 @@ def checked_decay(decay: Fraction) -> Fraction:
     """Return the ratio of neighbouring probabilities, rounded up to a multiple of 2^-64."""
     rounded = Fraction(threshold_up(as_probability(decay, "decay")), ONE)
     if not 0 < rounded < 1:
-        raise ParameterError("decay", f"{float(decay):g} must lie strictly between 0 (all told) and 1 (nothing told)")
+        raise ParameterError(
+            "decay", f"{float(decay):g} must lie strictly between 0 (no privacy) and 1 (no information)"
+        )
     return rounded
 
 

@@ -23,7 +23,7 @@ def checked_inside(inside: Fraction, owned: int, reports: int) -> Fraction:
     chance = Fraction(owned, reports)
     rounded = toward(chance, as_probability(inside, "inside"))
     if not chance < rounded < 1:
-        raise ParameterError("inside", f"{float(inside):g} must lie between {float(chance):g} (nothing told) and 1")
+        raise ParameterError("inside", f"{float(inside):g} must lie between {float(chance):g} (no information) and 1")
     return rounded
 
 

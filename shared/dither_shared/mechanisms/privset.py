@@ -231,14 +231,14 @@ def _checked_inside(inside: Fraction, chance: Fraction, place: str) -> Fraction:
     """Return ``inside`` on the grid of 2^-64; raise ParameterError unless it tells something and not all."""
     rounded = toward(chance, as_probability(inside, place))
     if not chance < rounded < 1:
-        raise ParameterError(place, f"{float(inside):g} must lie between {float(chance):g} (nothing told) and 1")
+        raise ParameterError(place, f"{float(inside):g} must lie between {float(chance):g} (no information) and 1")
     return rounded
 
 
 def _levels(size: int, at_most: int, subset: int, inside: Fraction) -> tuple[Fraction, Fraction]:
-    """Return P[a subset has a cell], if the set marks it and if it does not, where it meets the marks with ``inside``.
+    """Return P[a subset has a cell], if the set marks it and if it does not. ``inside`` is P[the subset has some mark].
 
-    A uniform subset has a given cell with r/N; one that does not meet the marks has each other cell with r/d.
+    A uniform subset has a given cell with probability r/N; a subset without marks has each other cell with r/d.
     """
     chance = _chance(size, at_most, subset)
     any_cell, beside = Fraction(subset, size + at_most), Fraction(subset, size)

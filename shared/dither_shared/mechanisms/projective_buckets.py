@@ -211,7 +211,7 @@ def checked_buckets(buckets: object) -> int:
 
 
 def _spaces(buckets: int, odds: float, most_cells: int) -> Iterator[Space]:
-    """Yield the spaces of that many buckets; the best order is near e^ε + 1, if there are no bounds."""
+    """Yield the spaces with this number of buckets; the best order is near e^ε + 1, if there are no bounds."""
     for order in prime_powers(min(max(buckets, 7), int(8 * odds) + 8, _LARGEST_ORDER)):
         space = Space(order, buckets)
         if Points(order, point_length(order, buckets)).count <= min(most_cells, MAX_CELLS):

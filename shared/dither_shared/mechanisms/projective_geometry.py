@@ -71,7 +71,7 @@ class ProjectiveGeometry(Mechanism):
         odds = exp(loss)
         orders = [q for q in prime_powers(max(size, 7)) if point_count(q, point_length(q, size)) <= MAX_CELLS]
         if not orders:
-            raise ParameterError("order", f"no field makes at most {MAX_CELLS} points for {size} values")
+            raise ParameterError("order", f"no finite field has at most {MAX_CELLS} points for {size} values")
         order = min(orders, key=lambda q: _risk(size, q, odds))
         length = point_length(order, size)
         return cls(

@@ -102,7 +102,7 @@ class Rappor(ChainOfBits):
         f = as_probability(self.permanent_f, "f")
         if not 0 < f < 1:
             raise ParameterError(
-                "f", f"{float(f):g} must lie strictly between 0 (no protection for ever) and 1 (nothing told)"
+                "f", f"{float(f):g} must lie strictly between 0 (no permanent protection) and 1 (no information)"
             )
         p, q = as_probability(self.instant_p, "p"), as_probability(self.instant_q, "q")
         middle = (p + q) / 2

@@ -46,7 +46,7 @@ class SymmetricUnary(ChainOfBits):
         size = checked_size(self.size)
         keep = toward(Fraction(1, 2), as_probability(self.keep, "keep"))
         if not Fraction(1, 2) < keep < 1:
-            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
+            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (no information) and 1 (no privacy)")
         chain = BitChain(BitChannel(keep, 1 - keep))
         self._derive(
             shape=Shape.BITS,

@@ -75,7 +75,7 @@ class Entropy(ABC):
         away until the size is right. No step treats one lane unlike another, so the law is invariant under
         permutations of the lanes, and the only such law on sets of one size is the uniform one.
         """
-        digits = width.bit_length() // 2 + 2  # more would cost as much in drawing as it saves in mending
+        digits = width.bit_length() // 2 + 2  # more digits would cost as much to draw as they save in repairs
         density = (size << digits) // width << (WORD_BITS - digits)
         lanes = self.bernoulli_bits(width, 0, 0, density)
         missing = size - lanes.bit_count()
@@ -93,10 +93,11 @@ class Entropy(ABC):
         return lanes
 
     def subset_meeting(self, width: int, size: int, marked: int) -> int:
-        """Return a set of ``size`` of ``width`` lanes that has some of the ``marked`` lanes, each equally likely.
+        """Return a uniform set among those of ``size`` of ``width`` lanes that have some of the ``marked`` lanes.
 
-        A marked lane and a subset of the others are drawn. So a set with h marked lanes comes in h ways; it is kept
-        with probability 1/h, and else all is drawn anew. For 1 <= size <= width, 2 <= width, and some lane marked.
+        A marked lane and a subset of the others are drawn. A set with h marked lanes can be drawn in h ways, so it is
+        kept with probability 1/h; otherwise the draw is repeated. Requires 1 <= size <= width, width >= 2 and a marked
+        lane.
         """
         lanes = lanes_of(marked)
         while True:
@@ -188,7 +189,7 @@ class KeyedEntropy(Entropy):
 
 
 class KeyedFamily:
-    """The streams of ``KeyedEntropy`` whose key and context are given but for the last part, which follows."""
+    """The streams of ``KeyedEntropy`` for one key and all but the last part of the context."""
 
     __slots__ = ("_start",)
 

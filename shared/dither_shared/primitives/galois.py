@@ -165,5 +165,5 @@ def field(order: int) -> Field:
 
 
 def field_integers(order: int, length: int) -> dict[str, int | None]:
-    """Return what it takes to reckon with vectors of GF(order) of that ``length``: no polynomial need be searched."""
+    """Return a field that suffices for vectors of GF(order) of this ``length``, without a search for polynomials."""
     return {"order": order, "lower": field(order).lower, "length": length}

@@ -19,7 +19,7 @@ def point_count(order: int, length: int) -> int:
 
 
 def point_length(order: int, size: int) -> int:
-    """Return the least t >= 2 for which there are at least ``size`` points."""
+    """Return the least t >= 2 with at least ``size`` points."""
     length = 2
     while point_count(order, length) < size:
         length += 1

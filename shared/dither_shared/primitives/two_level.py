@@ -1,4 +1,4 @@
-"""Laws of two levels: what is asked of them where reports are shuffled."""
+"""Laws of two levels, from which the bounds on shuffled reports follow."""
 
 from dataclasses import dataclass
 from fractions import Fraction

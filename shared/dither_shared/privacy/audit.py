@@ -178,7 +178,7 @@ def _best_event(
     scores = [(f"score {sign}", value) for name, value in features if name == "score" for sign in (">=", "<=")]
     others = sorted((feature for feature in features if feature[0] != "score"), key=contrast, reverse=True)
     events = scores + others[:_MOST_EVENTS]
-    # Held to a stricter level the more events there are, lest the one that chance favoured most be chosen.
+    # The more events are tried, the stricter the level of each: the best of many is good by chance.
     strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),

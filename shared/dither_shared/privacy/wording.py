@@ -87,7 +87,7 @@ def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> s
 
 
 def _certainty(mechanism: Mechanism, what: str, same: str) -> str:
-    """Return how much surer reports can make anyone of anything about ``what``, also many that tell ``same``."""
+    """Return how much surer one report can make anyone of anything about ``what``, and many reports of ``same``."""
     most = f"whoever sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about {what}"
     if mechanism.permanent_epsilon is None:
         return most

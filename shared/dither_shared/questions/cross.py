@@ -18,12 +18,12 @@ from .plain import text_of
 from .question import Answers, Encoded
 
 BETWEEN = " / "
-"""What stands between the two answers in the label of a cell."""
+"""The separator of the two answers in the label of a cell."""
 
 _AXES = 2
 
 _MOST_NAMES = 16
-"""A dict of more is no answer: to read it might take long."""
+"""A larger dict is no answer, because reading it might take long."""
 
 _KINDS: Mapping[str, type[ListedQuestion]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion)}
 

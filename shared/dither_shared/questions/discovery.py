@@ -134,7 +134,7 @@ class DiscoveryQuestion(Question):
         return f"it speaks of {part}; {fit_words(mechanism)}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
-        """Return what to say of capitals, if nothing is said, and whether frequent texts can be found at all."""
+        """Return advice on capitals, if the definition is silent on them, and on texts that cannot be found."""
         found = []
         if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
             found.append(

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from ..errors import ParameterError, did_you_mean
 
 NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
-"""The name of a metric, or of what stands beside metrics."""
+"""The name of a metric, or of another table of the file."""
 
 
 _MOST_BITS = 1000
@@ -31,7 +31,7 @@ class Fields:
         return iter(self._table)
 
     def value(self, key: str) -> object:
-        """Return what stands at ``key``, of whatever type; None if nothing does."""
+        """Return the value at ``key``, of any type; None if there is none."""
         return self._table.get(key)
 
     def sibling(self, name: object) -> "Fields | None":
@@ -40,7 +40,7 @@ class Fields:
         return Fields(table) if isinstance(table, dict) else None
 
     def require_known(self, known: Iterable[str]) -> None:
-        """Raise ParameterError for a key that is none of the ``known``."""
+        """Raise ParameterError for a key that is not among the ``known``."""
         listed = sorted(known)
         for key in self:
             if key in listed:

@@ -74,7 +74,7 @@ def text_of(value: object) -> str | None:
 
 
 def members(value: object) -> list[object] | None:
-    """Return the first ``MOST_MEMBERS`` members of a collection, or None for an object that is none.
+    """Return the first ``MOST_MEMBERS`` members of a collection, or None if the object is not a collection.
 
     A set's come in no order that means anything.
     """
@@ -93,7 +93,7 @@ def members(value: object) -> list[object] | None:
 
 
 def type_name(value: object) -> str:
-    """Return the name of an object's type, for a message; "object" for a name that is none."""
+    """Return the name of an object's type, for a message; "object" if it has no valid name."""
     name = str.__str__(type.__dict__["__name__"].__get__(type(value)))  # a metaclass may override __name__
     return name if len(name) <= 64 and name.isidentifier() else "object"
 

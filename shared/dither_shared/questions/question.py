@@ -141,7 +141,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def words(self) -> str:
-        """What may be answered, in words."""
+        """The possible answers, in words."""
 
     @property
     @abstractmethod

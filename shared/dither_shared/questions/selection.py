@@ -155,7 +155,7 @@ class _Answers(Answers):
     def encode(self, value: object) -> Encoded:
         """Return the set of the listed values that are given, the first ones if there are too many.
 
-        A text is a mistake, for whoever gives one may mean to give the others later; but what it says is a set of one,
+        A text is a mistake, because the app may mean to give the others later; but what it says is a set of one,
         and that is reported.
         """
         given = members(value)

@@ -125,7 +125,7 @@ def served(tools: Tools) -> Iterator[Page]:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    """Serves files over connections that are kept, and says nothing of it."""
+    """Serves files over persistent connections, without a log."""
 
     protocol_version = "HTTP/1.1"
 

@@ -141,13 +141,13 @@ def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> 
     return None if text is None else _between(0, math.inf, text, parameter, "a positive number")
 
 
-def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
+def share(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     """Read a number strictly between 0 and 1: an option's callback."""
-    return _between(0, 1, text, parameter, "a number strictly between 0 and 1")
+    return None if text is None else _between(0, 1, text, parameter, "a number strictly between 0 and 1")
 
 
 def confidence_of(_: click.Context, parameter: click.Parameter, text: str) -> float:
-    """Read a confidence of which intervals can be made: an option's callback."""
+    """Read a confidence level for which intervals exist: an option's callback."""
     low, high = math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1)
     return _between(low, high, text, parameter, f"a number {CONFIDENCES}")
 
@@ -275,7 +275,7 @@ def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[s
 
 
 def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
-    """Return the names of the fields of each type's class: the options that mean something to it."""
+    """Return the names of the fields of each type's class: the options that apply to it."""
     return {survey_type: {field.name for field in fields(kind)} for survey_type, kind in kinds.items()}
 
 

@@ -39,7 +39,7 @@ _OWN: Mapping[SurveyType, set[str]] = {
     "selection": {"zipf_s", "ratio", "greatest", "separator"},
     "string": {"zipf_s", "ratio"},
 }
-"""The parameters that do not mean something to every type."""
+"""For each type, the parameters that only some types have."""
 
 _TAKEN = (
     *("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log"),

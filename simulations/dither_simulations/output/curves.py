@@ -14,7 +14,7 @@ _BAND = 1.96
 """Standard errors on either side of the mean: 95 %."""
 
 _PARTS = ("asked", "step", "size", "users", "epsilon")
-"""Columns of which each combination makes a line, if rows differ in them."""
+"""Columns whose combinations make one line each, if rows differ in them."""
 
 _LETTERS = {"size": "k = ", "users": "n = ", "epsilon": "ε = "}
 

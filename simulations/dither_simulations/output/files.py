@@ -40,11 +40,6 @@ def json_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     return "[\n" + ",\n".join(json.dumps(row, allow_nan=False) for row in rows) + "\n]\n"
 
 
-def json_text(value: object) -> str:
-    """Return objects and arrays as JSON, for programs."""
-    return json.dumps(value, allow_nan=False)
-
-
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO(newline="")
     writer: csv.DictWriter[Any] = csv.DictWriter(text, [*rows[0]], lineterminator="\n")

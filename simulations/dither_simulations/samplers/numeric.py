@@ -66,7 +66,7 @@ def _(mechanism: DitheredResponse, population: Population) -> float:
 def _multinomials(chances: Floats, users: Counts, rng: np.random.Generator) -> Iterator[Counts]:
     """Yield how many of the users of each group have outcome 0, 1, …, until all have one.
 
-    ``chances[i]`` is that of outcome i given that it is none before, for all groups alike or for each. (numpy's own
+    ``chances[i]`` is that of outcome i given that no earlier one occurred, for all groups or each. (numpy's own
     multinomial subtracts floats from 1, which leaves nothing right of the rare outcomes that come last.)
     """
     left = users.copy()
@@ -80,7 +80,7 @@ def _multinomials(chances: Floats, users: Counts, rng: np.random.Generator) -> I
 
 @lru_cache(maxsize=16)
 def _chances(mechanism: TabulatedMechanism) -> Floats:
-    """Return the chance of each cell given that it is none before, for each point; shape (cells, points)."""
+    """Return the chance of each cell given that no earlier one occurred, for each point; shape (cells, points)."""
     return np.array([_conditional(mechanism.cell_law(point)) for point in range(mechanism.size)]).T
 
 
@@ -91,7 +91,7 @@ def _noise(mechanism: DiscreteGaussian) -> Floats:
 
 
 def _conditional(law: tuple[Fraction, ...]) -> list[float]:
-    """Return the chance of each outcome given that it is none before, from exact ones."""
+    """Return the chance of each outcome given that no earlier one occurred, from exact ones."""
     left, found = Fraction(1), []
     for chance in law:
         found.append(float(chance / left) if left else 1.0)

@@ -170,7 +170,7 @@ def _(mechanism: ProjectiveSketch, population: Population) -> Floats:
 
 @collision_bias.register
 def _(mechanism: PrefixSketch, population: Population) -> Floats:
-    """Return that of whole strings, in the rows of the confirming level."""
+    """Return the tally of whole strings, in the rows of the confirming level."""
     return _bias(mechanism, population, np.arange(mechanism.cohorts)[-mechanism.rows :])
 
 

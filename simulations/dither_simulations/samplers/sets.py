@@ -126,7 +126,7 @@ def _weights(mechanism: PrivSet, chain: SetChain) -> Floats:
 def _marking(mechanism: PrivSet, chain: SetChain, cell: int) -> tuple[Floats, Counts]:
     """Return the chance that a cell is marked, and the state that follows if it is, for each state.
 
-    Behind the items stand the dummies, of which a set marks as many as it has items less than ``at_most``.
+    Dummies follow the items; a set marks one for each item that it has less than ``at_most``.
     """
     if cell < mechanism.size:
         return chain.present[cell], chain.after

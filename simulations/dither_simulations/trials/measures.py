@@ -55,8 +55,11 @@ def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | Non
 def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | None]:
     """Return the ``coverage`` of intervals, the share that holds the truth, and their mean ``width``.
 
-    All are of shape (k,). The truth is that of the users there are, not of a population of which they are a sample.
+    All are of shape (k,). The truth is the share among the simulated users, not in their population.
+    Both are None if there are no intervals (NaN), because too few reports are noisy.
     """
+    if not (np.isfinite(low) & np.isfinite(high)).all():
+        return {"coverage": None, "width": None}
     held = float(((low <= shares) & (shares <= high)).mean())
     return {"coverage": held, "width": float((high - low).mean())}
 

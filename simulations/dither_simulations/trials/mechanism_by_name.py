@@ -20,7 +20,7 @@ CLOSED = tuple(name for name, family in _SHARES.items() if family.items == LISTE
 """The mechanisms of listed answers."""
 
 LISTED_SPEAKING = tuple(name for name in CLOSED if name != "bit-flip")
-"""Those of listed answers whose reports say something about every value."""
+"""Mechanisms of listed answers whose reports carry information about every value."""
 
 _VARIANTS: dict[str, tuple[str, dict[str, float | str]]] = {
     "dithered-response-mean": ("dithered-response", {"for": "mean"}),
@@ -49,7 +49,7 @@ DISCOVERING = tuple(name for name, family in MECHANISMS.items() if family.items 
 """The mechanisms of strings that nobody listed."""
 
 MEMOIZED = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
-"""The mechanisms with a permanent part, which may be left out but in RAPPOR."""
+"""The mechanisms with a permanent part, which is optional except in RAPPOR."""
 
 
 @lru_cache(maxsize=256)

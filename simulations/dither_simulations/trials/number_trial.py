@@ -100,7 +100,7 @@ def _distribution(found: NumericEstimate, shares: Floats) -> Measures:
 
 
 _ROUNDED = 1e-12
-"""What rounding takes from a sum of shares."""
+"""Rounding error allowed in a sum of shares."""
 
 
 def _ranked(quantiles: Sequence[Quantile], shares: Floats) -> list[Measures]:

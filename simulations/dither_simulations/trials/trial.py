@@ -65,12 +65,6 @@ def run_trial(setting: Setting, seed: np.random.SeedSequence) -> list[Measures]:
     ]
 
 
-def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Measures:
-    """Run one trial on a listed domain without intervals and steps, for comparison with libraries that have neither."""
-    frequency = debiased(_decoded(setting), setting.population.labels, _tally(setting, seed))[0]
-    return scores(frequency, setting.population.shares, setting.top)
-
-
 class _Estimated(NamedTuple):
     """The part of an estimate that a trial needs: frequencies, their intervals from noise alone, and a step."""
 

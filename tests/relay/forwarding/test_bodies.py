@@ -21,7 +21,7 @@ def test_no_body_is_above_the_limits() -> None:
         assert bodies * share - total < bodies, (pool, total, limit)  # none is much smaller than the others
 
 
-def test_a_body_is_as_large_as_it_may_be() -> None:
+def test_bodies_fill_the_limits_of_the_collector() -> None:
     share = share_of(SEALED[0], 10**9, 10**9, 100_000)
     assert share is not None
     batch = Frozen(1, SEALED[0].pool, SEALED[0].suite, 10**9, share)

@@ -10,7 +10,7 @@ def at(hour: int, minute: int = 0, days: int = 0) -> datetime:
     return datetime(2026, 3, 29, hour, minute, tzinfo=UTC) + timedelta(days=days)
 
 
-def test_once_a_day() -> None:
+def test_hour_is_due_once_a_day() -> None:
     used, last = [], DAY - timedelta(days=1)
     for minutes in range(0, 3 * 1440, 7):
         now = at(0) + timedelta(minutes=minutes)
@@ -38,12 +38,12 @@ def test_a_clock_that_was_years_ahead_does_not_stop_the_relay() -> None:
     assert is_due(at(4), AT, date(2031, 1, 1))
 
 
-def test_the_hour_may_be_moved() -> None:
+def test_moved_hour_is_still_due_once_a_day() -> None:
     assert not is_due(at(4), time(5, tzinfo=UTC), DAY - timedelta(days=1))
     assert not is_due(at(5), time(5, tzinfo=UTC), DAY)
 
 
-def test_the_next_hour() -> None:
+def test_next_hour_follows_the_last_one_that_was_used() -> None:
     assert following(at(2), AT, None) == at(3)
     assert following(at(3), AT, None) == at(3, days=1)
     assert following(at(0), time(0, tzinfo=UTC), None) == at(0, days=1)

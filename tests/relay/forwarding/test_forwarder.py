@@ -147,7 +147,7 @@ def test_what_was_rejected_waits_for_another_day(tmp_path: Path) -> None:
         assert collector.rows() == Counter(rows(9))
 
 
-def test_a_clock_far_ahead_drops_nothing_that_is_enough(tmp_path: Path) -> None:
+def test_clock_far_ahead_drops_no_pool_that_is_large_enough(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
         clock.pass_by(days=400)
@@ -161,7 +161,7 @@ def test_a_clock_far_ahead_drops_nothing_that_is_enough(tmp_path: Path) -> None:
         assert collector.rows() == Counter(rows(9) + rows(9, 1))
 
 
-def test_asked_to_end_it_posts_no_other_body(tmp_path: Path) -> None:
+def test_closed_forwarder_posts_no_further_body(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, forwarder):
         hold(store, rows(9))
         forwarder.close()
@@ -223,7 +223,7 @@ def test_days_go_on_where_a_former_process_was(tmp_path: Path) -> None:
             assert store.day == other.day == day + timedelta(days=1)
 
 
-def test_a_database_that_fails_is_told_once_a_minute_and_the_collector_is_left_in_peace(
+def test_failing_database_is_logged_once_a_minute_without_posts_to_the_collector(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The collector has the body, and the database cannot let go of it."""

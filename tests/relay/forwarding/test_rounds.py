@@ -66,7 +66,7 @@ def test_each_report_arrives_once_with_the_size_of_the_whole(store: RelayStore, 
 
 
 @pytest.mark.parametrize("answer", [LOST, 500, 503, 429, (503, {"Retry-After": "7"})])
-def test_a_body_is_posted_again_as_it_was(
+def test_retried_body_has_the_same_bytes(
     store: RelayStore, collector: FakeCollector, answer: int | tuple[int, dict[str, str]]
 ) -> None:
     some = rows(32)
@@ -101,7 +101,7 @@ def test_limits_that_change_do_not_change_the_cut(store: RelayStore, collector: 
 
 
 @pytest.mark.parametrize("status", [400, 401, 413, 200, 307])
-def test_what_is_rejected_is_kept_and_told_and_the_others_go_on(
+def test_rejected_body_is_kept_while_others_are_posted(
     store: RelayStore, collector: FakeCollector, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     some = rows(32)
@@ -120,7 +120,7 @@ def test_what_is_rejected_is_kept_and_told_and_the_others_go_on(
     assert collector.rows() == Counter(some)
 
 
-def test_what_was_rejected_is_told_until_it_is_taken(store: RelayStore, collector: FakeCollector) -> None:
+def test_status_names_a_rejected_body_until_the_collector_takes_it(store: RelayStore, collector: FakeCollector) -> None:
     """Also when the collector was away meanwhile, and has all else by now."""
     hold(store, rows(32))
     collector.answers.extend([400, 503])
@@ -146,7 +146,7 @@ def test_what_is_never_taken_is_dropped_and_counted(store: RelayStore, collector
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_too_few_never_leave(store: RelayStore, collector: FakeCollector, count: int) -> None:
+def test_pool_below_the_least_batch_is_never_posted(store: RelayStore, collector: FakeCollector, count: int) -> None:
     hold(store, rows(count))
     for days in range(15):
         one = rounds(store, collector.url, today=TODAY + timedelta(days=days))
@@ -162,7 +162,7 @@ def test_too_few_never_leave(store: RelayStore, collector: FakeCollector, count:
     assert collector.bodies == []
 
 
-def test_a_relay_that_was_told_no_limits_freezes_nothing(tmp_path: Path, collector: FakeCollector) -> None:
+def test_relay_freezes_no_pool_before_it_knows_the_collectors_limits(tmp_path: Path, collector: FakeCollector) -> None:
     with stored(tmp_path) as store:
         hold(store, rows(9))
         store.list_pools(LISTED, {"body_limit": 80})

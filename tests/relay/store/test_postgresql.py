@@ -46,7 +46,7 @@ def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
         assert collector.rows() == Counter(some)
 
 
-def test_only_one_at_a_time(pg: RelayStore, postgresql_url: str) -> None:
+def test_second_relay_on_one_postgresql_database_is_refused(pg: RelayStore, postgresql_url: str) -> None:
     with closing(RelayStore(postgresql_url)) as other:
         with (
             pg.exclusive_lock("relay", "taken"),

@@ -165,7 +165,7 @@ def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> N
         assert all(row in left for row in others)
 
 
-def test_what_is_too_few_is_dropped_when_it_is_old_and_never_leaves(tmp_path: Path) -> None:
+def test_small_pool_is_dropped_when_old_and_never_forwarded(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         hold(store, rows(2, 1), day=TODAY - timedelta(days=15))
         hold(store, rows(2, 2), day=TODAY - timedelta(days=14))
@@ -191,7 +191,7 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
         assert {(one.digest, one.length - 1): one.number for one in store.pools()} == numbers
 
 
-def test_a_pool_has_no_name_here_until_a_report_tells_it(tmp_path: Path) -> None:
+def test_pool_is_unnamed_until_its_first_report(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         assert [one.is_named for one in store.held()] == [False] * 3
         assert b"theme" not in bytes_of(tmp_path)
@@ -266,7 +266,7 @@ def test_too_few_of_a_length_wait_by_themselves(tmp_path: Path) -> None:
         assert waiting(store) == [(0, 10, 0, 0)]
 
 
-def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+def test_error_names_the_process_that_holds_the_lock(tmp_path: Path) -> None:
     with stored(tmp_path) as one, stored(tmp_path) as other:
         with (
             one.exclusive_lock("relay", "taken"),

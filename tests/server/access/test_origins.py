@@ -36,7 +36,7 @@ NOT_SO = [
 def test_origins_as_browsers_write_them_can_be_listed_and_no_others() -> None:
     for origin in AS_BROWSERS_WRITE:
         assert Origins((origin,)).admit(origin), origin
-    wrong = "is no origin as browsers write it: scheme and host, such as https://"
+    wrong = "is not an origin as browsers write it: scheme and host, such as https://"
     anyone = {
         "*": r"'\*' would let every page of the web report; list the origins",
         "null": "'null' is what browsers send for frames, files and redirects of anyone",

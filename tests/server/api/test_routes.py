@@ -40,8 +40,8 @@ def test_estimate_is_that_of_the_tally(client: FlaskClient) -> None:
     expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
     assert list(told) == [
         "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
-        "reports", "periods", "refused", "since", "until", "confidence", "simultaneous", "poisoning", "health",
-        "unlisted", "values",
+        "reports", "periods", "repeats", "refused", "since", "until", "confidence", "simultaneous", "poisoning",
+        "health", "unlisted", "values",
     ]  # fmt: skip
     assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
     assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)

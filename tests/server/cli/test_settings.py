@@ -85,7 +85,7 @@ def test_doctor_names_origins_whose_pages_cannot_report(folder: Path) -> None:
     assert "pages of" not in examined(folder).stdout
     wrong = examined(folder, "--origins", "https://app.example/")
     assert wrong.exit_code == 2
-    assert "--origins: 'https://app.example/' is no origin as browsers write it" in wrong.stderr
+    assert "--origins: 'https://app.example/' is not an origin as browsers write it" in wrong.stderr
     shown = json.loads(invoke(folder, "doctor", "--settings", "--json", "--origins", "https://app.example").stdout)
     assert shown["origins"]["value"] == ["https://app.example"]
 

@@ -55,7 +55,7 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("host = 1", "host: not a string"),
         ("open = 1", "open: not a list of roles"),
         ("origins = 1", "origins: not a list of origins, such as"),
-        ("origins = ['https://app.example/']", "origins: 'https://app.example/' is no origin as browsers write it"),
+        ("origins = ['https://app.example/']", "origins: 'https://app.example/' is not an origin as browsers write it"),
         ("origins = '*'", "origins: '*' would let every page of the web report"),
         ("trust_loopback = 'perhaps'", "trust_loopback: neither true nor false"),
         ("retention = 400", "retention: no span of days; write 400 days"),

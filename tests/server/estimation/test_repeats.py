@@ -170,10 +170,7 @@ def test_two_numbers_of_a_device_share_the_score_of_the_permanent_cell() -> None
 
 @pytest.mark.parametrize("permanent", [None, 6.0])
 def test_intervals_hold_where_the_same_people_report_every_day(permanent: float | None) -> None:
-    """1,000 devices on 30 days at ε = 4: 95% of 2,000 surveys hold the share, within 2.5 points once in 10^6.
-
-    Taken for different people, 39 to 44% did.
-    """
+    """1,000 devices on 30 days at ε = 4: 95% of 2,000 surveys hold the share, within 2.5 points once in 10^6."""
     mechanism, rng = RandomizedResponse.calibrate(2, 4.0, permanent), np.random.default_rng(5)
     surveys, people, days = 2_000, 1_000, 30
     chain = symbol_chain(2, mechanism.truth, mechanism.permanent_truth)

@@ -82,7 +82,7 @@ def test_reports_are_counted_in_their_stratum(layered: Flask) -> None:
     again = sent._replace(stratum="linux/stable")  # counts nothing under an id that is known
     for body in (sent, sent, again, batch(LAYOUT, rows_of(LAYOUT, 5), stratum="linux/stable")):
         assert post(client, body.encode()).status_code == 202
-    assert collector.store.reports_by_stratum(LAYOUT) == {places["linux/stable"]: 5, places["windows/other"]: 3}
+    assert collector.store.history(LAYOUT).strata() == {places["linux/stable"]: 5, places["windows/other"]: 3}
 
 
 def test_a_version_without_strata_is_still_counted(layered: Flask) -> None:

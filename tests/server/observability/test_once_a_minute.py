@@ -27,6 +27,6 @@ def test_limited_logger_writes_some_lines_a_minute_and_the_number_left_out(caplo
             for number in range(5):
                 logger.warning("%d", number)
     logger.warning("after")
-    left_out = "lines left out of the log of of.a.dependency: %d"
+    left_out = "lines omitted from the log of of.a.dependency: %d"
     first, later = ["0", "1", left_out % 1], ["0", "1", left_out % 3]
     assert [record.getMessage() for record in caplog.records] == [*first, *later, left_out % 2, "after"]

@@ -77,7 +77,7 @@ def test_closed_days_keep_strata_apart(any_store: Store) -> None:
     for stratum, count in ((0, 5), (2, 7)):
         any_store.commit([upload(LAYOUT, rows_of(LAYOUT, count), stratum=stratum)], ago(9), SHARD)
     any_store.days.close(LAYOUT, ago(9))
-    assert any_store.reports_by_stratum(LAYOUT) == {0: 5, 2: 7}
+    assert any_store.history(LAYOUT).strata() == {0: 5, 2: 7}
     assert [any_store.tally(LAYOUT, places=(place,)).total for place in (0, 1, 2)] == [5, 0, 7]
 
 

@@ -84,7 +84,7 @@ def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
     one = upload(LAYOUT, stratum=4)
     assert pg.commit([one, upload(LAYOUT, one.rows, one.batch, stratum=5)], TODAY, SHARD) == [COUNTED] * 2
     assert pg.commit([upload(LAYOUT, stratum=0), upload(LAYOUT, stratum=4)], TODAY, SHARD) == [COUNTED] * 2
-    assert pg.reports_by_stratum(LAYOUT) == {0: 3, 4: 6}
+    assert pg.history(LAYOUT).strata() == {0: 3, 4: 6}
     assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
 
 

@@ -143,7 +143,7 @@ def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> No
         (lambda: ProjectiveGeometry(size=2, order=2, inside=Fraction(1)), "inside: 1 must lie"),
         (lambda: HadamardResponse(size=4, inside=Fraction(1)), "inside: 1 must lie"),
         (lambda: HadamardResponse(size=4, inside=HALF), "inside: 0.5 must lie"),
-        (lambda: ProjectiveGeometry.calibrate(1 << 20, 1.0), "order: no field makes at most"),
+        (lambda: ProjectiveGeometry.calibrate(1 << 20, 1.0), "order: no finite field has at most"),
         (lambda: LocalHashing(size=1 << 20, symbols=1 << 20, truth=HALF), "symbols: 1048576 for 1048576 values"),
         (lambda: SubsetSelection(size=4, subset=4, inside=HALF), "subset: 4 is out of range"),
         (lambda: SubsetSelection(size=4, subset=0, inside=HALF), "subset: 0 is out of range"),

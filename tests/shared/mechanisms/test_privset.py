@@ -81,7 +81,7 @@ def test_impossible_privsets_are_refused(size: int, parameters: dict[str, float]
 @pytest.mark.parametrize(
     ("inside", "permanent", "complaint"),
     [
-        (Fraction(1, 5), None, "inside: 0.2 must lie between 0.2 (nothing told) and 1"),
+        (Fraction(1, 5), None, "inside: 0.2 must lie between 0.2 (no information) and 1"),
         (Fraction(1), None, "inside: 1 must lie between"),
         (Fraction(1, 2), Fraction(1, 2), "permanent_inside: must exceed inside"),
         (Fraction(1, 2), Fraction(1), "permanent_inside: 1 must lie between"),

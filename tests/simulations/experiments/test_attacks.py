@@ -232,7 +232,7 @@ def test_only_with_a_limit_is_privset_attacked() -> None:
         assert {(row["mechanism"], row["size"]) for row in rows} == attacked
 
 
-def test_gains_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
+def test_plot_without_a_gain_above_its_error_is_refused(tmp_path: Path) -> None:
     none = ("--repeats", "2", "--share", "0.001", "-k", "8", "-n", "100", "--mechanism", "optimized-unary")
     result = attack("poisoning", *none, "--plot", tmp_path / "gain.svg")
     assert result.exit_code == 2

@@ -89,7 +89,7 @@ def test_steps_are_taken_from_the_same_trials_and_the_projection_never_errs_more
     assert {rows["consistent"][name] for name in ("mse_theory", "coverage", "width")} == {None}
 
 
-def test_auto_is_told_by_the_name_of_what_it_chose() -> None:
+def test_auto_is_listed_under_the_mechanism_that_it_chose() -> None:
     rows = sweep(replace(PLAN, names=("auto",), epsilons=(0.5, 5.0)))
     assert [(row["asked"], row["mechanism"]) for row in rows] == [
         ("auto", "subset-selection"),
@@ -107,7 +107,7 @@ def test_hashing_ties_values_together() -> None:
         sweep(replace(PLAN, names=("rappor",), law="marginal"))
 
 
-def test_what_is_spent_is_told_day_by_day() -> None:
+def test_rows_show_the_epsilon_spent_by_day() -> None:
     """Memoisation bounds it; the error of a day does not depend on how many there were, but for the drift."""
     plan = replace(PLAN, names=("optimized-unary",), epsilons=(1.0,), days=40, repeats=1, source=replace(ZIPF, drift=1))
     fresh, lasting = sweep(plan), sweep(replace(plan, permanent_epsilon=2.0))

@@ -52,7 +52,7 @@ def test_a_larger_epsilon_and_more_users_tell_more() -> None:
         assert other["width"] < one["width"] / 2, one["what"]
 
 
-def test_a_column_is_a_population(tmp_path: Path) -> None:
+def test_column_of_numbers_is_read_as_a_population(tmp_path: Path) -> None:
     path = tmp_path / "ages.csv"
     path.write_text("age,people\n10,30\n20,50\nunknown,5\n200,15\n")
     common = ("--mechanism", "dithered-response", "--epsilon", "8", "--repeats", "1", "--json", "--input", path)

@@ -44,7 +44,7 @@ def test_without_a_limit_privset_is_left_out_and_cannot_be_asked_for() -> None:
     assert "at_most: missing" in run(*SMALL, "--mechanism", "privset").stderr
 
 
-def test_sets_of_a_file_are_read(tmp_path: Path) -> None:
+def test_selections_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text('used\nexport;save\nsave\n""\nsave;export;print\nsave\n')
     rows = json.loads(run("--epsilon", "1", "--repeats", "2", "--input", path, "--column", "used", "--json").stdout)

@@ -21,7 +21,7 @@ def files_of(site: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow  # makes the whole published example
-def test_the_example_comes_out_again(tmp_path: Path) -> None:
+def test_example_site_is_reproduced_byte_for_byte(tmp_path: Path) -> None:
     """Numbers may differ in the last places, for processors add them up in different orders."""
     publish_example(tmp_path / "site")
     made, kept = files_of(tmp_path / "site"), files_of(KEPT)
@@ -32,5 +32,5 @@ def test_the_example_comes_out_again(tmp_path: Path) -> None:
         assert all(isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-9) for one, other in pairs), name
 
 
-def test_the_example_is_small() -> None:
+def test_example_site_is_small() -> None:
     assert sum(path.stat().st_size for path in KEPT.rglob("*") if path.is_file()) < 600_000

@@ -17,7 +17,7 @@ def plan(kind: str, *arguments: str) -> Result:
 
 def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
     (row,) = json.loads(plan("string", "--discover", "a-z0-9._-/12", "-n", "1e6", "--epsilon", "1", "--json").stdout)
-    assert row["reach"] == pytest.approx(0.0234, rel=0.01)
+    assert row["margin"] == pytest.approx(0.0234, rel=0.01)
     assert row["reached"] is False, "1 % are wanted"
     assert row["users_needed"] == pytest.approx(5.5e6, rel=0.02)
     assert row["users_listed"] < row["users_needed"] / 3
@@ -38,12 +38,25 @@ def test_hope_is_refused_in_words() -> None:
     assert "Do not hope" not in plan("string", "-k", "100", "-n", "1e8", "--epsilon", "1").stdout
 
 
-def test_a_selection_is_planned_for_an_item_that_half_of_all_have() -> None:
+def test_a_selection_is_planned_for_its_worst_share() -> None:
     rows = json.loads(plan("selection", "-k", "8", "--at-most", "2", "--epsilon", "1", "--json").stdout)
     assert [(row["mechanism"], row["chosen"]) for row in rows] == [("privset", True), ("set-response", False)]
-    variance = PrivSet.calibrate(8, 1.0, at_most=2).variance(0.5) + 0.25
-    assert rows[0]["users_needed"] == pytest.approx(variance * (1.959964 / 0.01) ** 2, rel=1e-4)
-    told = plan("selection", "-k", "8", "--epsilon", "1").stdout
-    assert "any of 8 items" in told
-    assert "Asked one by one, at ε/8 each: 2,464,939 users" in told
+    mechanism = PrivSet.calibrate(8, 1.0, at_most=2)
+    worst = mechanism.variance(rows[0]["share"]) + rows[0]["share"] * (1 - rows[0]["share"])
+    assert rows[0]["users_needed"] == pytest.approx(worst * (1.959964 / 0.01) ** 2, rel=0.01)
+    text = plan("selection", "-k", "8", "--epsilon", "1").stdout
+    assert "any of 8 items" in text
+    assert "Asked one by one, at ε = 1/8 each: 2,46" in text
     assert "Yes: with" in plan("selection", "-k", "8", "-n", "1e6").stdout
+
+
+def test_pairs_of_items_take_more_people_than_items() -> None:
+    items, pairs = (
+        json.loads(plan("selection", "-k", "8", "--epsilon", "2,3", *more, "--json").stdout)
+        for more in ([], ["--pairs"])
+    )
+    assert all(one["users_needed"] < two["users_needed"] for one, two in zip(items, pairs, strict=True))
+    text = plan("selection", "-k", "8", "--pairs", "--epsilon", "1,2").stdout
+    assert "who have two items" in text
+    assert "At ε = 1 no report speaks of two items: " in text
+    assert "goes with --type selection" in plan("share", "-k", "8", "--pairs").output

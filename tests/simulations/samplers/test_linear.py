@@ -27,6 +27,6 @@ def test_every_equation_has_its_solutions_and_each_as_often(order: int, length: 
         assert stats.chisquare(counts[solves]).pvalue > 1e-9
 
 
-def test_nobody_draws_nothing() -> None:
+def test_sampler_without_users_draws_an_empty_tally() -> None:
     none = np.zeros((4, 3), dtype=np.int64)
     assert not solutions(3, 2, 1, none, np.random.default_rng(0)).any()

@@ -36,7 +36,7 @@ def test_each_support_follows_its_two_binomials(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_it_is_estimated_as_the_mechanism_is(name: str) -> None:
+def test_marginal_tally_is_estimated_as_the_mechanisms_tally(name: str) -> None:
     """Seven standard errors over 64 values: wrong below 2e-10."""
     mechanism = MECHANISMS[name].calibrate(64, 2.0)
     population = Population.spread(numbered(64), zipf(64, 1.1), 10**9)
@@ -62,7 +62,7 @@ def test_the_joint_law_is_drawn_where_it_is_affordable() -> None:
     assert joint_draws(named("bit-flip", 16384, 1.0), large) > MOST_DRAWS
 
 
-def test_no_name_no_mechanism() -> None:
+def test_unknown_mechanism_name_is_refused() -> None:
     with pytest.raises(ParameterError, match="epsilon"):
         named("auto", 16, 26.0)
     assert named("auto", 16, 1.0).name == "subset-selection"

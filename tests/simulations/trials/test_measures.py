@@ -9,7 +9,7 @@ from dither_simulations.trials.measures import apply, divergence, intervals, rec
 TRUTH = np.array([0.5, 0.3, 0.2, 0.0])
 
 
-def test_errors_are_told_by_every_measure() -> None:
+def test_every_measure_of_known_errors_is_right() -> None:
     told = scores(np.array([0.4, 0.3, 0.1, 0.2]), TRUTH, top=2)
     assert told["mse"] == pytest.approx((0.01 + 0 + 0.01 + 0.04) / 4)
     assert told["l1"] == pytest.approx(0.4)
@@ -59,11 +59,11 @@ def test_intervals_are_counted_and_measured() -> None:
         ("rescale", [7 / 13, 5 / 13, 0.0, 1 / 13]),
     ],
 )
-def test_steps_do_what_they_say(step: Step, result: list[float]) -> None:
+def test_postprocessing_steps_clip_and_project(step: Step, result: list[float]) -> None:
     assert apply(step, np.array([0.7, 0.5, -0.2, 0.1])) == pytest.approx(result)
 
 
-def test_where_nothing_is_left_nothing_is_rescaled() -> None:
+def test_rescaling_leaves_shares_that_are_all_clipped_at_zero() -> None:
     assert {
         step: float(apply(step, np.array([-0.1, -0.2])).sum()) for step in STEPS if step in {"clip", "rescale"}
     } == {

@@ -48,7 +48,7 @@ def test_frequent_strings_are_discovered() -> None:
 
 
 @pytest.mark.parametrize("law", ["joint", "device"])
-def test_few_people_tell_nothing_and_that_is_no_error(law: Law) -> None:
+def test_trial_with_few_people_finds_no_string(law: Law) -> None:
     seed = np.random.SeedSequence(1)
     for setting in (looked_up(STRING_MECHANISMS[0], 20, 0.5), discovered(20, 0.5)):
         few = replace(setting, law=law)

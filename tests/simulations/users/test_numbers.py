@@ -33,13 +33,13 @@ def test_the_mean_is_that_of_the_distribution(source: Numbers, mean: float) -> N
     assert source.name.split()[0] == source.kind
 
 
-def test_what_lies_beyond_an_end_counts_there() -> None:
+def test_number_beyond_an_end_counts_as_that_end() -> None:
     shares = Numbers("normal", (-0.5, 0.01)).shares(11)
     assert shares[0] == pytest.approx(1, abs=1e-6)
     assert Numbers("normal", (2.0, 0.1)).shares(11)[-1] == pytest.approx(1)
 
 
-def test_spikes_are_on_their_points() -> None:
+def test_spikes_of_a_distribution_lie_on_grid_points() -> None:
     shares = Numbers("spikes", (3,)).shares(5)
     assert shares == pytest.approx([4 / 7, 0, 2 / 7, 0, 1 / 7])
 

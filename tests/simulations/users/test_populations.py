@@ -28,7 +28,7 @@ def test_apportioned_users_add_up_and_are_within_one_of_their_quota(weights: np.
     assert (np.abs(counts - users * weights / weights.sum()) < 1 + users * 1e-15).all()
 
 
-def test_the_largest_remainders_win() -> None:
+def test_users_are_apportioned_by_largest_remainder() -> None:
     # Quotas 1.6, 1.3, 1.1: one user is left over and goes to the first.
     assert apportion(np.array([1.6, 1.3, 1.1]), 4).tolist() == [2, 1, 1]
     assert apportion(np.array([1.1, 1.3, 1.6]), 4).tolist() == [1, 1, 2]
@@ -72,7 +72,7 @@ def test_the_catch_all_is_there_even_if_no_one_needs_it() -> None:
     assert dict(zip(population.labels, population.counts.tolist(), strict=True)) == {"b": 2, "a": 1, "other": 0}
 
 
-def test_items_are_indices_or_bytes() -> None:
+def test_items_of_a_population_are_indices_or_bytes() -> None:
     assert items_of(SymmetricUnary.calibrate(2, 1.0), ("ä", "b")) == (0, 1)
     assert items_of(Rappor.calibrate(None, 1.0), ("ä", "b")) == ("ä".encode(), b"b")
 
@@ -123,6 +123,6 @@ def test_a_file_without_answers_is_refused(tmp_path: Path, content: bytes, probl
         read_column(path, "job")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_input_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"nowhere\.csv: cannot be read"):
         read_column(tmp_path / "nowhere.csv", "job")

@@ -16,7 +16,7 @@ def test_the_most_frequent_item_has_the_greatest_chance_and_the_others_fall_from
     assert ItemChances("zipf").name == "zipf 1.1, up to 0.5"
 
 
-def test_a_limit_lowers_every_share() -> None:
+def test_limit_of_items_per_set_lowers_every_share() -> None:
     source = ItemChances("uniform", greatest=0.5)
     assert (source.people(6, 2).shares < source.people(6, None).shares).all()
 
@@ -38,7 +38,7 @@ def test_fewer_items_are_left_out_and_longer_sets_are_cut_to_their_first() -> No
     assert np.allclose(column.people(3, 1).shares, [0.7, 0.3, 0.0])
 
 
-def test_too_few_items_are_refused() -> None:
+def test_set_source_with_too_few_items_is_refused() -> None:
     with pytest.raises(ParameterError, match="1 different item"):
         SetColumn.of(("a", EMPTY), np.array([1, 1]), ";")
     with pytest.raises(ParameterError, match="more than the 2 items"):

@@ -54,7 +54,7 @@ def test_the_chain_of_independent_items_makes_each_set_as_likely_as_it_is(at_mos
         assert chain.held[state] == sum(bits)
 
 
-def test_members_are_bits() -> None:
+def test_items_of_a_set_are_bits_of_its_integer() -> None:
     assert members([0b101, 0], 3).tolist() == [[True, False, True], [False, False, False]]
 
 

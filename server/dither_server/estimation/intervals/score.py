@@ -18,6 +18,12 @@ from .feldman_cousins import normal_scores, tails
 _PASSES = 2
 """How often an end is computed: first with the skewness at the estimate, then with that at the end before."""
 
+_LEAST_NOISE = 10.0
+"""Variance of a count from which 95% noise intervals hold in at least 93.5 of 100 surveys, by enumeration.
+
+At 0.25 they held in 79: 100 reports of two values at ε = 6.
+"""
+
 _MOST_SKEWED = 0.5
 """A skewness up to which the first correction for it is one."""
 
@@ -83,7 +89,7 @@ def noise_interval(
     cube: Floats | float = 0.0,
     repeats: float = 1.0,
 ) -> Ends:
-    """Return the interval of a share among those who reported, by noise alone.
+    """Return the interval of a share among those who reported, by noise alone (``where_normal``).
 
     ``bias`` and ``cube`` are the standard deviation and third central moment of what a sketch's collisions add.
     """
@@ -93,7 +99,18 @@ def noise_interval(
         moment = cube + third_moment(mechanism, at, trials, repeats, sampled=False)
         return np.asarray(moment / law.error(at, trials, bias) ** 3)
 
-    return score_interval(law, frequency, trials, alpha, bias, skewness)
+    return where_normal(mechanism, trials, score_interval(law, frequency, trials, alpha, bias, skewness))
+
+
+def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends) -> Ends:
+    """Return the ends of noise intervals, NaN where a count of support has too few values for its law to be normal.
+
+    There the noise gives the count a variance of less than ``_LEAST_NOISE``, whichever share it is of.
+    """
+    p, q = float(mechanism.p), float(mechanism.q)
+    normal = trials * min(p * (1 - p), q * (1 - q)) >= _LEAST_NOISE
+    low, high = ends
+    return np.where(normal, low, np.nan), np.where(normal, high, np.nan)
 
 
 def third_moment(

@@ -110,7 +110,8 @@ class Pooling(NamedTuple):
         if self.repeats == 1:
             return np.ones(np.broadcast_shapes(share.shape, width.shape))
         share = np.clip(share, 0, 1)
-        return self.variance(share, width) / self._replace(repeats=1.0).variance(share, width)
+        alone = self._replace(repeats=1.0).variance(share, width)  # 0 of no reports
+        return np.asarray(self.variance(share, width) / np.where(alone > 0, alone, np.inf) + (alone == 0))
 
 
 def pooled_bounds(

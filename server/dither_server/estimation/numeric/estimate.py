@@ -1,10 +1,14 @@
 """Estimate all of a numeric question from a tally: mean, shares below points, quantiles and curve."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...tally.tally import Tally
 from ..confidence import require_confidence
+from ..verdicts import informative
 from .cuts import Cuts, Share
 from .law import NumericLaw
 from .likelihood import Fit, maximum_likelihood
@@ -16,7 +20,8 @@ from .quantiles import QUANTILES, Quantile, quantiles_of
 class NumericEstimate:
     """What a tally says of a number's distribution, over points 0..points-1 of its grid.
 
-    - ``mean``: unbiased; ``cuts``: unbiased shares below each point; both with errors and intervals at ``confidence``;
+    - ``mean``: unbiased, of no reports if these say nothing; ``cuts``: unbiased shares below each point; both with
+      errors and intervals at ``confidence``;
     - ``fit``: the curve of greatest likelihood: consistent, never smoothed, and without errors.
     """
 
@@ -50,11 +55,15 @@ class NumericEstimate:
 def estimate_number(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> NumericEstimate:
     """Return the estimate at a confidence; raise ParameterError if no interval can be made at it.
 
-    Without reports, means and shares are NaN, intervals are all that is possible, and the curve is even.
+    Without reports, or with so few that no mean is ``informative``, means and shares are NaN, intervals are all that is
+    possible, and the curve is even.
     """
     require_confidence(confidence)
+    reports = tally.total
+    if not informative(math.sqrt((law.worst_variance + 1 / 4) / max(reports, 1)), 1 - confidence):
+        tally = Tally(np.zeros_like(tally.reports), np.zeros_like(tally.counts))
     return NumericEstimate(
-        tally.total,
+        reports,
         confidence,
         mean_of(law, tally, confidence),
         law.cuts(tally, confidence),

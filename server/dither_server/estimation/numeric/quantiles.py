@@ -9,15 +9,13 @@ import numpy as np
 from dither_shared import ParameterError
 
 from ...tally.arrays import Floats
+from ..verdicts import too_wide
 from .cuts import Cuts
 
 QuantileVerdict = Literal["ok", "edge", "too-few"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """The quantiles of an answer unless others are asked for."""
-
-_WIDEST = 0.5
-"""The part of the range from which an interval says nothing."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def _quantile(cuts: Cuts, total: Floats, share: float) -> Quantile:
     low, high = min(ends), max(ends)  # where they cross, which is a miss, it is what lies between
     point = min(max(int(np.searchsorted(total, share)), low), high)
     verdict: QuantileVerdict = "ok"
-    if high - low >= _WIDEST * last:
+    if too_wide(low, high, last):
         verdict = "too-few"
     elif low == 0 or high == last:
         verdict = "edge"

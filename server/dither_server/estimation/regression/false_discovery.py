@@ -47,8 +47,7 @@ def truncated_means(score: Floats, threshold: float, tail: float) -> Floats:
     """Return the means under which normal scores that passed ``threshold`` are as high or higher with ``tail``.
 
     Whoever looks only at what passed sees a truncated normal: a ``tail`` of (1 - confidence)/2 gives the lower end of
-    an interval that allows for that, one of 1/2 an estimate with unbiased median (Zhong and Prentice 2008). Far above
-    the threshold they are what they are without it.
+    an interval that allows for that (Zhong and Prentice 2008). Far above the threshold it is what it is without it.
     """
     low, high = score - 40.0, score + 6.0
     for _ in range(60):

@@ -1,1 +1,1 @@
-"""Sealed reports: the collector's keys, opening what a relay posts, and what relays are told."""
+"""Sealed reports: the collector's keys, opening what a relay posts, and the list of pools for relays."""

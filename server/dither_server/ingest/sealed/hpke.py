@@ -85,7 +85,7 @@ def _supported(suite: Suite) -> Iterator[None]:
 
 
 class _Kind(NamedTuple):
-    """How keys of a suite are made and read; ValueError for bytes that are none."""
+    """How keys of a suite are made and read; raises ValueError for bytes that are not a key."""
 
     draw: Callable[[], bytes]
     load: Callable[[bytes], Any]

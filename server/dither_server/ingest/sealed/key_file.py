@@ -1,4 +1,4 @@
-"""The file of the collector's seal keys: whoever has it can open what devices seal, so nobody else may read it.
+"""The file of the collector's seal keys. Anyone who has it can open sealed reports, so nobody else may read it.
 
     {"keys": [{"key": "x25519:…", "private": "<base64url>", "made": "2026-11-20"}, …]}
 
@@ -41,14 +41,14 @@ class SecretKey:
 
 
 class KeyFile:
-    """The file at a path, which need not be there: then there are no keys."""
+    """The file at a path; if there is no file, there are no keys."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @property
     def state(self) -> tuple[int, ...]:
-        """What changes when the file does; empty where there is none. Raises ParameterError where it cannot be seen."""
+        """The file's identity, which changes with its content; () if there is no file. Raises ParameterError."""
         with self._told("read"):
             try:
                 seen = self.path.stat()
@@ -59,7 +59,7 @@ class KeyFile:
     def read(self) -> list[SecretKey]:
         """Return the keys, in the order in which they were made.
 
-        Raises ParameterError for a file that others may read, or that is none of ours; it repeats nothing of it.
+        Raises ParameterError, which quotes nothing of the file, if others may read it or it holds no seal keys.
         """
         with self._told("read"):
             try:
@@ -69,7 +69,7 @@ class KeyFile:
             with opened as file:
                 mode = os.fstat(file.fileno()).st_mode
                 if not stat.S_ISREG(mode):
-                    raise ParameterError(str(self.path), "not a regular file; name one of dither-server key create")
+                    raise ParameterError(str(self.path), "not a regular file made by 'dither-server key create'")
                 if os.name == "posix" and mode & _OTHERS:
                     raise ParameterError(str(self.path), f"others may read it; chmod 600 {self.path}")
                 content = file.read(_LONGEST)
@@ -77,12 +77,12 @@ class KeyFile:
             keys = [_key(one) for one in json.loads(content)["keys"]]
         except (ValueError, LookupError, TypeError, AttributeError, ParameterError, RecursionError):
             raise ParameterError(
-                str(self.path), "no file of seal keys as dither-server key create writes it; restore it from a copy"
+                str(self.path), "not a file made by 'dither-server key create', or damaged; restore it from a copy"
             ) from None
         return keys
 
     def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
-        """Replace the keys by what is made of them; no other command changes them meanwhile.
+        """Replace the keys by what ``changed`` makes of them, while no other command can change them.
 
         Raises ParameterError where the file cannot be read or written, StoreError where another command holds it.
         """
@@ -121,7 +121,7 @@ class KeyFile:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file, or a pipe to which nobody may ever write."""
+    """Open a file without waiting, even if it is a pipe without a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

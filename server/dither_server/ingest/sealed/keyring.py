@@ -52,7 +52,7 @@ class Keyring:
             if state != self._state:
                 read = self._file.read()
                 self._keys = Keys(tuple((one.public, opener(one.public, one.private)) for one in read))
-                self._state = state  # of before it was read: what changed meanwhile is seen the next time
+                self._state = state  # from before it was read: a change since then is seen the next time
             return self._keys
 
 

@@ -19,16 +19,16 @@ from dither_serving.problems import Kind, Problem
 from .hpke import Opener
 
 MOST = 20_000
-"""Most rows of a body: some seconds of work for each key of the suite."""
+"""Maximum rows of a body: some seconds of work for each key of the suite."""
 
 _PLACES = 8
-"""Most bodies in work at a time, each of which keeps a thread waiting."""
+"""Maximum bodies opened at a time; a thread waits for each."""
 
 _SLICE = 64
-"""Rows of a turn; and the rows that are tried at first: if none of them opens, the others are not tried."""
+"""Rows opened per turn, and rows tried first: if none of those opens, the others are not tried."""
 
 _SOON = 5
-"""Seconds after which to come again if all places are taken."""
+"""Seconds until a retry if all places are taken."""
 
 _FEW = 4
 _ASIDE = 1e-5
@@ -122,9 +122,9 @@ class Place:
     def open(
         self, rows: Sequence[bytes], info: bytes, openers: Sequence[Opener]
     ) -> tuple[dict[bytes, bytes], Sequence[bytes]]:
-        """Return what opens by any of these, by sealed row and in the order of the rows; and the rows that were tried.
+        """Return the opened rows, by sealed row and in the order of the rows; and the rows that were tried.
 
-        Some are tried first. They are drawn at random: whoever sends a relay garbage chooses how it is sorted.
+        A few rows, drawn at random, are tried first: an attacker who sends garbage may choose the order of the rows.
         """
         tried = rows if len(rows) <= _SLICE else _chance.sample(rows, _SLICE)
         keys = list(openers)
@@ -153,4 +153,4 @@ class Place:
 
 
 def _crowded() -> Problem:
-    return Problem(Kind.OVERLOADED, "as many batches are opened as may be; this one was not taken", _SOON)
+    return Problem(Kind.OVERLOADED, "too many batches are being opened; this one was not taken", _SOON)

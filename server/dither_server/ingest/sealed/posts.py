@@ -113,9 +113,9 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         self._prometheus.sealed(name, reports, refused, alarming)
         if alarming and (untold := self._lines.add()):
             _log.warning(
-                "a sealed batch of %s, version %s: %d of %d reports do not open or are none; does dither-server key "
-                "list show the key of all apps, or does somebody flood the relay? %d such since the last such line, at "
-                "most one a minute",
+                "a sealed batch of %s, version %s: %d of %d reports cannot be opened or read; compare dither-server "
+                "key list with the keys of all apps, and see whether the relay is flooded. %d such since the last such "
+                "line, at most one a minute",
                 name,
                 upload.metric.version,
                 refused,

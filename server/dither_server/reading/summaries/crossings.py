@@ -14,9 +14,9 @@ from dither_shared.questions.cross import BETWEEN
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
 from ...estimation.decoders.support import decoder_of
-from ...estimation.estimate import verdicts
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
+from ...estimation.verdicts import verdicts
 from ...protocol.json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
@@ -28,8 +28,6 @@ MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""
 
 _SHADES = 9
-_WIDEST = 0.5
-"""The width from which an interval says nothing, as for other shares."""
 
 _RULE = "“of” is a share among those with that answer; too-few: so few have it that the share could be anything"
 
@@ -215,6 +213,8 @@ class Crossings(Shares):
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per pair, then per answer to each question, then per answer within another."""
         pairs = super().text(answer)
+        if not pairs.rows:
+            return pairs
         half = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
         rows = [
             _text_row(f"{one['axis']} = {row['value']}", row, half)
@@ -239,7 +239,7 @@ def _marginals(question: CrossQuestion, table: Table, found: Crossed) -> list[di
             "count": sums.frequency * table.about["reports"],
             "consistent": np.bincount(group, consistent),
             "value": axis.labels,
-            "verdict": verdicts(sums.low, sums.standard_error, 1 - table.about["confidence"]),
+            "verdict": verdicts(sums.low, sums.high),
         }
         names = names_of(MARGINALS)
         rows = zip(*(cells(columns[name]) for name in names), strict=True)
@@ -267,17 +267,11 @@ def _conditional_rows(given: tuple[str, ...], values: tuple[str, ...], ratios: R
             "share": finite(share),
             "low": finite(low),
             "high": finite(high),
-            "verdict": _verdict(low, high),
+            "verdict": verdict,
         }
         for answer, *row in zip(given, *(numbers.tolist() for numbers in ratios), strict=True)
-        for value, share, low, high in zip(values, *row, strict=True)
+        for value, share, low, high, verdict in zip(values, *row, verdicts(*np.array(row[1:])), strict=True)
     ]
-
-
-def _verdict(low: float, high: float) -> str:
-    if not high - low < _WIDEST:  # also true if an end is NaN
-        return "too-few"
-    return "ok" if low > 0 else "noise"
 
 
 def _export_row(

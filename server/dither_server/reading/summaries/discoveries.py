@@ -293,9 +293,9 @@ def _below(answer: Mapping[str, Any]) -> list[str]:
     lines.append(reach_text(answer))
     if (rest := answer["unlisted"]) is not None:
         tried = counted(answer["tried"], "string")
-        lines.append(f"{_percent(rest['frequency'])}% of people ({_interval(rest)}) hold none of the {tried} tried.")
+        lines.append(f"{_interval(rest)}% of people hold none of the {tried} tried.")
     lines += odd_lines(answer)
-    if answer["reports"]:
+    if answer["poisoning"]["reports"]:
         few = counted(answer["poisoning"]["reports_to_appear"], "forged report")
         lines.append(f"About {few} would make up a string that nobody holds.")
     return lines

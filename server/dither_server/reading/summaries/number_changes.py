@@ -88,7 +88,7 @@ def _side_mean(side: Survey, confidence: float, estimator: Estimator) -> _SideMe
         scale.coordinate(mean.estimate),
         scale.width * error,
         scale.value(mean.estimate),
-        scale.error(error, mean.estimate),
+        scale.error(error),
         scale.value(mean.estimate - margin),
         scale.value(mean.estimate + margin),
         mean.reports * error**2,
@@ -160,7 +160,7 @@ def _quantile(
     """Return a quantile and its interval. One that reaches an end of its range may lie at the end of either range."""
     found, scale = _estimate(side, confidence, estimator), Scale.of(side.metric)
     (one,) = found.quantiles((share,))
-    quantile = scale.quantile(one, found.reports)
+    quantile = scale.quantile(one, found.mean.reports)
     low = ends[0] if quantile["low"] <= scale.low else quantile["low"]
     high = ends[1] if quantile["high"] >= scale.high else quantile["high"]
     return math.nan if quantile["value"] is None else quantile["value"], low, high
@@ -197,7 +197,7 @@ def trend_steps(
 
 
 def _enough(step: TrendStep[NumericEstimate]) -> bool:
-    return step.estimate.reports >= LEAST_REPORTS
+    return step.estimate.mean.reports >= LEAST_REPORTS
 
 
 def _shown(step: TrendStep[NumericEstimate]) -> Step:
@@ -213,7 +213,7 @@ def _points(scale: Scale, step: TrendStep[NumericEstimate]) -> list[dict[str, fl
     """Return the points of the mean and of the quantiles, which have no standard error."""
     found = step.estimate
     mean = scale.mean(found.mean)
-    quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(tuple(_QUANTILES.values()))]
+    quantiles = [scale.quantile(one, found.mean.reports) for one in found.quantiles(tuple(_QUANTILES.values()))]
     return [
         {name: one.get("value" if name == "frequency" else name) for name in names_of(POINT)}
         for one in (mean, *quantiles)

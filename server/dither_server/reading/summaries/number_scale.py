@@ -10,9 +10,7 @@ from dither_shared import Metric, NumberQuestion, ParameterError
 from ...analysis.columns import finite
 from ...estimation.numeric.mean import Mean
 from ...estimation.numeric.quantiles import Quantile
-
-_WIDEST = 0.5
-"""The part of the range from which the interval of a mean is too wide to say anything."""
+from ...estimation.verdicts import too_wide
 
 _LARGEST = math.log(sys.float_info.max)
 """The logarithm of the largest double; a mean of few reports may be estimated beyond it."""
@@ -83,9 +81,12 @@ class Scale:
         """The width of the range, or of its logarithms."""
         return math.log(self.high) - math.log(self.low) if self.log else self.high - self.low
 
-    def error(self, part: float, at: float) -> float:
-        """Return the standard error of a number, given that of its part of the range ``at`` (delta method)."""
-        return part * self.width * (self.value(at) if self.log else 1)
+    def error(self, part: float) -> float:
+        """Return the standard error of a number, given that of its part of the range; NaN on log scales.
+
+        There an error is a factor, and in the unit it would differ upwards and downwards: only the interval says both.
+        """
+        return math.nan if self.log else part * self.width
 
     def mean(self, mean: Mean) -> dict[str, Any]:
         """Return a mean with its errors and intervals; a number that is not defined is None."""
@@ -93,9 +94,9 @@ class Scale:
         ends = {name: self.value(getattr(mean, name)) for name in ("noise_low", "noise_high", "low", "high")}
         return {
             "value": finite(self.value(mean.estimate)),
-            **{name: finite(self.error(error, mean.estimate)) for name, error in errors.items()},
+            **{name: finite(self.error(error)) for name, error in errors.items()},
             **{name: finite(end) for name, end in ends.items()},
-            "verdict": "ok" if mean.high - mean.low < _WIDEST and mean.reports else "too-few",
+            "verdict": "too-few" if too_wide(mean.low, mean.high) else "ok",
         }
 
     def quantile(self, one: Quantile, reports: int) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from dither_shared import Metric
 
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
-from ...estimation.estimate import WIDEST
 from ...estimation.numeric.estimate import NumericEstimate
+from ...estimation.numeric.registry import law_of
+from ...estimation.verdicts import too_wide
 from .number_changes import trend_steps
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
@@ -76,10 +77,14 @@ class NumberView(EstimateView):
         return Scale.of(self.metric)
 
     @property
+    def known(self) -> bool:
+        """Whether the mean has an estimate."""
+        return self.table.about["mean"]["value"] is not None
+
+    @property
     def needs(self) -> str:
-        """How many reports it takes to know the mean of a uniform population to a hundredth of the range."""
-        mechanism = self.metric.mechanism
-        spread = float(mechanism.average_mean_variance) + 1 / 12  # type: ignore[attr-defined]  # every one of numbers
+        """How many reports it takes to know the mean of any population to a hundredth of the range."""
+        spread = law_of(self.metric.mechanism).worst_variance + 1 / 4
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
         needed = math.ceil(reports / step) * step
@@ -187,6 +192,7 @@ def number_text(number: float | None) -> str:
     """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
     if number is None:
         return "-"
+    number += 0.0  # -0.0 is written as 0
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
 
 
@@ -224,11 +230,11 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
     """Draw a statistic over at least two days, on the whole range."""
     ends = ("low", "high", "frequency")
     places = [{end: scale.part(point[end]) for end in ends} for point in row["points"]]
+    low, high = (np.array([place[end] for place in places], dtype=np.float64) for end in ("low", "high"))
+    wide = too_wide(low, high, 1.0)
     texts = []
-    for point, place in zip(row["points"], places, strict=True):
-        low, high = place["low"], place["high"]
+    for point, unknown in zip(row["points"], wide, strict=True):
         interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
-        unknown = low is None or high is None or high - low >= WIDEST
-        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, unknown))
+        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
     drift = "" if row["p_value"] is None else "drifts" if row["drift"] else "no drift seen"
     return Line(_NAMES.get(row["value"], row["value"]), texts, drift, drawing_of(places, days))

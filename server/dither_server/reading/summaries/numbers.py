@@ -44,7 +44,10 @@ _SCALE = {
     "log": {"type": "boolean", "description": "Whether the grid is even in the logarithm."},
 }
 _MEAN = {
-    "kind": {"enum": ["arithmetic", "geometric"], "description": "Geometric on log scales."},
+    "kind": {
+        "enum": ["arithmetic", "geometric"],
+        "description": "Geometric on log scales, where all three standard errors are null: see the intervals.",
+    },
     "value": NUMBER | {"description": "Estimated mean of the answers within the range, raw and unbiased."},
     "noise_error": NUMBER | {"description": "Standard error of the mean of those who reported: from the noise alone."},
     "standard_error": NUMBER | {"description": "Standard error of the mean in the population: noise and sampling."},
@@ -76,7 +79,7 @@ _END = {
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
-    "mean_down": NUMBER | {"description": "The most by which they could have lowered the mean."},
+    "mean_down": NUMBER | {"description": "The most by which they could have lowered the mean. Null without any."},
     "mean_up": NUMBER | {"description": "The most by which they could have raised the mean."},
     "cdf_shift": NUMBER | {"description": "The most by which they could have moved all shares. Null: unknown."},
     "row_shift": NUMBER | {"description": "The most by which they could have moved one share. Null: unknown."},
@@ -153,6 +156,7 @@ class Numbers(Summary[NumericEstimate]):
             raise ParameterError("simultaneous", "not for numbers: each of their intervals holds by itself")
         metric, scale = survey.metric, Scale.of(survey.metric)
         found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
+        known = found.mean.reports
         about = {
             **metadata(metric, survey.tally, survey.days, asked.confidence, survey.refused),
             "health": health(metric.mechanism, (), survey.tally),
@@ -160,7 +164,7 @@ class Numbers(Summary[NumericEstimate]):
             "unit": scale.unit,
             "scale": {"low": scale.low, "high": scale.high, "log": scale.log},
             "mean": {"kind": scale.mean_kind, **scale.mean(found.mean)},
-            "quantiles": [scale.quantile(one, found.reports) for one in found.quantiles(asked.quantile or QUANTILES)],
+            "quantiles": [scale.quantile(one, known) for one in found.quantiles(asked.quantile or QUANTILES)],
             "clipped": _clipped(scale, found),
         }
         points = list(asked.at) or scale.evenly(_CUTS)
@@ -231,7 +235,7 @@ class Numbers(Summary[NumericEstimate]):
         return (yield from time_series(metric, over, self.effort(metric), estimate, query.confidence))
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return one row for the mean and one per quantile; ± is scaled to the confidence."""
+        """Return one row for the mean and one per quantile; ± is scaled to the confidence, and not on log scales."""
         mean, scale, unit = answer["mean"], answer["scale"], answer["unit"]
         before = [
             head_line(answer),
@@ -240,10 +244,10 @@ class Numbers(Summary[NumericEstimate]):
             + (", on a log scale" if scale["log"] else ""),
         ]
         errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        half = None if mean["standard_error"] is None else errors * mean["standard_error"]
+        half = "" if mean["standard_error"] is None else number_text(errors * mean["standard_error"])
         name = "geometric mean" if scale["log"] else "mean"
         rows = [("statistic", unit or "value", "±", "interval", "verdict")]
-        rows += [(name, number_text(mean["value"]), number_text(half), _interval(mean), mean["verdict"])]
+        rows += [(name, number_text(mean["value"]), half, _interval(mean), mean["verdict"])]
         rows += [
             (f"p{100 * one['share']:g}", number_text(one["value"]), "", _interval(one), one["verdict"])
             for one in answer["quantiles"]
@@ -289,13 +293,14 @@ def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: flo
     mean, law = found.mean.estimate, law_of(metric.mechanism)
     honest = ((mean - forged * end) / (1 - forged) for end in metric.mechanism.reach)
     moved = [scale.value(min(max(one, min(mean, 0.0)), max(mean, 1.0))) - scale.value(mean) for one in honest]
+    reports = round(forged * found.reports) if found.mean.reports else 0
     return {
         "share": forged,
-        "reports": round(forged * found.reports),
-        "mean_down": finite(moved[0]),
-        "mean_up": finite(-moved[1]),
-        "cdf_shift": cut_shift(law, forged) if isinstance(law, Dithered) else None,
-        "row_shift": cut_shift(law, forged, cuts=1) if isinstance(law, Dithered) else None,
+        "reports": reports,
+        "mean_down": finite(moved[0]) if reports else None,
+        "mean_up": finite(-moved[1]) if reports else None,
+        "cdf_shift": cut_shift(law, forged) if reports and isinstance(law, Dithered) else None,
+        "row_shift": cut_shift(law, forged, cuts=1) if reports and isinstance(law, Dithered) else None,
     }
 
 
@@ -311,13 +316,13 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
     """Return lines on odd reports, on forged ones, and on people beyond the range."""
     lines = odd_lines(answer)
     poisoning, clipped, unit = answer["poisoning"], answer["clipped"], answer["unit"]
-    if answer["reports"] and poisoning["mean_up"] is not None:
+    if poisoning["mean_up"] is not None:
         down, up = (number_text(poisoning[name]) for name in ("mean_down", "mean_up"))
         moved = f"the mean could be too low by {down} or too high by {up} {unit}".rstrip()
         if poisoning["row_shift"] is not None:
             moved += f", and one share below a number off by {100 * poisoning['row_shift']:.1f} points"
         lines.append(f"If {100 * poisoning['share']:g}% of the reports were forged, {moved}.")
-    if answer["reports"]:
+    if answer["mean"]["value"] is not None:
         for side, one in clipped.items():
             span = f"{100 * one['low']:.1f} to {100 * one['high']:.1f}%"
             beyond = f"{'Below' if side == 'low' else 'From'} {number_text(one['at'])} {unit}".rstrip()

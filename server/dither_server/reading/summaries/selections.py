@@ -13,8 +13,8 @@ from dither_shared.counted import counted
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
-from ...estimation.estimate import WIDEST, Verdict
 from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
+from ...estimation.verdicts import verdicts
 from ...protocol.json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import EstimateQuery
@@ -170,15 +170,8 @@ def _average(total: Total) -> dict[str, float | None]:
 def _pairs(labels: Sequence[str], found: PairEstimates) -> Table:
     columns: dict[str, Any] = {name: getattr(found, name) for name in names_of(PAIRS) if name != "verdict"}
     columns |= {name: [labels[place] for place in columns[name].tolist()] for name in ("given", "value")}
-    columns["verdict"] = _verdicts(found)
+    columns["verdict"] = verdicts(found.low, found.high)
     return Table({}, {name: columns[name] for name in names_of(PAIRS)})
-
-
-def _verdicts(found: PairEstimates) -> list[Verdict]:
-    """Return what the interval of each conditional share says, as for a share."""
-    sided = np.where(found.low > 0, "ok", "noise")
-    verdicts: list[Verdict] = np.where(found.high - found.low < WIDEST, sided, "too-few").tolist()  # nor of NaN
-    return verdicts
 
 
 def _joined(values: ColumnData, more: ColumnData) -> ColumnData:
@@ -200,9 +193,9 @@ def _pairs_text(pairs: Sequence[Mapping[str, Any]], unseen: str | None) -> TextT
     after = [f"too few reports for {counted(left, 'more share')}"] * bool(left)
     if len(known) > _TERMINAL_PAIRS:
         after.append(f"and {len(known) - _TERMINAL_PAIRS:,} more, which --json shows")
-    rows = [("of those with", "share %", "interval", "both %", "have")]
+    rows = [("of those with", "share %", "interval", "both %", "have", "verdict")]
     rows += [
-        (row["given"], percent(row["share"]), interval(row), percent(row["both"]), row["value"])
+        (row["given"], percent(row["share"]), interval(row), percent(row["both"]), row["value"], row["verdict"])
         for row in known[:_TERMINAL_PAIRS]
     ]
     return TextTable(heads, rows, after)

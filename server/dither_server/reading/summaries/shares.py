@@ -22,7 +22,7 @@ from .schemas import ABOUT
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
+from .text import TOO_FEW, change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FOUND_RULE = (
@@ -144,6 +144,8 @@ class Shares(Summary[Estimate]):
         header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
         rows = [header, *(_cells(row, errors) for row in _named(answer))]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
+        if all(row["frequency"] is None for row in answer["values"]):
+            return TextTable([head], [], [TOO_FEW, *odd_lines(answer)])
         return TextTable([head], rows, [_RULE, *[_FOUND_RULE] * selected, *_doubts(answer)])
 
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
@@ -169,13 +171,13 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
     gains = [(row["gain_up"], row["gain_down"]) for row in answer["values"]]
     known = [max(up, down) for up, down in gains if up is not None and down is not None]
     lines = odd_lines(answer)
-    if known and answer["reports"]:
+    if known:
         share = f"{100 * answer['poisoning']['share']:g}%"
         lines.append(
             f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
         )
     if (rest := answer["unlisted"]) is not None:
-        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those looked for.")
+        lines.append(f"{interval(rest)}% of people hold none of those looked for.")
     return lines
 
 

@@ -115,6 +115,11 @@ class EstimateView(ABC):
         return percent_ticks(parts, top)
 
     @property
+    def known(self) -> bool:
+        """Whether there are enough reports to show more than their number."""
+        return bool(self.table.about["reports"])
+
+    @property
     @abstractmethod
     def needs(self) -> str:
         """A sentence on how many reports are needed to learn something, for a metric without any."""

@@ -5,6 +5,8 @@ from typing import Any
 
 from dither_shared.counted import counted
 
+TOO_FEW = "Too few reports to say anything: whatever they were, the intervals would be all that is possible."
+
 
 def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:
     """Return the line that begins an estimate, with what is added about its reports and its intervals."""
@@ -42,7 +44,7 @@ def change_words(row: Mapping[str, Any], change_takes: str) -> str:
     """Return the result of a comparison in words, with ``change_takes`` and the reports needed to see a change."""
     words = "changed" if row["changed"] else "no change seen"
     if row["difference"] is None:
-        words = "no reports on one side"
+        words = "too few reports on one side"
     if row["reports_needed"] is None:
         return words
     return f"{words}; {change_takes} {counted(row['reports_needed'], 'report')} a side"
@@ -50,7 +52,7 @@ def change_words(row: Mapping[str, Any], change_takes: str) -> str:
 
 def percent(share: float | None) -> str:
     """Return a share in percent, or a dash if it is unknown."""
-    return "-" if share is None else f"{100 * share:.2f}"
+    return "-" if share is None else f"{round(100 * share, 2) + 0.0:.2f}"  # -0.0 is written as 0
 
 
 def interval(row: Mapping[str, Any]) -> str:

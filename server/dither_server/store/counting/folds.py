@@ -1,4 +1,4 @@
-"""Add what a run of ``dither-server fold`` counted, a bucket at a time and each once, and tell how far runs have come.
+"""Add what a run of ``dither-server fold`` counted, a bucket at a time and each once, and how far runs have come.
 
 A run is a set of segments that is folded together. That a bucket of it is counted is noted in the transaction that
 counts it, so one shard serves all runs, and a run that was killed goes on after the last bucket that is noted.
@@ -34,11 +34,11 @@ _LOCK_NOT_AVAILABLE = "55P03"
 _BUSY = "another fold is under way on this database; try again when it has ended"
 
 Tallies = Mapping[tuple[str, date, int], Blocks]
-"""What is to be added, by version, day and place of the stratum."""
+"""The counts to add, by version, day and place of the stratum."""
 
 
 class Sums(NamedTuple):
-    """What became of the batches of a bucket or of a run.
+    """The outcomes of the batches of a bucket or of a run.
 
     ``batches`` with their ``rows`` were counted, ``repeated`` had been counted before, ``conflicts`` had an id of
     another content, and ``damaged`` held rows that no device could have sent.
@@ -56,7 +56,7 @@ class Sums(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What is known of a run: when it began, whether all of it is counted, and the buckets that are."""
+    """The state of a run: when it began, whether all of it is counted, and the buckets that are."""
 
     begun: datetime
     finished: bool
@@ -108,7 +108,7 @@ class Folds:
                 connection.execute(sa.insert(FOLD_RUNS), {"run": run, "begun": begun, "finished": False})
 
     def run(self, run: bytes) -> Run | None:
-        """Return what is known of a run, None if nothing is."""
+        """Return the state of a run, or None if it is unknown."""
         query = sa.select(FOLD_RUNS.c.begun, FOLD_RUNS.c.finished).where(FOLD_RUNS.c.run == run)
         columns = [FOLDS.c[name] for name in Sums._fields]
         notes = sa.select(FOLDS.c.bucket, *columns).where(FOLDS.c.run == run).order_by(FOLDS.c.bucket)
@@ -157,7 +157,7 @@ class Folds:
             connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
 
     def forget(self, before: date) -> None:
-        """Drop the notes of finished runs, and all of runs that began before a day, but that the last had finished.
+        """Drop the notes of finished runs and all runs that began before a day, but keep when the last one finished.
 
         An unfinished run that began before that day has lost its manifest, so no fold can resume it.
         """
@@ -177,7 +177,7 @@ class Folds:
 
     @contextmanager
     def _adding(self) -> Iterator[sa.Connection]:
-        """Open a transaction that writes as no other fold does, even one that has lost its lock."""
+        """Open a transaction that excludes every other fold from writing, even one that has lost its lock."""
         with self._transaction(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADDING)))
@@ -191,7 +191,7 @@ def read_folded_up_to(connection: sa.Connection) -> datetime | None:
 
 
 def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:
-    """Return the days from one on of which a fold counted reports, and a collector by itself, too.
+    """Return the days, from one day on, with reports counted by a fold and others counted by a collector itself.
 
     The two know nothing of each other's batch ids. Sealed reports do not matter: collectors always count them.
     """

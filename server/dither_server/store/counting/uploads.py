@@ -38,7 +38,7 @@ class Outcome(Enum):
     """The outcome of an upload."""
 
     COUNTED = "counted"
-    """It is counted: now, or when a batch of its id, or each of its sealed rows, was sent before."""
+    """It was counted, now or earlier: its batch id, or each of its sealed rows, had come before."""
     DISABLED = "disabled"
     """Its metric version is disabled."""
     EMPTY = "empty"
@@ -46,7 +46,7 @@ class Outcome(Enum):
 
 
 class Sealing(NamedTuple):
-    """What is known of a sealed body besides its rows.
+    """The facts about a sealed body besides its rows.
 
     ``ids`` are those of the rows, in their order: a row counts once, in whatever bodies it comes. If no row could be
     opened, they are ids of sealed rows that were tried, for these may have been counted before a key was retired.
@@ -151,7 +151,7 @@ def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]
 
 
 def _sealed(uploads: Iterable[Upload]) -> dict[tuple[str, int], Sealed]:
-    """Return each version and stratum of which some came sealed, with what came so."""
+    """Return what came sealed, for each version and stratum that has sealed reports."""
     sums: dict[tuple[str, int], Sealed] = {}
     for upload in uploads:
         if upload.sealing is not None:

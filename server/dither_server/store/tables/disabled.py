@@ -11,7 +11,7 @@ _AMONG = sa.select(DISABLED.c.version).where(DISABLED.c.version.in_(sa.bindparam
 
 
 def disabled_among(connection: sa.Connection, versions: Iterable[str]) -> set[str]:
-    """Return those of some versions that are disabled."""
+    """Return which of these versions are disabled."""
     listed = list(versions)
     return set(connection.scalars(_AMONG, {"versions": listed})) if listed else set()
 

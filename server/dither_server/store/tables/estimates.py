@@ -13,7 +13,7 @@ from .schema import DAILY, ESTIMATED_DAYS
 
 
 class Basis(NamedTuple):
-    """What a day's estimates were made from: the number of reports, and a digest of the labels looked for.
+    """The basis of a day's estimates: the number of reports, and a digest of the labels looked for.
 
     Reports are only ever added to a day, so equal numbers are equal reports.
     """

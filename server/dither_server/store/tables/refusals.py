@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
 
 
 def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shard: bytes) -> None:
-    """Add to the counts of a shard, of which this process is the only writer."""
+    """Add to the counts of a shard, which no other process writes."""
     for refusal, batches in refused.items():
         key = {**refusal._asdict(), "shard": shard}
         same = [REFUSALS.c[name] == value for name, value in key.items()]

@@ -63,7 +63,7 @@ SEALED = sa.Table(
     *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("batches", "reports", "least_total", "refused")),
 )
 
-# What each day's estimates were made from, and so whether they are still true: a day's reports only ever grow.
+# The number of reports behind each day's estimates, which are stale once the day has more: reports only ever grow.
 ESTIMATED_DAYS = sa.Table(
     "estimated_days",
     SCHEMA,
@@ -119,7 +119,7 @@ REFUSALS = sa.Table(
     sa.Column("batches", sa.BigInteger, nullable=False),
 )
 
-# A run of ``dither-server fold``; ``begun`` is when it looked which segments there are. No count stands beside a time.
+# A run of ``dither-server fold``; ``begun`` is when it looked which segments there are. No count is stored with a time.
 FOLD_RUNS = sa.Table(
     "fold_runs",
     SCHEMA,
@@ -139,7 +139,7 @@ FOLDS = sa.Table(
 )
 
 # One row: a random name, drawn when the table was made, which copies of the database have, too; and how many days were
-# purged, by which whoever remembers answers notices that reports were taken away.
+# purged, which invalidates cached answers.
 IDENTITY = sa.Table(
     "identity",
     SCHEMA,

@@ -30,7 +30,7 @@ class StoredToken:
 
     @property
     def identifier(self) -> str:
-        """What names it to people: enough of the digest to tell thousands apart."""
+        """Its name for people: enough digits of the digest to distinguish thousands of tokens."""
         return self.digest.hex()[:_SHOWN]
 
 

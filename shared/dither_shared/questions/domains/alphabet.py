@@ -5,7 +5,7 @@ from itertools import pairwise
 from ...errors import ParameterError
 
 MARK = "\N{HORIZONTAL ELLIPSIS}"
-"""What stands for something that the alphabet cannot spell."""
+"""The placeholder for a character that the alphabet lacks."""
 
 _CAPITALS = {ord("A") + place: ord("a") + place for place in range(26)}
 

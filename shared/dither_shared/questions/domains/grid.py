@@ -29,7 +29,7 @@ _FINEST = 1e-9
 
 
 class Placed(NamedTuple):
-    """Where a number is on a grid: u = point + rest/2^64, where ``rest`` is rounded down."""
+    """The position of a number on a grid: u = point + rest/2^64, where ``rest`` is rounded down."""
 
     point: int
     rest: int

@@ -64,7 +64,7 @@ class Subsets:
     ratio: float
 
     def kinds(self) -> Sequence[tuple[float, float]]:
-        """Return those of draws that meet the marks, and of others."""
+        """Return the probabilities of draws that meet the marks, and of the others."""
         low = self._low
         return [(self.ratio * low, float(self._meeting)), (low, float(self._all - self._meeting))]
 

@@ -158,7 +158,7 @@ class Poisoning(Experiment):
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return a figure of the gain against the share of forged reports: one panel per attack, logarithmic axes.
 
-        A gain that is not above its own margin of error is left out, for it has no place on such an axis. Raises
+        A gain that is not above its own margin of error has no place on such an axis and is left out. Raises
         ParameterError if that leaves none.
         """
         panels = [
@@ -176,7 +176,7 @@ class Poisoning(Experiment):
 
     @abstractmethod
     def raised(self, row: Row) -> tuple[str, str]:
-        """Return what is raised and of how many values, for the title."""
+        """Return the estimate that the attack raises, and for how many values, for the title."""
 
 
 def _gains(rows: Sequence[Row]) -> list[Line]:
@@ -259,7 +259,7 @@ class SharePoisoning(Poisoning):
         return {"size": mechanism.size or self.size, "targets": self.targets}
 
     def raised(self, row: Row) -> tuple[str, str]:
-        """Return what is raised and of how many values."""
+        """Return the estimate that the attack raises, and for how many values."""
         estimates = f"Estimates of {counted(self.targets, 'value', 'values together')}"
         return estimates, f", {counted(row['size'], 'value')}"
 
@@ -318,7 +318,7 @@ class NumberPoisoning(Poisoning):
         return {"size": mechanism.size, "targets": 1}
 
     def raised(self, row: Row) -> tuple[str, str]:
-        """Return what is raised."""
+        """Return the estimate that the attack raises."""
         return "A mean", ""
 
 

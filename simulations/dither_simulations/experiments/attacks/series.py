@@ -68,7 +68,7 @@ class SeriesAttack(Experiment):
     seed: int = 0
 
     success: ClassVar[str]
-    """What a success is, for the vertical axis."""
+    """The label of the vertical axis: the meaning of a success."""
     subject: ClassVar[str]
     """The title of the picture."""
     log: ClassVar[bool] = False
@@ -169,7 +169,7 @@ class SeriesAttack(Experiment):
 
 
 _MOST_ITEMS = 10
-"""Items of which every set is a guess."""
+"""Maximum items for which each of their sets is a possible guess."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Averaging(SeriesAttack):
     subject: ClassVar = "A value guessed from many reports of it"
 
     def successes(self, setting: Attacked, seed: np.random.SeedSequence) -> float:
-        """Return how many values were guessed; a device of which several are as likely counts as its chance."""
+        """Return how many values were guessed; equally likely values count as the chance of a right guess."""
         mechanism, cell = setting
         draw, noise = seed.spawn(2)
         answers = answers_of(mechanism)

@@ -40,7 +40,7 @@ class Crowd(ABC):
     """Everyone who is asked, a limited number at a time."""
 
     unit: ClassVar[str]
-    """The noun for one of them."""
+    """The noun for one of the people or devices."""
 
     origins: str = ""
     """The origins of the pages that report."""

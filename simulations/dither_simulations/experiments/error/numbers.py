@@ -47,8 +47,8 @@ class NumberAccuracy(Accuracy):
     )
     notes: ClassVar = (
         "",
-        "All but ranks in parts of the range. Of a distribution: MSE and width of a share below a point;",
-        "error: the Wasserstein-1 distance of the curve, rank its worst share below. Rank of a quantile: in share.",
+        "In parts of the range, except ranks, which are shares. MSE and width of a distribution: of its share below a",
+        "point. Its error: the Wasserstein-1 distance of the curve. Its rank: the worst error of a share below one.",
     )
     curves: ClassVar = (
         Curve("mse", "MSE of the mean", takes=lambda row: row["what"] == "mean"),

@@ -42,8 +42,8 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     "-k",
     "--size",
     type=click.IntRange(2, MAX_SIZE),
-    help="Number of values, of items, or of listed strings; of a number, how many different answers there can be, if "
-    "few.",
+    help="Number of values (of a crossing: of its pairs), of items, or of listed strings; of a number, how many "
+    "different answers there can be, if few.",
 )
 @click.option(
     "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
@@ -58,6 +58,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 )
 @click.option(
     "--within",
+    "within_range",
     callback=share,
     default="0.0625",
     show_default=True,
@@ -66,12 +67,10 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 @discover_option
 @click.option(
     "--share",
-    "share",
     callback=share,
-    default="0.01",
-    show_default=True,
-    help="Find strings that this share of people hold.",
+    help="Plan for this share of people; without it for the share that is known worst, and for strings that 1% hold.",
 )
+@click.option("--pairs", is_flag=True, help="Plan for the shares of people who have two items of a selection.")
 @click.option(
     "--epsilon",
     "epsilons",
@@ -79,7 +78,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     metavar="LIST",
     default="0.25,0.5,1,2,4",
     show_default=True,
-    help="Privacy loss of one report. One ε compares mechanisms; several compare what each ε costs and tells.",
+    help="Privacy loss of one report. One ε compares mechanisms; several compare what each costs and reaches.",
 )
 @permanent_option
 @click.option(
@@ -99,15 +98,15 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=share,
     default="0.01",
     show_default=True,
-    help="Target half-width of the interval: for shares, that of a rare value; for a selection, that of an item that "
-    "half of people have; for a mean, as a fraction of the range; for a quantile, in rank.",
+    help="How far the interval may reach to each side: of a share; of a mean, in parts of the range; of a quantile, "
+    "in rank.",
 )
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
 )
 @run_options
 def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
-    """Choose a mechanism: show what each would cost and tell, and how many users it takes.
+    """Show how many users an answer takes, how precise it is with those there are, and what it costs them.
 
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """

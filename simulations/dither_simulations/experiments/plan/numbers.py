@@ -1,6 +1,5 @@
 """``dither-sim plan --type number``: how many users a mean takes, or a quantile, at each ε."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,183 +7,160 @@ import numpy as np
 
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.registry import law_of
-from dither_shared import ParameterError, RandomizedResponse
+from dither_server.estimation.precision import half_width, users_for
+from dither_server.tally.arrays import Counts, Floats
+from dither_shared import Mechanism, ParameterError, RandomizedResponse
 from dither_shared.counted import counted
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.privacy.wording import numeric_odds_sentence
 
-from ...output.tables import Column, results_table, value
+from ...output.tables import Column, value
 from ...sweeps import Row
 from ...trials.mechanism_by_name import named_numeric
 from ...trials.number_theory import least_variance
-from .planner import IntervalPlanner, in_percent, percent, yes_or_no
+from .planner import IntervalPlanner, percent
 
 _FEW_VALUES = 16
 """Up to this many different answers, a list is more accurate than a grid."""
-
-_EVEN = 1 / 12
-"""The variance of answers that are even over the range, in squares of the range."""
 
 _USUAL, _FOR_MEANS = ("dithered-response",), ("dithered-response-mean",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberPlanner(IntervalPlanner):
-    """With ``rank`` None the mean within ± ``error`` of the range, else a quantile.
+    """With ``rank`` None the mean within ± ``error`` of the range, whatever the answers are; otherwise a quantile.
 
     The quantile of share ``rank`` is wanted within ± ``error`` in rank: 0.02 if the point named may have from 93 to 97%
-    of the answers below it. It is named to the part ``within`` of the range, over which shares below are averaged.
-    Answers are taken to be even over the range. ``size`` says how many different answers there can be, if few.
+    of the answers below it. It is named to the part ``within`` of the range, over which shares below are averaged, and
+    answers are taken to be even over the range. ``size`` says how many different answers there can be, if few.
     """
 
     rank: float | None = None
-    within: float = 1 / 16
+    within_range: float = 1 / 16
     size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.within <= 1:
-            raise ParameterError("within", f"{self.within!r} must lie between 0 and 1")
-
-    @property
-    def aim(self) -> str:
-        """The mean, or a quantile such as p95."""
-        return "mean" if self.rank is None else f"p{100 * self.rank:g}"
+        if not 0 < self.within_range <= 1:
+            raise ParameterError("within", f"{self.within_range!r} must lie between 0 and 1")
 
     @property
     def wanted(self) -> str:
         """The aim in words."""
         if self.rank is None:
-            return f"mean ± {percent(self.error)} of the range"
-        return f"{self.aim} ± {percent(self.error)} in rank, within {percent(self.within)} of the range"
+            return f"mean {self.within} of the range, for any answers"
+        named = f"named to {percent(self.within_range)} of the range"
+        return f"p{100 * self.rank:g} {self.within} in rank, {named}, for answers even over it"
 
-    def needed(self, epsilon: float) -> int:
-        """Return how many users the usual mechanism takes."""
-        return self.users_for(named_numeric(_USUAL[0], epsilon, self.permanent_epsilon))
+    def mechanisms(self, epsilon: float) -> Sequence[NumericMechanism]:
+        """Return the usual mechanism and, for a mean, that whose steps are chosen for it alone."""
+        names = _USUAL if self.rank is not None else (*_USUAL, *_FOR_MEANS)
+        return [named_numeric(name, epsilon, self.permanent_epsilon) for name in names]
 
-    def users_for(self, mechanism: NumericMechanism) -> int:
-        """Return how many users the aim takes."""
-        return self.users_of(self._variance(mechanism))
+    @property
+    def _usual(self) -> list[NumericMechanism]:
+        return [self.mechanisms(epsilon)[0] for epsilon in self.epsilons]
 
-    def _variance(self, mechanism: NumericMechanism) -> float:
-        """Return n·Var of the mean of even answers, or of the share below the place of a quantile.
-
-        For a mean V + Var x. For a share, from all cuts within ρ of the range about the place: σ(1-σ)/(λ² m ρ), where
-        σ = q j + λ t and j is the mean over these cuts of the number of cells below (``Dithered.cuts``).
-        """
+    def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
+        """Return the half of the interval of a mean, or in rank of a quantile."""
+        assert isinstance(mechanism, NumericMechanism)  # noqa: S101 - for mypy: mechanisms() returns no other
         if self.rank is None:
-            return float(mechanism.average_mean_variance) + _EVEN
+            # The printed error adds one report that is as far off as the worst on average are (``mean_of``).
+            return np.asarray(self.quantile * np.sqrt(_worst_variance(mechanism) * (1 + 1 / users) / users))
+        return np.asarray(self.quantile * np.sqrt(self._rank_variance(mechanism, self.rank) / users))
+
+    def _rank_variance(self, mechanism: NumericMechanism, rank: float) -> float:
+        """Return n·Var of the share below the place of a quantile.
+
+        From all cuts within ρ of the range about the place: σ(1-σ)/(λ² m ρ), where σ = q j + λ t and j is the mean over
+        these cuts of the number of cells below (``Dithered.cuts``).
+        """
         law = law_of(mechanism)
         if not isinstance(law, Dithered):
             raise ParameterError("mechanism", f"{mechanism.name} has no theory of quantiles; take dithered-response")
-        last, half = law.points - 1, max(self.within * (law.points - 1) / 2, 0.5)
+        last, half = law.points - 1, max(self.within_range * (law.points - 1) / 2, 0.5)
         cuts = np.arange(1, law.points)
-        near = cuts[np.abs(cuts - self.rank * last) <= half]
+        near = cuts[np.abs(cuts - rank * last) <= half]
         cells = float(np.mean(-(-near // law.phases)))
-        chance = float(law.q) * cells + law.gap * self.rank
-        return chance * (1 - chance) / (law.gap**2 * law.steps * max(self.within, 1 / last))
+        chance = float(law.q) * cells + law.gap * rank
+        return chance * (1 - chance) / (law.gap**2 * law.steps * max(self.within_range, 1 / last))
 
-    def rows(self) -> list[Row]:
-        """Return what each ε costs and tells, by each mechanism that fits the aim, the usual one first.
+    def more(self, mechanism: Mechanism) -> Row:
+        """Return further columns.
 
-        - ``steps``, ``points``, ``truth``: of the dithered response: cells less 1, points of the grid, P[the true
-          cell];
-        - ``users_needed``: for the aim; ``users_least``: by the best unbiased mechanism there can be, to 1%, for a
-          mean;
+        - ``mechanism``: its name, with what its steps are chosen for; ``steps``, ``points``, ``truth``: of the dithered
+          response: cells less 1, points of the grid, P[the true cell];
+        - ``users_least``: by the best unbiased mechanism there can be, to 1%, for a mean without a permanent part;
         - ``users_threshold``: for the share above one threshold that is fixed beforehand, within the same error, asked
           as a yes or no; None for a mean;
-        - ``users_listed``: for the share of each of few answers within the same error, asked as a choice;
-        - ``margin``: the error that the users there are reach.
+        - ``users_listed``: for any share of few answers within the same error, asked as a choice.
         """
-        names = _USUAL if self.rank is not None else (*_USUAL, *_FOR_MEANS)
-        return [self._row(name, epsilon) for epsilon in self.epsilons for name in names]
-
-    def _row(self, name: str, epsilon: float) -> Row:
-        mechanism = named_numeric(name, epsilon, self.permanent_epsilon)
-        needed = self.users_for(mechanism)
         return {
-            "mechanism": name,
-            "aim": self.aim,
-            "epsilon": epsilon,
+            "mechanism": mechanism.name if mechanism in self._usual else f"{mechanism.name}-mean",
+            "aim": "mean" if self.rank is None else f"p{100 * self.rank:g}",
             "steps": mechanism.cells - 1,
             "points": mechanism.size,
             "truth": float(mechanism.p),
-            "users_needed": needed,
-            "users_least": self._least_users(epsilon),
-            "users_threshold": self._threshold(epsilon),
-            "users_listed": self._listed(epsilon),
-            "margin": None if self.users is None else self.error * math.sqrt(needed / self.users),
-            "reached": self.reached(needed),
-            **self.costs(mechanism),
+            "users_least": self._least_users(mechanism.epsilon),
+            "users_threshold": self._threshold(mechanism.epsilon),
+            "users_listed": self._listed(mechanism.epsilon),
         }
 
     def _least_users(self, epsilon: float) -> int | None:
-        """Return the users of the best unbiased mean of one report each; None with a permanent part."""
         if self.rank is not None or self.permanent_epsilon is not None:
             return None
-        even = np.full(65, 1 / 64)
-        even[[0, -1]] /= 2
-        return self.users_of(least_variance(epsilon, even) + _EVEN)
+        ends = np.array([0.5, *[0.0] * 15, 0.5])  # half of all people at each end add 1/4 to the noise
+        spread = least_variance(epsilon, ends) + 1 / 4
+        return users_for(lambda users: self.quantile * np.sqrt(spread / users), self.error)
 
     def _threshold(self, epsilon: float) -> int | None:
-        if self.rank is None:
-            return None
-        coin = RandomizedResponse.calibrate(2, epsilon, self.permanent_epsilon)
-        chance = float(coin.q + (coin.p - coin.q) * self.rank)
-        return self.users_of(chance * (1 - chance) / float(coin.p - coin.q) ** 2)
+        return None if self.rank is None else self._share_users(
+            RandomizedResponse.calibrate(2, epsilon, self.permanent_epsilon), self.rank
+        )  # fmt: skip
 
     def _listed(self, epsilon: float) -> int | None:
         if self.size is None or self.size > _FEW_VALUES:
             return None
-        best = choose(self.size, epsilon, self.permanent_epsilon)
-        share = 1 / self.size
-        return self.users_of(best.variance(share) + share * (1 - share))
+        return self._share_users(choose(self.size, epsilon, self.permanent_epsilon), None)
 
-    def explain(self, rows: Sequence[Row]) -> str:
-        """Return a table for a terminal, and when another question tells more."""
-        level = f"at {100 * self.confidence:.4g} %; answers even over the range"
-        usual = [(epsilon, named_numeric(_USUAL[0], epsilon, self.permanent_epsilon)) for epsilon in self.epsilons]
-        return "\n".join(
-            (
-                f"{self.in_words()}wanted: {self.wanted} {level}",
-                "",
-                results_table(self._columns(rows), rows, words=2),
-                "",
-                self.answer(),
-                *self._others(rows),
-                *(f"  ε = {each:g}, to a person: {numeric_odds_sentence(mechanism)}." for each, mechanism in usual),
-                self.memory(),
-            )
-        )
+    def _share_users(self, mechanism: Mechanism, share: float | None) -> int | None:
+        return users_for(lambda users: half_width(mechanism, users, self.confidence, share), self.error)
 
-    def _columns(self, rows: Sequence[Row]) -> list[Column]:
-        least = [] if rows[0]["users_least"] is None else [value("users_least", "≈ least", ",")]
-        there = [in_percent("margin", "± reached"), yes_or_no("reached", "enough")]
-        return [
-            value("epsilon", "ε", "g"),
-            value("mechanism", "mechanism"),
-            value("steps", "steps"),
-            value("truth", "P[true]", ".4f"),
-            value("report_bytes", "bytes"),
-            value("users_needed", "users", ","),
-            *least,
-            *([] if self.users is None else there),
-            *self.loss_columns(),
-        ]
+    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+        """Return the columns of the mechanism's steps."""
+        least = [] if rows[0]["users_least"] is None else [value("users_least", "≈ least users", ",")]
+        return [value("steps", "steps"), value("truth", "P[true]", ".4f"), *least]
 
-    def _others(self, rows: Sequence[Row]) -> list[str]:
+    def odds(self, mechanism: Mechanism) -> str:
+        """Return what a report tells, as one would say it to a person."""
+        return numeric_odds_sentence(mechanism)
+
+    def notes(self, rows: Sequence[Row]) -> list[str]:
         """Return when to ask another question."""
         lines, last = [], rows[-1]
-        at = f"At ε = {last['epsilon']:g} the share"
-        if last["users_threshold"] is not None and last["users_threshold"] < last["users_needed"]:
+        at = f"At ε = {last['asked']:g}"
+        threshold = last["users_threshold"]
+        if threshold is not None and threshold < (last["users_needed"] or 0):
             lines.append(
-                f"A threshold that is known beforehand: ask yes or no (type boolean). {at} "
-                f"above it takes {counted(last['users_threshold'], 'user')} rather than {last['users_needed']:,}."
+                f"If a threshold is known beforehand, ask yes or no (type boolean). {at} the share above it takes "
+                f"{counted(threshold, 'user')} rather than {last['users_needed']:,}."
             )
         if last["users_listed"] is not None:
             lines.append(
-                f"Only {self.size} different answers: list them (type choice). {at} of each, "
+                f"If there are only {self.size} answers, list them (type choice). {at} the share of each, "
                 f"± {percent(self.error)}, takes {counted(last['users_listed'], 'user')}, and the quantiles follow."
             )
         return lines
+
+
+def _worst_variance(mechanism: NumericMechanism) -> float:
+    """Return n·Var of the mean for the answers that make it largest, in squares of the range.
+
+    The noise of an answer x and of 1 - x has one variance V(x), and n·Var is concave in the distribution of answers. So
+    some symmetric one is the worst, of which the mean is 1/2: n·Var is the mean of V(x) + (x - 1/2)², and that is
+    largest if all answers are at one distance from the middle.
+    """
+    points = range(mechanism.size // 2 + 1)
+    last = mechanism.size - 1
+    return max(float(mechanism.mean_variance(point)) + (point / last - 1 / 2) ** 2 for point in points)

@@ -1,22 +1,27 @@
-"""Plan a survey before anyone is asked: what each ε costs and tells, and the least ε at which the users suffice."""
+"""Plan a survey before anyone is asked: how precise its answers are, and how many users or which ε that takes."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from dither_server.estimation.confidence import require_confidence
+from dither_server.estimation.precision import users_for
+from dither_server.tally.arrays import Counts, Floats
 from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
-from dither_shared.privacy.wording import MEMOISATION
+from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...options.common import given_fields
-from ...output.tables import Column, value
+from ...output.tables import Column, results_table, value
 from ...sweeps import Row
 
-ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value."
+ADDING_UP = "Privacy losses add up, report by report. --permanent-epsilon bounds their sum for one value."
 
 _LEAST, _MOST = 0.01, 8.0
 """The range of ε: above the greatest, with odds of 3,000 to 1, a report hides hardly anything."""
@@ -26,9 +31,10 @@ _STEPS = 18
 
 @dataclass(frozen=True, kw_only=True)
 class Planner(ABC):
-    """What is wanted, at one or several ε of a report; ``users`` is the number of users, if it is known.
+    """An aim, and the ε of a report at which it is planned; ``users`` is their number if it is known.
 
-    Each user reports once on each of ``days`` days. A kind of question is a subclass.
+    Every kind of question has a ``margin`` that falls with the number of users, and the ``aim`` that it has to reach.
+    Each user reports once on each of ``days`` days.
     """
 
     epsilons: tuple[float, ...]
@@ -36,37 +42,83 @@ class Planner(ABC):
     users: int | None = None
     days: int = 30
 
-    hint: ClassVar[str] = "Give the number of users (-n) to find the least ε that will do."
+    reach: ClassVar[str] = "± reached"
+    """What the column of the margin is called."""
 
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
-        """Return the plan that options ask for, by the names of its fields; raise ParameterError for what cannot be."""
+        """Return the plan that options ask for, by the names of its fields; raise ParameterError for a wrong one."""
         return cls(**given_fields(cls, given))
 
+    @property
     @abstractmethod
+    def aim(self) -> float:
+        """The greatest margin that will do."""
+
+    @property
+    @abstractmethod
+    def wanted(self) -> str:
+        """The aim in words."""
+
+    @abstractmethod
+    def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
+        """Return the mechanisms to compare at an ε, the one to take first; raise ParameterError if there is none."""
+
+    @abstractmethod
+    def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
+        """Return what each number of users reach by a mechanism."""
+
+    def more(self, mechanism: Mechanism) -> Row:
+        """Return further columns of a mechanism's row."""
+        return {}
+
+    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+        """Return how these are shown, after the mechanism's name."""
+        return []
+
+    def notes(self, rows: Sequence[Row]) -> list[str]:
+        """Return lines on other ways to ask."""
+        return []
+
+    def odds(self, mechanism: Mechanism) -> str:
+        """Return what a report tells, as one would say it to a person."""
+        return odds_sentence(mechanism)
+
+    def needed(self, mechanism: Mechanism) -> int | None:
+        """Return how many users the aim takes; None if no number of them reaches it."""
+        return users_for(partial(self.margin, mechanism), self.aim)
+
     def rows(self) -> list[Row]:
-        """Return what each ε costs and tells; raise ParameterError for an ε that no mechanism can have."""
+        """Return a row for each ε and mechanism, the one to take first.
 
-    @abstractmethod
-    def needed(self, epsilon: float) -> int:
-        """Return how many users an ε takes; raise ParameterError if no mechanism can have it."""
+        - ``users_needed``: the users that the aim takes, None if no number of them reaches it;
+        - ``margin``: what the users there are reach, and ``reached``: whether that is the aim; both None if their
+          number is not known;
+        - ``epsilon_days``, ``epsilon_forever``: the privacy loss of a report on each of ``days``, and of all reports of
+          one value (None without a permanent part).
+        """
+        return [
+            self._row(epsilon, mechanism, place == 0)
+            for epsilon in self.epsilons
+            for place, mechanism in enumerate(self.mechanisms(epsilon))
+        ]
 
-    @abstractmethod
-    def explain(self, rows: Sequence[Row]) -> str:
-        """Return the results for a terminal."""
-
-    def costs(self, mechanism: Mechanism) -> Row:
-        """Return the columns that every plan has: what a mechanism costs."""
+    def _row(self, asked: float, mechanism: Mechanism, chosen: bool) -> Row:
+        margin = None if self.users is None else float(self.margin(mechanism, np.array([self.users]))[0])
         return {
+            "mechanism": mechanism.name,
+            "asked": asked,
+            "epsilon": mechanism.epsilon,
+            "chosen": chosen,
             "report_bytes": mechanism.row_bytes,
+            "users_needed": self.needed(mechanism),
+            "margin": margin,
+            "reached": None if margin is None else margin <= self.aim,
             "days": self.days,
             "epsilon_days": mechanism.epsilon_after(self.days),
             "epsilon_forever": mechanism.permanent_epsilon,
+            **self.more(mechanism),
         }
-
-    def reached(self, needed: int) -> bool | None:
-        """Return whether the users suffice; None if their number is not known."""
-        return None if self.users is None else self.users >= needed
 
     def least(self) -> float | None:
         """Return the least ε of a report at which the users suffice, rounded up to three digits.
@@ -79,44 +131,71 @@ class Planner(ABC):
         for _ in range(_STEPS):
             middle = (low * high) ** 0.5
             low, high = (low, middle) if self._suffices(middle) else (middle, high)
-        return next(rounded for up in (0, 1) if self._suffices(rounded := _three_digits(high, up)))
+        return next(rounded for up in (0, 1, 2) if self._suffices(rounded := _three_digits(high, up)))
 
     @property
     def _most(self) -> float:
         return min(_MOST, 0.999 * (self.permanent_epsilon or math.inf))
 
     def _suffices(self, epsilon: float) -> bool:
+        if self.users is None:
+            return False
         try:
-            return bool(self.reached(self.needed(epsilon)))
+            return bool(self.margin(self.mechanisms(epsilon)[0], np.array([self.users]))[0] <= self.aim)
         except ParameterError:  # an ε so small that no mechanism can have it
             return False
 
     def answer(self) -> str:
         """Return a sentence on the least ε that will do."""
         if self.users is None:
-            return self.hint
+            return "Give the number of users (-n) to find the least ε that will do."
         users, least = counted(self.users, "user"), self.least()
         if least is None:
             return f"No: {users} cannot do it at any ε of a report up to {self._most:.3g}."
         return f"Yes: with {users} ε = {least:g} is the least that will do."
 
-    def memory(self) -> str:
-        """Return a sentence on what many reports of one value cost."""
-        return ADDING_UP if self.permanent_epsilon is None else MEMOISATION
+    def explain(self, rows: Sequence[Row]) -> str:
+        """Return the aim, a table of the rows, and what follows from them, for a terminal."""
+        users = "" if self.users is None else f"{counted(self.users, 'user')}; "
+        epsilon = f"ε = {self.epsilons[0]:g} a report; " if len(self.epsilons) == 1 else ""
+        spoken = [(each, self.mechanisms(each)[0]) for each in self.epsilons]
+        star = ["* is taken if no mechanism is named."] if len(rows) > len(self.epsilons) else []
+        return "\n".join(
+            (
+                f"{users}{epsilon}wanted: {self.wanted}",
+                "",
+                results_table(self._columns(rows), rows, words=min(2, len(self.epsilons))),
+                "",
+                self.answer(),
+                *star,
+                *self.notes(rows),
+                *(f"  ε = {each:g}, to a person: {self.odds(mechanism)}." for each, mechanism in spoken),
+                ADDING_UP if self.permanent_epsilon is None else MEMOISATION,
+            )
+        )
 
-    def in_words(self) -> str:
-        """Return the number of users, if it is known, before what is wanted."""
-        return "" if self.users is None else f"{counted(self.users, 'user')}; "
-
-    def loss_columns(self) -> list[Column]:
-        """Return the columns of what all days cost."""
-        days = value("epsilon_days", f"ε of {counted(self.days, 'day')}", ".4g")
-        return [days] if self.permanent_epsilon is None else [days, value("epsilon_forever", "for ever", ".4g")]
+    def _columns(self, rows: Sequence[Row]) -> list[Column]:
+        several = len(rows) > len(self.epsilons)
+        there = [in_percent("margin", self.reach), yes_or_no("reached", "enough")]
+        forever = [] if self.permanent_epsilon is None else [value("epsilon_forever", "for ever", ".4g")]
+        return [
+            *([value("asked", "ε", "g")] if len(self.epsilons) > 1 else []),
+            Column("mechanism", lambda row: row["mechanism"] + " *" * (several and row["chosen"])),
+            *self.more_columns(rows),
+            value("report_bytes", "bytes a day", ","),
+            value("users_needed", "users", ","),
+            *([] if self.users is None else there),
+            value("epsilon_days", f"ε of {counted(self.days, 'day')}", ".4g"),
+            *forever,
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalPlanner(Planner):
-    """A plan for intervals of ± ``error`` at the level ``confidence``; raises ParameterError if there are none."""
+    """A plan for estimates within ± ``error`` in a part ``confidence`` of all surveys; raises ParameterError if wrong.
+
+    That is the population's interval: it allows for the noise and for who happens to be asked.
+    """
 
     error: float = 0.01
     confidence: float = 0.95
@@ -127,13 +206,19 @@ class IntervalPlanner(Planner):
         require_confidence(self.confidence)
 
     @property
+    def aim(self) -> float:
+        """The error."""
+        return self.error
+
+    @property
     def quantile(self) -> float:
-        """How many standard errors the half of an interval is."""
+        """How many standard errors the half of a normal interval is."""
         return NormalDist().inv_cdf((1 + self.confidence) / 2)
 
-    def users_of(self, variance: float) -> int:
-        """Return how many users an interval takes, given n·Var of the estimate: z²·variance/error²."""
-        return math.ceil(variance * (self.quantile / self.error) ** 2)
+    @property
+    def within(self) -> str:
+        """The error and the confidence in words."""
+        return f"± {percent(self.error)} at {100 * self.confidence:.4g} %"
 
 
 def percent(share: float, digits: int = 3) -> str:
@@ -142,7 +227,7 @@ def percent(share: float, digits: int = 3) -> str:
 
 
 def yes_or_no(name: str, head: str) -> Column:
-    """Return a column of whether something is so; a dash where nobody knows."""
+    """Return a column of a condition; a dash for None."""
     return Column(head, lambda row: {True: "yes", False: "no", None: "-"}[row[name]])
 
 

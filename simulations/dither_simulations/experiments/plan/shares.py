@@ -1,17 +1,23 @@
-"""``dither-sim plan`` of shares of values, or of items of a selection: what each mechanism costs and tells."""
+"""``dither-sim plan`` of shares of values, of items of a selection, or of pairs of items."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
+from dither_server.estimation.decoders.decoder import Pairs
+from dither_server.estimation.decoders.support import decoder_of
+from dither_server.estimation.precision import Supported, half_width, users_for, worst_share
+from dither_server.tally.arrays import Counts, Floats
+from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 from dither_shared.mechanism import LISTED, SETS, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
-from dither_shared.privacy.wording import odds_sentence
 
-from ...output.tables import Column, results_table, value
+from ...output.tables import Column
 from ...sweeps import Row
 from ...trials.mechanism_by_name import PER_ITEM, named_selection
 from .planner import IntervalPlanner, in_percent, percent, yes_or_no
@@ -19,18 +25,15 @@ from .planner import IntervalPlanner, in_percent, percent, yes_or_no
 
 @dataclass(frozen=True, kw_only=True)
 class SharePlanner(IntervalPlanner):
-    """Shares of ``size`` values; ``budget`` is the most bytes of a report."""
+    """Shares of ``size`` values, at the worst share or at ``share``; ``budget`` is the most bytes of a report."""
 
     size: int
+    share: float | None = None
     budget: int = DEFAULT_BUDGET
 
     items: ClassVar[Items] = LISTED
-    share: ClassVar[float] = 0.0
-    """The share for which it is planned: that of most values."""
-    whose: ClassVar[str] = "a value that hardly anyone has"
-    """That share in words."""
     optimum: ClassVar[str] = "risk/optimum"
-    """What errors are compared with."""
+    """What total errors are compared with."""
 
     @classmethod
     def asked(cls, given: Mapping[str, Any]) -> Self:
@@ -40,155 +43,78 @@ class SharePlanner(IntervalPlanner):
         return super().asked(given)
 
     @property
-    def size_in_words(self) -> str:
-        """How many values there are."""
-        return counted(self.size, "value")
+    def wanted(self) -> str:
+        """The error, at which share, of how many values."""
+        return f"{self.within} for {self.whose}, of {counted(self.size, 'value')}"
+
+    @property
+    def whose(self) -> str:
+        """The share in words."""
+        return "any share" if self.share is None else f"a share of {percent(self.share)}"
 
     @property
     def promises(self) -> dict[str, int]:
         """The limits on answers that the mechanism may rely on, by parameter name."""
         return {}
 
-    def mechanism(self, epsilon: float) -> Mechanism:
-        """Return the mechanism that ``auto`` takes; raise ParameterError for a question that none can serve."""
-        return choose(self.size, epsilon, self.permanent_epsilon, self.budget, items=self.items, promises=self.promises)
+    def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
+        """Return the mechanism that ``auto`` takes and, of a single ε, the others from the least total error on."""
+        chosen = choose(
+            self.size, epsilon, self.permanent_epsilon, self.budget, items=self.items, promises=self.promises
+        )
+        if epsilon not in self.epsilons or len(self.epsilons) > 1:
+            return [chosen]
+        return [chosen, *(mechanism for mechanism in self._risks(epsilon) if mechanism != chosen)]
 
-    def needed(self, epsilon: float) -> int:
-        """Return how many users the chosen mechanism takes."""
-        return self.users_for(self.mechanism(epsilon).variance(self.share))
+    def _risks(self, epsilon: float) -> dict[Mechanism, float]:
+        found = candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
+        return {one.mechanism: one.relative_risk for one in found}
 
-    def users_for(self, variance: float) -> int:
-        """Return how many users an interval takes, given n·Var of the noise; who is asked adds to it."""
-        return self.users_of(variance + self.share * (1 - self.share))
+    def law(self, mechanism: Mechanism) -> Supported | None:
+        """Return by which law reports support a share; None if no report speaks of it."""
+        return mechanism
 
-    def rows(self) -> list[Row]:
-        """Return, of one ε, every candidate, best first; of several the one that is chosen at each."""
-        every = [self.candidates(epsilon) for epsilon in self.epsilons]
-        return every[0] if len(every) == 1 else [row for rows in every for row in rows if row["chosen"]]
+    def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
+        """Return how far a share may be from its estimate (``half_width``); infinity if no report speaks of it."""
+        law = self.law(mechanism)
+        return np.full(len(users), np.inf) if law is None else half_width(law, users, self.confidence, self.share)
 
-    def candidates(self, epsilon: float) -> list[Row]:
-        """Return every mechanism that could serve, best first.
+    def more(self, mechanism: Mechanism) -> Row:
+        """Return further columns.
 
-        - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has, or any here of sets;
-        - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of 1, 10, 100 or all
-          reports of one value (the last is None without a permanent part);
-        - ``epsilon_days``: the privacy loss of a report on each of ``days``;
-        - ``standard_error``, ``margin``: of the share that is planned for, and half of its interval, among the users
-          there are; None if their number was not given;
-        - ``users_needed``: for the margin to be at most the error that is wanted.
+        - ``share``: that which is planned for; ``fits``: whether a report is within the budget;
+        - ``relative_risk``: of a single ε, the total squared error over the least that any ε-LDP mechanism has, or any
+          here of sets; otherwise None.
         """
-        chosen = self.mechanism(epsilon)
-        ranked = candidates(self.size, epsilon, self.permanent_epsilon, items=self.items, promises=self.promises)
-        return [self._candidate(each.mechanism, each.relative_risk, each.mechanism == chosen) for each in ranked]
+        risk = self._risks(self.epsilons[0])[mechanism] if len(self.epsilons) == 1 else None
+        law = self.law(mechanism)
+        share = worst_share(law) if law is not None and self.share is None else self.share
+        return {"share": share, "relative_risk": risk, "fits": mechanism.row_bytes <= self.budget}
 
-    def _candidate(self, mechanism: Mechanism, relative_risk: float, chosen: bool) -> Row:
-        variance, share = mechanism.variance(self.share), self.share
-        needed = self.users_for(variance)
-        error = None if self.users is None else math.sqrt((variance + share * (1 - share)) / self.users)
-        return {
-            "mechanism": mechanism.name,
-            "chosen": chosen,
-            "relative_risk": relative_risk,
-            "fits": mechanism.row_bytes <= self.budget,
-            "epsilon": mechanism.epsilon,
-            "epsilon_10": mechanism.epsilon_after(10),
-            "epsilon_100": mechanism.epsilon_after(100),
-            "standard_error": error,
-            "margin": None if error is None else self.quantile * error,
-            "users_needed": needed,
-            **self.costs(mechanism),
-        }
+    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+        """Return the columns of what is compared at a single ε."""
+        worst = [in_percent("share", "worst share")] if self.share is None else []
+        if len(self.epsilons) > 1:
+            return worst
+        return [Column(self.optimum, lambda row: _short(row["relative_risk"])), yes_or_no("fits", "fits"), *worst]
 
-    def explain(self, rows: Sequence[Row]) -> str:
-        """Return a table of the candidates at one ε, or of what is chosen at several."""
-        return self._compared(rows) if len(self.epsilons) == 1 else self._weighed(rows)
 
-    def _compared(self, rows: Sequence[Row]) -> str:
-        (epsilon,) = self.epsilons
-        chosen = next(row for row in rows if row["chosen"])
-        forever = "" if self.permanent_epsilon is None else f", {self.permanent_epsilon:g} for ever"
-        users = "" if self.users is None else f", {counted(self.users, 'user')}"
-        wanted = f"wanted: ± {percent(self.error)}"
-        return "\n".join(
-            (
-                f"{self.size_in_words}, ε = {epsilon:g} a report{forever}{users}; {wanted}",
-                f"± is half of the {100 * self.confidence:.4g} % interval of {self.whose}; "
-                f"± {percent(self.error)} is a standard error of {percent(self.error / self.quantile)}.",
-                "",
-                results_table(self._candidate_columns(), rows),
-                "",
-                f"* {chosen['mechanism']}: the least total error whose report fits {self.budget} bytes.",
-                f"  {self._verdict(chosen)}",
-                *self.otherwise(epsilon),
-                f"  To a person: {odds_sentence(self.mechanism(epsilon))}.",
-                self.memory(),
-            )
-        )
+class _PairLaw(NamedTuple):
+    """By which law reports support that a person has two items."""
 
-    def _candidate_columns(self) -> list[Column]:
-        there = [in_percent("standard_error", "std error"), in_percent("margin", f"± {100 * self.confidence:.4g} %")]
-        losses = [("epsilon", "ε of 1"), ("epsilon_10", "of 10"), ("epsilon_100", "of 100")]
-        losses += [] if self.permanent_epsilon is None else [("epsilon_forever", "for ever")]
-        return [
-            Column("mechanism", lambda row: f"{row['mechanism']}{' *' if row['chosen'] else ''}"),
-            _short("relative_risk", self.optimum, ".3f"),
-            value("report_bytes", "bytes", ","),
-            yes_or_no("fits", "fits"),
-            *([] if self.users is None else there),
-            value("users_needed", f"users for ± {percent(self.error)}", ","),
-            *(_short(name, head, ".4g") for name, head in losses),
-        ]
-
-    def _verdict(self, chosen: Row) -> str:
-        """Return a sentence on whether a share can be measured as wanted."""
-        needed = f"± {percent(self.error)} takes {counted(chosen['users_needed'], 'user')}"
-        if self.users is None:
-            return f"{needed}."
-        users = counted(self.users, "user gives", "users give")
-        if self.reached(chosen["users_needed"]):
-            return f"Yes: {users} ± {percent(chosen['margin'])}; {needed}."
-        return f"No: {users} only ± {percent(chosen['margin'])}; {needed}."
-
-    def otherwise(self, _epsilon: float) -> list[str]:
-        """Return what asking in another way would take."""
-        return []
-
-    def _weighed(self, rows: Sequence[Row]) -> str:
-        users = "" if self.users is None else f", {counted(self.users, 'user')}"
-        sure = f"at {100 * self.confidence:.4g} %, for {self.whose}"
-        asked = [row | {"asked": epsilon} for row, epsilon in zip(rows, self.epsilons, strict=True)]
-        columns = (
-            value("asked", "ε", "g"),
-            value("mechanism", "mechanism"),
-            value("report_bytes", "bytes a day", ","),
-            value("users_needed", f"users for ± {percent(self.error)}", ","),
-            in_percent("margin", "± reached"),
-            Column("enough", lambda row: {True: "yes", False: "no", None: "-"}[self.reached(row["users_needed"])]),
-            *self.loss_columns(),
-        )
-        return "\n".join(
-            (
-                f"{self.size_in_words}{users}; wanted: ± {percent(self.error)} {sure}",
-                "",
-                results_table(columns, asked, words=2),
-                "",
-                self.answer(),
-                *(f"  ε = {each:g}, to a person: {odds_sentence(self.mechanism(each))}." for each in self.epsilons),
-                self.memory(),
-            )
-        )
+    p: Fraction
+    q: Fraction
+    coverage: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionPlanner(SharePlanner):
-    """The share of people who have each of ``size`` items; a person has at most ``at_most``."""
+    """The share of people who have each of ``size`` items, or with ``pairs`` each two; a person has ``at_most``."""
 
     at_most: int | None = None
+    pairs: bool = False
 
     items: ClassVar = SETS
-    share: ClassVar = 0.5
-    """The share whose interval is widest."""
-    whose: ClassVar = "an item that half of all have"
     optimum: ClassVar = "risk/least"
 
     def __post_init__(self) -> None:
@@ -197,23 +123,53 @@ class SelectionPlanner(SharePlanner):
             raise ParameterError("--at-most", f"{self.at_most} is more than the {self.size} items")
 
     @property
-    def size_in_words(self) -> str:
-        """How many items there are, and how many a person may have."""
+    def wanted(self) -> str:
+        """The error, at which share, of how many items or pairs of them."""
         most = "any" if self.at_most is None else f"at most {self.at_most}"
-        return f"{most} of {counted(self.size, 'item')}"
+        of = "the people who have two items" if self.pairs else "the people who have an item"
+        return f"{self.within} for {self.whose}, of {of}; {most} of {counted(self.size, 'item')}"
 
     @property
     def promises(self) -> dict[str, int]:
         """The limits on answers that the mechanism may rely on, by parameter name."""
         return {} if self.at_most is None else {"at_most": self.at_most}
 
-    def otherwise(self, epsilon: float) -> list[str]:
-        """Return what asking of each item by itself would take, at a share of ε."""
-        alone = named_selection(PER_ITEM, self.size, self.at_most, epsilon)
-        users = self.users_for(alone.variance(self.share))
-        return [f"  Asked one by one, at ε/{self.size} each: {counted(users, 'user')}."]
+    def law(self, mechanism: Mechanism) -> Supported | None:
+        """Return by which law reports support an item or, of two, the pair of which the fewest reports speak."""
+        if not self.pairs:
+            return mechanism
+        seen = _pairs(mechanism)
+        return (
+            None
+            if not len(seen.trials)
+            else _PairLaw(seen.p, seen.q, Fraction(int(seen.trials.min()), mechanism.cohorts))
+        )
+
+    def notes(self, rows: Sequence[Row]) -> list[str]:
+        """Return what asking of each item by itself would take, at a share of the last ε."""
+        if self.pairs:
+            seen = {epsilon: _pairs(self.mechanisms(epsilon)[0]) for epsilon in self.epsilons}
+            words = {True: "not all pairs are in some report", False: "no report speaks of two items"}
+            return [
+                f"At ε = {epsilon:g} {words[len(one.trials) > 0]}: {one.unseen}."
+                for epsilon, one in seen.items()
+                if one.unseen
+            ]
+        alone = named_selection(PER_ITEM, self.size, self.at_most, self.epsilons[-1])
+        users = users_for(lambda many: half_width(alone, many, self.confidence, self.share), self.error)
+        return [f"Asked one by one, at ε = {self.epsilons[-1]:g}/{self.size} each: {_users(users)}."]
 
 
-def _short(name: str, head: str, form: str) -> Column:
-    """Return a column of numbers that may be very large."""
-    return Column(head, lambda row: format(row[name], form if row[name] < 1e4 else ".1e"))
+def _pairs(mechanism: Mechanism) -> Pairs:
+    """Return the pairs of items of which reports speak, if each cohort has one."""
+    even = Tally.zero(mechanism)
+    even.reports[:] = 1
+    return decoder_of(mechanism).pairs(mechanism, even)
+
+
+def _users(number: int | None) -> str:
+    return "no number of users is enough" if number is None else counted(number, "user")
+
+
+def _short(number: float) -> str:
+    return format(number, ".3f" if number < 1e4 else ".1e")

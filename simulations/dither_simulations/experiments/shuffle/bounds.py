@@ -1,4 +1,4 @@
-"""Bounds on what a report tells in a shuffled batch, and an attack that shows how near to the truth they are."""
+"""Bound the privacy loss of a report in a shuffled batch, and show by an attack how tight the bounds are."""
 
 import decimal
 import math
@@ -20,42 +20,44 @@ from ...output.lines import Line, Panel, lines_plot
 from ...output.tables import render
 
 _CENTRES = 9
-"""Bars are tried around 0 to 8 standard deviations."""
+"""Thresholds are tried around 0 to 8 standard deviations from the mean."""
 
 _HEAVIEST = 16
-"""The greatest w: beyond, the lattice would grow and the attack hardly gain."""
+"""The greatest weight w of A: with a larger one the lattice grows and the attack hardly gains."""
 
 _NOTHING = 1e-12
 """Probabilities below this are rounding errors."""
 
 _CLIP = 50.0
-"""Beyond this exponent what a transform may get wrong is more than 1 anyway."""
+"""Beyond this exponent the error of a transform exceeds 1."""
 
 
 def attack(law: TwoLevel, reports: int, delta: float) -> float:
-    """Return an ε that is certainly not above the least with which a report is (ε, ``delta``)-private.
+    """Return a lower bound on the least ε with which a report is (ε, ``delta``)-private.
 
-    It is 0 where the attack learns nothing that ``delta`` does not allow.
+    It is 0 if the attack learns nothing that ``delta`` does not allow.
     """
     odds, blanket = float(law.ratio), float(law.blanket)
     alone = blanket * float(law.share - law.overlap)
     first = odds * alone, alone
     weights = (min(round(odds), _HEAVIEST), 1) if sum(first) < 1 - _NOTHING else (1, 0)
-    found = [_told((alone, odds * alone), first, weights, reports, delta)]
+    found = [_loss_seen((alone, odds * alone), first, weights, reports, delta)]
     if law.aside is not None:
         other = alone + blanket * (odds - 1) * float(law.aside)
-        found.append(_told((other, other), first, (1, 1), reports, delta))
+        found.append(_loss_seen((other, other), first, (1, 1), reports, delta))
     return max(found)
 
 
 _Pair = tuple[float, float]
 
 
-def _told(others: _Pair, first: _Pair, weights: tuple[int, int], reports: int, delta: float) -> float:
-    """Return ln of the greatest (P - δ)/P' over bars, rounded down, or 0; ``weights`` are those of A and of B.
+def _loss_seen(others: _Pair, first: _Pair, weights: tuple[int, int], reports: int, delta: float) -> float:
+    """Return ln of the greatest (P - δ)/P' over thresholds, rounded down, or 0.
 
-    ``others`` and ``first`` are P[a report adds to A] and P[it adds to B], for each other device and for that in
-    question if it holds the first value; if it holds the second these two change places.
+    P and P' are the chances that the weighted count reaches the threshold if the device attacked holds the first value,
+    and if it holds the second. ``weights`` are those of the events A and B. ``others`` and ``first`` are P[a report is
+    in A] and P[it is in B], of each other device and of the device attacked if it holds the first value; if it holds
+    the second the two change places.
     """
     if reports == 1:
         return math.log(max(1.0, (first[0] / MARGIN - delta * MARGIN) / (first[1] * MARGIN)))
@@ -76,10 +78,10 @@ def _told(others: _Pair, first: _Pair, weights: tuple[int, int], reports: int, d
 
 
 def _best_bar(law: TiltedSum, first: _Pair, weights: tuple[int, int], delta: float) -> float:
-    """Return the greatest ln((P - δ)/P') over the bars in the window of a tilted law, rounded down.
+    """Return the greatest ln((P - δ)/P') over the thresholds t in the window of a tilted law, rounded down.
 
-    With S the sum of the others and B of weight 1, P - P' = (p - p')·(P[bar - w <= S < bar] + P[S = bar]), without the
-    last term if its weight is 0: no digits cancel. What a transform may get wrong is taken off P and added to P'.
+    With S the sum of the others and B of weight 1, P - P' = (p - p')·(P[t - w <= S < t] + P[S = t]), without the last
+    term if the weight of B is 0: no digits cancel. The error of the transform is subtracted from P and added to P'.
     """
     scale = np.exp(np.minimum(law.log_scale - law.tilt * law.places, _CLIP))
     least, most = np.maximum(law.masses - law.wrong, 0.0) * scale, (law.masses + law.wrong) * scale
@@ -94,14 +96,14 @@ def _best_bar(law: TiltedSum, first: _Pair, weights: tuple[int, int], delta: flo
 
 _FIRST = 100
 _EVERY = 10**0.5
-"""Numbers of reports of a picture: the least, and how far apart they are."""
+"""Numbers of reports of a plot: the least, and the ratio of neighbours."""
 
 
 @dataclass(frozen=True)
 class Shuffle:
-    """Batches of ``reports`` reports, of which the share ``forged`` hides nobody, at a ``delta`` per batch.
+    """Batches of ``reports`` reports at a ``delta`` per batch; one device has ``own`` reports in each.
 
-    One device has ``own`` reports in each.
+    The share ``forged`` of the reports hides nobody.
     """
 
     mechanism: Mechanism
@@ -114,14 +116,14 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class ShuffleRow:
-    """What ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is no less than the truth.
+    """What ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is an upper bound.
 
-    - ``local``: ε₀ of one report, with no δ, whoever shuffles; ``honest``: the reports that are not forged;
-    - ``generic``, ``blanket``: ε with ``delta``, for any mechanism of that ε₀ and by the law of this one; None where
-      there is no amplification, and the latter also where the law has more than two levels;
-    - ``best``: the least of these and of ``own`` times ε₀; ``attack``: an ε below which an attack on one report proves
-      that no claim is true, None where a device has several;
-    - ``epsilon_after``, ``delta_after``: what ``batches`` such batches of one device come to;
+    - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
+    - ``generic``, ``blanket``: ε with ``delta``, for any mechanism with that ε₀ and by the law of this one; None if
+      there is no amplification, and ``blanket`` also if the law has more than two levels;
+    - ``best``: the least of these and of ``own`` times ε₀; ``attack``: a lower bound of ε, proved by an attack on one
+      report, None if a device has several;
+    - ``epsilon_after``, ``delta_after``: the privacy loss of ``batches`` such batches of one device;
     - ``reason``: why there is no amplification.
     """
 
@@ -143,7 +145,7 @@ class ShuffleRow:
 
 
 def weigh(one: Shuffle) -> ShuffleRow:
-    """Return the bounds; raises ParameterError for a number or a δ that cannot be."""
+    """Return the bounds. Raises ParameterError for an impossible number of reports or δ."""
     found = amplified(one.mechanism, one.reports, one.delta, one.forged, one.own)
     law = one.mechanism.two_level
     epsilon, delta = found.after(one.batches)
@@ -167,7 +169,7 @@ def weigh(one: Shuffle) -> ShuffleRow:
 
 
 def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
-    """Yield the shuffles of a picture: each mechanism with more and more reports, up to the most that are asked for."""
+    """Yield the shuffles of a plot: each mechanism with rising numbers of reports, up to the greatest asked for."""
     for mechanism in dict.fromkeys(one.mechanism for one in shuffles):
         mine = [one for one in shuffles if one.mechanism == mechanism]
         most, reports = max(one.reports for one in mine), float(_FIRST)
@@ -182,34 +184,32 @@ _DIGITS = 4
 
 
 def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
-    """Return a table of the bounds, what several batches come to, and in words what must be true for them."""
+    """Return a table of the bounds for one and for several batches, and the conditions under which they hold."""
     batches = rows[0].batches
     header = (*_HEADER, f"after {batches:,} batches", "with δ") if batches > 1 else _HEADER
     reasons = dict.fromkeys((row.mechanism, row.reason) for row in rows if row.reason)
     lines = [f"{name}: no amplification; {reason}." for name, reason in reasons]
     if len(reasons) < len({row.mechanism for row in rows}):
         if rows[0].own > 1:
-            lines += [f"The bounds are of {rows[0].own:,} reports of one device in a batch, all together."]
+            lines += [f"The bounds are for {rows[0].own:,} reports of one device in a batch, all together."]
         lines += [
-            "Each ε but that of the attack is no less than the truth. It stands beside the ε of one report, and is"
-        ]
-        lines += [
-            "true only if",
+            "Each ε but that of the attack is an upper bound. It does not replace the ε of one report, and holds",
+            "only if",
             *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
         ]
     return "\n".join((render(header, [_cells(row) for row in rows]), "", *lines))
 
 
 def shuffle_plot(rows: Sequence[ShuffleRow]) -> Figure:
-    """Return a figure of the bounds against the number of reports, a panel for each mechanism, on logarithmic axes.
+    """Return a plot of the bounds against the number of reports, with a panel per mechanism and logarithmic axes.
 
-    Raises ParameterError if there is no amplification, or no ε above 0, of any of them.
+    Raises ParameterError if no mechanism has amplification and an ε above 0.
     """
     names = dict.fromkeys((row.mechanism, row.local) for row in rows)
     panels = [panel for name in names if (panel := _panel([row for row in rows if (row.mechanism, row.local) == name]))]
     if not panels:
-        raise ParameterError("--plot", "there is no amplification to be shown")
-    who = "one report tells" if rows[0].own == 1 else f"{rows[0].own:,} reports of one device tell"
+        raise ParameterError("--plot", "there is no amplification to show")
+    who = "one report reveals" if rows[0].own == 1 else f"{rows[0].own:,} reports of one device reveal"
     title = f"What {who} among others that are shuffled\nwith δ = {rounded_up(rows[0].delta, 3)}"
     return lines_plot(panels, title, "reports of one batch")
 

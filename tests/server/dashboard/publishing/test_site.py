@@ -94,9 +94,10 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "if your answer is light, we see it" in theme
     assert "To drop <themes> that nobody uses." in theme
     assert "Refused, and not counted: 3 batches (" in theme
-    assert "may have reported in each of the 10 days" in theme
+    assert "hold even if the same devices reported in each of the 10 days" in theme
     assert "under " in theme
     assert "under " in front
+    assert "Yes" in front
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
 
 

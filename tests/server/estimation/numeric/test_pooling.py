@@ -88,3 +88,14 @@ def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None
     low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), law, (1, 2), 0.05)
     assert (low[0], high[1]) == (0, 1)
     assert low[1] > 0.9
+
+
+def test_bounds_of_people_who_report_again_are_those_of_fewer_reports() -> None:
+    asked, seen = np.full(4, 3000), np.array([900, 1000, 1100, 1200])
+    law = alone(np.full(4, BASE))
+    once, again = (pooled_bounds(seen, asked, one, (1, 2, 4), 0.05) for one in (law, law._replace(repeats=10.0)))
+    assert (again[0] < once[0]).all()
+    assert (again[1] > once[1]).all()
+    low, high = pooled_bounds(0 * seen, 0 * asked, law._replace(repeats=10.0), (1, 2, 4), 0.05)
+    assert (low == 0).all()
+    assert (high == 1).all()

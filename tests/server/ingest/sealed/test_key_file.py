@@ -54,7 +54,7 @@ def test_file_that_holds_no_keys_is_refused_and_not_repeated(path: Path) -> None
         path.chmod(0o600)
         with pytest.raises(ParameterError) as told:
             KeyFile(path).read()
-        said = "no file of seal keys as dither-server key create writes it; restore it from a copy"
+        said = "not a file made by 'dither-server key create', or damaged; restore it from a copy"
         assert told.value.problem == said, content
     path.write_bytes(b'{"keys": {}}')
     assert KeyFile(path).read() == []

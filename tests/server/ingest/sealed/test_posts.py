@@ -189,7 +189,7 @@ def test_reports_of_a_stratum_are_counted_there(layered: Flask, key: SecretKey) 
     assert LAYOUT.strata is not None
     place = LAYOUT.strata.index("linux/stable")
     assert place is not None
-    assert store.reports_by_stratum(LAYOUT) == {place: 6}
+    assert store.history(LAYOUT).strata() == {place: 6}
     assert (store.sealed(LAYOUT, places=(place,)), store.sealed(LAYOUT, places=(place + 1,))) == (
         Sealed(1, 6, 6, 0),
         None,
@@ -213,7 +213,7 @@ def test_what_does_not_open_or_is_no_report_is_refused_one_by_one(
         assert post(door, body).json == {"accepted": 40, "refused": 10}
     (line,) = [one for one in caplog.messages if one.startswith("a sealed batch")]
     assert line.startswith(
-        f"a sealed batch of theme, version {THEME.version}: 10 of 50 reports do not open or are none"
+        f"a sealed batch of theme, version {THEME.version}: 10 of 50 reports cannot be opened or read"
     )
     assert collector_of(app).store.tally(THEME).total == 40
     counters = collector_of(app).prometheus.text().decode()

@@ -24,7 +24,7 @@ _KNOWN: dict[tuple[object, ...], object] = {}
 
 def ESTIMATOR(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, together: bool) -> Any:  # noqa: N802
     """Estimate each tally once, because tests ask for the same surveys again."""
-    key = (metric.version, tally.reports.tobytes(), tally.counts.tobytes(), confidence)
+    key = (metric.version, tally.reports.tobytes(), tally.repeats, tally.counts.tobytes(), confidence)
     if key not in _KNOWN:
         _KNOWN[key] = summary_of(metric).estimate(metric, labels, tally, confidence, together)
     return _KNOWN[key]

@@ -78,7 +78,7 @@ def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
     mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
-    assert (mean["high"] - mean["low"]) / 2 == pytest.approx(0.1, rel=0.05)
+    assert 0.08 < (mean["high"] - mean["low"]) / 2 <= 0.1, "0.1 for answers at the ends"
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "geometric mean" in front
     assert "No reports yet" in client.get("/m/none").text
     one = client.get("/m/one").text
-    assert "too few reports" in one
+    assert "1 report: too few to say anything." in one
     assert "over days" not in one
     day = client.get("/m/day").text
     assert "The mean is geometric" in day

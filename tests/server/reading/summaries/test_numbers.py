@@ -24,6 +24,7 @@ from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import Survey
 from dither_server.store.tables.schema import NUMBERS as DAILY
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
@@ -71,7 +72,8 @@ def test_log_scale_is_even_in_ratios() -> None:
     assert scale.value(0.5) == pytest.approx(math.sqrt(0.05 * 60))
     assert scale.coordinate(0.25) == pytest.approx(math.log(scale.value(0.25)))
     assert scale.width == pytest.approx(math.log(1200))
-    assert scale.error(0.01, 0.5) == pytest.approx(scale.value(0.505) - scale.value(0.495), rel=1e-3)
+    assert math.isnan(scale.error(0.01)), "an error is a factor there"
+    assert Scale.of(LINEAR).error(0.01) == pytest.approx(0.1)
 
 
 def test_point_beyond_the_range_is_refused() -> None:
@@ -133,7 +135,8 @@ def test_many_reports_tell_the_truth() -> None:
         shares, scale = hill(one, 0.4), Scale.of(one)
         told, points = answer(surveyed(one, 10**9, 0.4, seed=1)), np.arange(len(shares)) / (len(shares) - 1)
         mean = told["mean"]
-        assert mean["value"] == pytest.approx(scale.value(float(shares @ points)), abs=6 * mean["standard_error"])
+        error = (mean["high"] - mean["low"]) / 2 / 1.96
+        assert mean["value"] == pytest.approx(scale.value(float(shares @ points)), abs=6 * error)
         for row in told["quantiles"]:
             point = int(np.searchsorted(np.cumsum(shares), row["share"]))
             assert row["low"] <= scale.at(point) <= row["high"]
@@ -235,17 +238,17 @@ def test_forged_reports_cannot_hide_a_mean_beyond_the_range() -> None:
 def test_days_of_the_same_people_stretch_the_error() -> None:
     for one in (LINEAR, TABLE, PERMANENT):
         tally = drawn(one, hill(one, 0.5, 10), 10**6, np.random.default_rng(4))
-        day, month = (answer(survey(one, tally, TODAY - timedelta(days=days), TODAY)) for days in (0, 29))
-        assert day["mean"]["repeat_error"] == pytest.approx(day["mean"]["standard_error"])
-        stretched = (month["mean"]["repeat_error"] / month["mean"]["standard_error"]) ** 2
-        error = (month["mean"]["standard_error"] / 10) ** 2 * 10**6  # of one report, in parts of the range
+        again = dataclasses.replace(tally, repeats=Repeats((10**6 // 30,) * 30))
+        day, month = (answer(survey(one, each, TODAY, TODAY))["mean"] for each in (tally, again))
+        stretched = (month["standard_error"] / day["standard_error"]) ** 2
+        error = (day["standard_error"] / 10) ** 2 * 10**6  # of one report, in parts of the range
         people = float(np.var(np.linspace(0, 1, 10_001)))
-        least = 30 if one is PERMANENT else 1 + 29 * people / error
-        assert 0.98 * least <= stretched <= 30.001
+        assert 0.98 * (1 + 29 * people / error) <= stretched <= 30.001
+        assert (month["noise_error"] > 1.5 * day["noise_error"]) == (one is PERMANENT)
 
 
 def test_numbers_are_written_with_three_digits() -> None:
-    for number, text in ((None, "-"), (0.0, "0"), (1234567.0, "1,234,567"), (-0.01234, "-0.0123")):
+    for number, text in ((None, "-"), (0.0, "0"), (-0.0, "0"), (1234567.0, "1,234,567"), (-0.01234, "-0.0123")):
         assert number_text(number) == text
 
 
@@ -260,10 +263,11 @@ def test_terminal_shows_mean_and_quantiles(one: Metric) -> None:
         names = ["geometric mean" if one is LOG else "mean", "p5", "p25", "p50", "p75", "p90", "p95", "p99"]
         assert [row[0] for row in rows[1:]] == names
         assert len({len(row) for row in rows}) == 1
-        half = (told["mean"]["standard_error"] or 0) * 1.959964
-        assert rows[1][2] == (number_text(half) if reports else "-")
-        assert any("were forged" in line for line in after) == (reports > 0)
-        assert not reports or any("by the curve" in line for line in after)
+        half, known = told["mean"]["standard_error"], told["mean"]["value"] is not None
+        assert (half is None) == (one is LOG or not known), "an error is a factor there"
+        assert rows[1][2] == ("" if half is None else number_text(1.959964 * half))
+        assert any("were forged" in line for line in after) == (reports > 1)
+        assert any("by the curve" in line for line in after) == known == (reports > int(one is LINEAR))
 
 
 def test_terminal_shows_a_comparison() -> None:
@@ -274,7 +278,7 @@ def test_terminal_shows_a_comparison() -> None:
     assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
     assert "no change seen; 2% of the range takes" in rows[1][-1]
     _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((side, empty), asked, ESTIMATOR).whole())
-    assert rows[1][2:] == ("-", "-", "-", "no reports on one side")
+    assert rows[1][2:] == ("-", "-", "-", "too few reports on one side")
 
 
 def test_terminal_shows_a_trend() -> None:

@@ -12,6 +12,7 @@ from flask import Flask
 from dither_server.analysis.columns import Table
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
+from dither_server.estimation.precision import worst_share
 from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.paging import PageRequest
@@ -91,8 +92,8 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
         assert point.high is not None
         assert 0 <= (point.low or 0) <= point.high <= 1
     for share, high, text in ((-0.02, 0.049, "under 5%"), (0.01, 0.0031, "under 0.4%"), (-0.1, 0.0, "under 0%")):
-        assert share_point("v", share, -0.07, high, may_be_0=True) == ("v", text, "", None, 0.0, high)
-    assert share_point("v", 0.3, -0.2, 0.8) == ("v", "0 to 80%", "too few reports", None, 0.0, 0.8)
+        assert share_point("v", share, -0.07, high, "noise") == ("v", text, "", None, 0.0, high)
+    assert share_point("v", 0.3, -0.2, 0.8, "too-few") == ("v", "0 to 80%", "too few reports", None, 0.0, 0.8)
     for unknown in (None, float("nan")):
         assert share_point("v", unknown, unknown, unknown).text == "–"
 
@@ -106,7 +107,8 @@ def test_too_few_reports_say_how_many_more_are_needed() -> None:
     (_, point), *_ = shown(row("too-few", 0.1)).rows
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
     assert point.doubt == "too few reports: about 9,510 more are needed for ±2 points"
-    needed = THEME.mechanism.variance() * (1.96 / 0.02) ** 2
+    worst = worst_share(THEME.mechanism)  # nothing is known of the share
+    needed = (THEME.mechanism.variance(worst) + worst * (1 - worst)) * (1.96 / 0.02) ** 2
     said = shown(row("too-few", None)).needs
     assert int(said.split()[1].replace(",", "")) == pytest.approx(needed, rel=0.01)
 

@@ -103,7 +103,7 @@ def test_days_and_strata_are_kept_apart(store: Store) -> None:
     one, two = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"two", "tabs")
     store.folds.add(RUN, 1, tallies((LAYOUT, one, 0), (LAYOUT, two, 5)), SUMS)
     store.folds.add(RUN, 2, tallies((LAYOUT, two, 5), day=TODAY + timedelta(days=1)), SUMS)
-    assert store.reports_by_stratum(LAYOUT) == {0: 5, 5: 16}
+    assert store.history(LAYOUT).strata() == {0: 5, 5: 16}
     assert store.reports_by_day(LAYOUT) == {TODAY: 13, TODAY + timedelta(days=1): 8}
 
 

@@ -139,8 +139,8 @@ def test_rows_are_counted_in_the_stratum_of_their_batch(store: Store) -> None:
     assert same(store.tally(LAYOUT, TODAY, TODAY, (1,)), Tally.fold(LAYOUT.mechanism, parts[1] * 2))
     assert same(store.tally(LAYOUT), Tally.fold(LAYOUT.mechanism, b"".join(parts.values()) * 4))
     assert store.tally(LAYOUT, places=(2,)).total == store.tally(LAYOUT, places=()).total == 0
-    assert store.reports_by_stratum(LAYOUT) == {0: 40, 1: 44, 5: 60}
-    assert store.reports_by_stratum(LAYOUT, TODAY, TODAY) == {0: 20, 1: 22, 5: 30}
+    assert store.history(LAYOUT).strata() == {0: 40, 1: 44, 5: 60}
+    assert store.history(LAYOUT, TODAY, TODAY).strata() == {0: 20, 1: 22, 5: 30}
 
 
 def test_history_of_strata_has_their_days_alone(store: Store) -> None:

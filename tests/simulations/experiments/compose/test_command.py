@@ -100,7 +100,7 @@ def test_several_questions_come_to_less_than_their_sum() -> None:
     assert found[-1]["epsilon"] is None
 
 
-def test_the_shorthand_is_called_false_where_it_is() -> None:
+def test_false_shorthand_for_the_bound_is_called_false() -> None:
     assert "shorthand" not in run("--epsilon", "1", "--reports", "205").stdout
     assert "says 150.9, and is false" in run("--epsilon", "1", "--reports", "206").stdout
 
@@ -174,7 +174,7 @@ def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path)
 
 
 @pytest.mark.parametrize("extreme", ["--epsilon 1", "--epsilon 10 --reports 100000 --delta 0"])
-def test_extremes_are_drawn(tmp_path: Path, extreme: str) -> None:
+def test_plot_of_extreme_epsilons_is_drawn(tmp_path: Path, extreme: str) -> None:
     assert run(*extreme.split(), "--plot", tmp_path / "one.svg").exit_code == 0
 
 

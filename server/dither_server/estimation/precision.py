@@ -1,0 +1,71 @@
+"""Compute before a survey how far the interval of a share will reach, and how many users an aim needs."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+
+from ..tally.arrays import Counts, Floats
+from .intervals.exact import Levels, exact_interval
+
+MAX_USERS = 10**15
+"""Counts below this are exact in a double."""
+
+_AT_ONCE = 32
+"""Numbers of users tried in one call of a margin."""
+
+
+class Supported(Levels, Protocol):
+    """A share with the chance ``coverage`` that a report says anything of it."""
+
+    @property
+    def coverage(self) -> Fraction:
+        """P[a report says anything of it]."""
+
+
+def worst_share(law: Supported) -> float:
+    """Return the share whose estimate varies most: of which nearly half of all reports are a support."""
+    return min(1.0, max(0.0, float((Fraction(1, 2) - law.q) / (law.p - law.q))))
+
+
+def half_width(law: Supported, users: Counts, confidence: float, share: float | None = None) -> Floats:
+    """Return how far a share in the population may be from its estimate; an entry a number of users.
+
+    In a part ``confidence`` of all surveys the estimate is as near to it, and the interval reaches no further to either
+    side; left out are those in which fewest reports speak of the share, or in which chance makes the interval widest.
+    ``share`` is None for the worst one.
+    """
+    p, q, coverage = float(law.p), float(law.q), float(law.coverage)
+    sure, both = NormalDist().inv_cdf(max(confidence, 0.5)), NormalDist().inv_cdf((1 + confidence) / 2)
+    lost = sure * np.sqrt(users * coverage * (1 - coverage))
+    trials = np.maximum(np.floor(users * coverage - lost), 1)
+    success = q + (worst_share(law) if share is None else share) * (p - q)
+    spread, middle = np.sqrt(trials * success * (1 - success)), trials * (success - 0.5)
+    widest = trials / 2 + np.sign(middle) * np.maximum(np.abs(middle) - sure * spread - 0.5, 0)
+    seen = np.rint(np.clip(widest, trials * min(p, q), trials * max(p, q)))
+    low, high = exact_interval(law, seen.astype(np.int64), trials.astype(np.int64), 1 - confidence)
+    estimate = (seen / trials - q) / (p - q)
+    away = (both * spread + 0.5) / (trials * abs(p - q))
+    return np.asarray(np.max([estimate - low, high - estimate, away], axis=0))
+
+
+def users_for(margin: Callable[[Counts], Floats], aim: float) -> int | None:
+    """Return the least number of users whose margin is at most the aim; None if 10^15 are too few.
+
+    A margin falls with the number of users.
+    """
+    low, high = 0, 2
+    while high < MAX_USERS and margin(np.array([high]))[0] > aim:
+        low, high = high, min(8 * high, MAX_USERS)
+    if high == MAX_USERS:
+        return None
+    while high - low > 1:
+        tried = np.unique(np.rint(np.geomspace(low + 1, high, _AT_ONCE)).astype(np.int64))
+        lacking = np.flatnonzero(margin(tried[:-1]) > aim)
+        if len(lacking):
+            low, high = int(tried[lacking[-1]]), int(tried[lacking[-1] + 1])
+        else:
+            high = int(tried[0])
+    return high

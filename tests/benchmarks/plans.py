@@ -1,0 +1,245 @@
+"""Whether surveys are as precise as planned: ``python -m tests.benchmarks.plans [--plans N] [--surveys N]``.
+
+A plan of a kind is drawn at random: its ε, its size, and what is wanted. As many people as ``dither-sim plan`` asks for
+are drawn from a population at the share that is planned for, their reports from the exact law, and the survey is
+estimated as the collector does. The promise is that the estimate is as near to the truth as was wanted and, of a share,
+that the half of its interval is no wider; of strings, that the string is found. A row has the part of all surveys that
+kept it, of the plan that did least often and of all, and the part that was promised.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dither_server.estimation.decoders.support import decoder_of
+from dither_server.estimation.estimate import estimate
+from dither_server.estimation.numeric.mean import mean_of
+from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.precision import worst_share
+from dither_server.estimation.sets import estimate_sets
+from dither_server.tally.tally import Tally
+from dither_shared import DiscoveryQuestion
+from dither_simulations.experiments.plan.numbers import NumberPlanner
+from dither_simulations.experiments.plan.planner import IntervalPlanner
+from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner
+from dither_simulations.experiments.plan.strings import StringPlanner
+from dither_simulations.samplers import sample_tally
+from dither_simulations.trials.number_trial import NumberSetting, run_number_trial
+from dither_simulations.trials.string_trial import StringSetting, found_in
+from dither_simulations.users.numbers import Numbers
+from dither_simulations.users.populations import Population, numbered, set_label
+from dither_simulations.users.strings import spelled
+
+from .tables import Table, add_option, write
+
+PLANS, SURVEYS, SEED = 20, 200, 20261124
+
+Kept = Callable[[np.random.Generator], tuple[bool, ...]]
+"""One survey, and whether it keeps each promise of its plan."""
+
+
+class Planned(NamedTuple):
+    """A plan's survey, and the part of all surveys that is promised to keep it."""
+
+    survey: Kept
+    promised: float
+
+
+def _epsilon(rng: np.random.Generator) -> float:
+    return float(np.exp(rng.uniform(np.log(0.5), np.log(5))))
+
+
+def _interval(rng: np.random.Generator) -> dict[str, Any]:
+    error, confidence = float(np.exp(rng.uniform(np.log(0.01), np.log(0.1)))), float(rng.choice([0.8, 0.95, 0.99]))
+    return {"error": error, "confidence": confidence}
+
+
+def _keeps(plan: IntervalPlanner, truth: float, found: float, low: float, high: float) -> tuple[bool, bool]:
+    return abs(found - truth) <= plan.error, (high - low) / 2 <= plan.error
+
+
+def _share(rng: np.random.Generator) -> float | None:
+    return None if rng.random() < 0.5 else float(rng.uniform(0.01, 0.9))
+
+
+def choice(rng: np.random.Generator, size: int | None = None) -> Planned:
+    """Plan for the share of one of several values."""
+    size = int(rng.integers(2, 60)) if size is None else size
+    plan = SharePlanner(size=size, epsilons=(_epsilon(rng),), share=_share(rng), **_interval(rng))
+    mechanism = plan.mechanisms(plan.epsilons[0])[0]
+    truth, users = worst_share(mechanism) if plan.share is None else plan.share, plan.needed(mechanism) or 0
+    shares = np.array([truth, *[(1 - truth) / (size - 1)] * (size - 1)])
+
+    def survey(rng: np.random.Generator) -> tuple[bool, ...]:
+        people = Population.drawn(numbered(size), shares, users, rng)
+        found = estimate(mechanism, people.labels, sample_tally(mechanism, people, rng), plan.confidence)
+        return _keeps(plan, truth, found.frequency[0], found.low[0], found.high[0])
+
+    return Planned(survey, plan.confidence)
+
+
+def crossing(rng: np.random.Generator) -> Planned:
+    """Plan for the share of a pair of answers to two questions: of a choice with as many values as there are pairs."""
+    return choice(rng, int(rng.integers(2, 7) * rng.integers(2, 7)))
+
+
+def selection(rng: np.random.Generator, *, pairs: bool = False) -> Planned:
+    """Plan for the share who have an item, or two items of which the fewest reports speak."""
+    size = int(rng.integers(3, 12))
+    most = int(rng.integers(2, size)) if rng.random() < 0.4 else None
+    plan = SelectionPlanner(
+        size=size, epsilons=(_epsilon(rng),), share=_share(rng), at_most=most, pairs=pairs, **_interval(rng)
+    )
+    mechanism = plan.mechanisms(plan.epsilons[0])[0]
+    law, users = plan.law(mechanism), plan.needed(mechanism)
+    if law is None or users is None:
+        return selection(rng, pairs=pairs)  # no report speaks of two items: another plan
+    truth, two = worst_share(law) if plan.share is None else plan.share, [0, 1]
+    if pairs:
+        even = Tally.zero(mechanism)
+        even.reports[:] = 1
+        seen = decoder_of(mechanism).pairs(mechanism, even)
+        two = seen.values[seen.trials.argmin()].tolist()
+    labels = (set_label(sum(1 << place for place in (two if pairs else two[:1]))), set_label(1 << two[1]), "")
+    shares = np.array([truth, (1 - truth) / 2, (1 - truth) / 2])
+
+    def survey(rng: np.random.Generator) -> tuple[bool, ...]:
+        people = Population.drawn(labels, shares, users, rng)
+        tally = sample_tally(mechanism, people, rng)
+        found = estimate_sets(mechanism, numbered(size), tally, plan.confidence, at_most=most)
+        if not pairs:
+            return _keeps(plan, truth, *(column[two[0]] for column in (found.frequency, found.low, found.high)))
+        (place,) = np.flatnonzero((found.pairs.given == two[0]) & (found.pairs.value == two[1]))
+        return _keeps(
+            plan, truth, *(column[place] for column in (found.pairs.both, found.pairs.both_low, found.pairs.both_high))
+        )
+
+    return Planned(survey, plan.confidence)
+
+
+def pair(rng: np.random.Generator) -> Planned:
+    """Plan for the share who have two items."""
+    return selection(rng, pairs=True)
+
+
+def mean(rng: np.random.Generator) -> Planned:
+    """Plan for a mean, of the answers that make it most uncertain or of any."""
+    plan = NumberPlanner(epsilons=(_epsilon(rng),), **_interval(rng))
+    mechanism = plan.mechanisms(plan.epsilons[0])[int(rng.integers(2))]
+    users, points = plan.needed(mechanism) or 0, np.linspace(0, 1, mechanism.size)
+    shares = np.zeros(mechanism.size)
+    shares[[0, -1]] = 0.5
+    shares = shares if rng.random() < 0.5 else rng.dirichlet(np.full(mechanism.size, 0.1))
+
+    def survey(rng: np.random.Generator) -> tuple[bool, ...]:
+        people = Population.drawn(numbered(mechanism.size), shares, users, rng)
+        found = mean_of(law_of(mechanism), sample_tally(mechanism, people, rng), plan.confidence)
+        return (bool(abs(found.estimate - shares @ points) <= plan.error),)
+
+    return Planned(survey, plan.confidence)
+
+
+def quantile(rng: np.random.Generator) -> Planned:
+    """Plan for a quantile of answers that are even over the range."""
+    rank = float(rng.uniform(0.1, 0.95))
+    plan = NumberPlanner(
+        epsilons=(_epsilon(rng),),
+        rank=rank,
+        error=float(rng.uniform(0.01, 0.05)),
+        confidence=_interval(rng)["confidence"],
+    )
+    (mechanism,) = plan.mechanisms(plan.epsilons[0])
+    setting = NumberSetting(
+        mechanism, Numbers("uniform").shares(mechanism.size), plan.needed(mechanism) or 0, quantiles=(rank,)
+    )
+
+    def survey(rng: np.random.Generator) -> tuple[bool, ...]:
+        found = run_number_trial(setting, np.random.SeedSequence(int(rng.integers(2**32))))[2]
+        return ((found["rank"] or 0) <= plan.error or (found["error"] or 0) <= plan.within_range,)
+
+    return Planned(survey, plan.confidence)
+
+
+def strings(rng: np.random.Generator, *, discover: bool = False) -> Planned:
+    """Plan for a string that a share of people hold, of a list or without one; the others hold rarer ones."""
+    share, question = float(rng.uniform(0.01, 0.1)), DiscoveryQuestion("a-z", int(rng.integers(2, 8)))
+    size = int(rng.integers(20, 2_000))
+    if discover:
+        plan = StringPlanner(discover=question, epsilons=(_epsilon(rng),), share=share)
+    else:
+        plan = StringPlanner(size=size, epsilons=(_epsilon(rng),), share=share)
+    (mechanism,) = plan.mechanisms(plan.epsilons[0])
+    labels = tuple("".join(chr(97 + place) for place in row) for row in rng.integers(0, 26, (20, question.length)))
+    shares = np.array([share, *rng.dirichlet(np.ones(19)) * (1 - share)])
+    if discover:
+        people = spelled(question, mechanism, labels, shares)
+        setting = StringSetting(mechanism, people.labels, people.shares, plan.needed(mechanism), (), question)
+    else:
+        listed = numbered(size)
+        setting = StringSetting(mechanism, listed[:20], shares, plan.needed(mechanism), listed)
+
+    def survey(rng: np.random.Generator) -> tuple[bool, ...]:
+        people = Population.drawn(setting.labels, setting.shares, setting.users, rng)
+        return (setting.labels[0] in found_in(setting, sample_tally(mechanism, people, rng)).labels,)
+
+    return Planned(survey, 0.5)
+
+
+def discovery(rng: np.random.Generator) -> Planned:
+    """Plan for a string that nobody listed."""
+    return strings(rng, discover=True)
+
+
+KINDS: dict[str, Callable[[np.random.Generator], Planned]] = {
+    "choice": choice,
+    "crossing": crossing,
+    "selection": selection,
+    "pair": pair,
+    "mean": mean,
+    "quantile": quantile,
+    "strings": strings,
+    "discovery": discovery,
+}
+
+
+class Result(NamedTuple):
+    """Of each plan of a kind, in how many surveys its promises were kept, the worst of them, and the part promised."""
+
+    kept: list[int]
+    promised: list[float]
+
+
+def run(kind: str, plans: int, surveys: int) -> Result:
+    """Draw plans of a kind and surveys of each; the same seed gives the same."""
+    result = Result([], [])
+    for plan in range(plans):
+        rng = np.random.default_rng([SEED, plan, *kind.encode()])
+        planned = KINDS[kind](rng)
+        result.kept.append(int(np.sum([planned.survey(rng) for _ in range(surveys)], axis=0).min()))
+        result.promised.append(planned.promised)
+    return result
+
+
+def main() -> None:
+    """Print a row a kind."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plans", type=int, default=PLANS)
+    parser.add_argument("--surveys", type=int, default=SURVEYS)
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    add_option(parser)
+    asked, rows = parser.parse_args(), []
+    for kind in asked.kind or KINDS:
+        found = run(kind, asked.plans, asked.surveys)
+        parts = [kept / asked.surveys for kept in found.kept]
+        worst = min(range(asked.plans), key=lambda place: parts[place] - found.promised[place])
+        numbers = (found.promised[worst], parts[worst], float(np.mean(found.promised)), float(np.mean(parts)))
+        rows.append([kind, str(asked.plans), *(f"{100 * number:.1f}" for number in numbers)])
+        print("  ".join(rows[-1]), flush=True)
+    head = ["kind", "plans", "promised by the worst", "kept by the worst", "promised by all", "kept by all"]
+    write(asked.tables, Table("plans", head, rows))
+
+
+if __name__ == "__main__":
+    main()
