@@ -86,8 +86,8 @@ def card_of(
 class IndexCard(NamedTuple):
     """A question on an index: where its page is, its few most important estimates, and their lines over the weeks.
 
-    ``estimable`` is False if nothing can be looked for, or nothing is published. ``more`` counts the values not
-    shown. ``ended`` is the last day with reports of a metric that is no longer asked.
+    ``estimable`` is False if nothing can be looked for, or nothing is published; ``known`` if reports are too few.
+    ``more`` counts the values not shown. ``ended`` is the last day with reports of a metric that is no longer asked.
     """
 
     href: str
@@ -96,9 +96,9 @@ class IndexCard(NamedTuple):
     why: str
     tier: str
     estimable: bool
+    known: bool
     reports: int
     last: str
-    known: bool
     needs: str
     points: Sequence[PointEstimate]
     filled: bool
@@ -115,8 +115,7 @@ def index_card(card: MetricCard, series: TimeSeries | None, href: str, ended: st
     """Return what an index shows of a metric, given its lines over weeks."""
     metric, estimates, answer = card.metric, card.estimates, card.answer or {}
     reports = answer.get("reports", 0)
-    known = estimates is not None and estimates.known
-    points = estimates.points() if estimates is not None and known else ()
+    points = estimates.points() if estimates is not None and estimates.known else ()
     return IndexCard(
         href,
         metric.name,
@@ -124,9 +123,9 @@ def index_card(card: MetricCard, series: TimeSeries | None, href: str, ended: st
         metric.why,
         tier_of(metric),
         estimates is not None,
+        estimates is not None and estimates.known,
         reports,
         answer.get("until") or "",
-        known,
         "" if estimates is None else estimates.needs,
         points,
         estimates is not None and estimates.filled,

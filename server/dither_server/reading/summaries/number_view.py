@@ -230,11 +230,11 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
     """Draw a statistic over at least two days, on the whole range."""
     ends = ("low", "high", "frequency")
     places = [{end: scale.part(point[end]) for end in ends} for point in row["points"]]
+    low, high = (np.array([place[end] for place in places], dtype=np.float64) for end in ("low", "high"))
+    wide = too_wide(low, high, 1.0)
     texts = []
-    for point, place in zip(row["points"], places, strict=True):
-        low, high = place["low"], place["high"]
+    for point, unknown in zip(row["points"], wide, strict=True):
         interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
-        unknown = low is None or high is None or bool(too_wide(low, high))
-        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, unknown))
+        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
     drift = "" if row["p_value"] is None else "drifts" if row["drift"] else "no drift seen"
     return Line(_NAMES.get(row["value"], row["value"]), texts, drift, drawing_of(places, days))

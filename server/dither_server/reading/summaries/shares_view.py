@@ -18,7 +18,7 @@ from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.precision import MAX_USERS, half_width, users_for
-from ...estimation.verdicts import too_wide, verdicts
+from ...estimation.verdicts import verdicts
 from .paging import Page, PageRequest, page_of
 from .summary import EstimateView, PointEstimate, Span, Steps, percent_ticks
 from .svg import Line, StepText, TimeSeries, drawing_of, scale_top
@@ -116,12 +116,14 @@ class SharesView(EstimateView):
 
     def point_of(self, row: Mapping[str, Any], name: str, share: str = "share") -> PointEstimate:
         """Return the figure of a row whose share is in that column."""
-        return share_point(name, row[share], row["low"], row["high"], may_be_0=row["verdict"] == "noise")
+        return share_point(name, row[share], row["low"], row["high"], row["verdict"])
 
     def _point(self, row: Row) -> PointEstimate:
         name = self.metric.question.shown(row["value"])
-        may_be_0 = row["verdict"] == "noise" if row["found"] is None else not row["found"]
-        point = share_point(name, row["frequency"], row["low"], row["high"], may_be_0=may_be_0)
+        verdict = row["verdict"]
+        if row["found"] is not None and verdict != "too-few":
+            verdict = "ok" if row["found"] else "noise"
+        point = share_point(name, row["frequency"], row["low"], row["high"], verdict)
         if not point.doubt:
             return point
         about = self.table.about
@@ -135,16 +137,16 @@ class SharesView(EstimateView):
 
 
 def share_point(
-    name: str, share: float | None, low: float | None, high: float | None, *, may_be_0: bool = False
+    name: str, share: float | None, low: float | None, high: float | None, verdict: str = "ok"
 ) -> PointEstimate:
     """Return a share and its interval as "41% ± 9", or "under 5%" if it may be 0; without an interval as a dash."""
     if share is None or low is None or high is None or math.isnan(high - low):
         return PointEstimate(name, "–", "too few reports", None, None, None)
     first, last = max(low, 0.0), min(high, 1.0)
-    if first == 0 and too_wide(first, last):
+    if verdict == "too-few":
         text = f"{math.floor(100 * first)} to {math.ceil(100 * last)}%"
         return PointEstimate(name, text, "too few reports", None, first, last)
-    if may_be_0:
+    if verdict == "noise":
         return PointEstimate(name, f"under {_rounded_up(100 * last)}%", "", None, 0.0, last)
     if share >= 1:
         return PointEstimate(name, f"over {100 - float(_rounded_up(100 * (1 - first))):g}%", "", None, first, 1.0)
@@ -199,12 +201,12 @@ def time_series(
 
 def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> Line:
     """Draw a row of a trend over at least two days, from 0 to ``top``."""
+    sides = (np.array([point[end] for point in row["points"]], dtype=np.float64) for end in ("low", "high"))
     texts = []
-    for point in row["points"]:
+    for point, verdict in zip(row["points"], verdicts(*sides), strict=True):
         low, high = point["low"], point["high"]
-        unknown = low is None or high is None or verdicts(np.array([low]), np.array([high])) == ("too-few",)
         interval = "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}%"
-        texts.append(StepText(percent_text(point["frequency"]), interval, unknown))
+        texts.append(StepText(percent_text(point["frequency"]), interval, verdict == "too-few"))
     drift = "" if row["adjusted"] is None else "no drift seen"
     if row["drift"]:
         drift = f"{'rises' if row['slope'] > 0 else 'falls'} by {abs(100 * row['slope']):.2g} points per day"

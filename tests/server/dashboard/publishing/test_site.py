@@ -97,6 +97,7 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "hold even if the same devices reported in each of the 10 days" in theme
     assert "under " in theme
     assert "under " in front
+    assert "Yes" in front
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
 
 

@@ -101,7 +101,7 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     assert "geometric mean" in front
     assert "No reports yet" in client.get("/m/none").text
     one = client.get("/m/one").text
-    assert "1 report: too few to say anything; it takes" in one
+    assert "1 report: too few to say anything." in one
     assert "over days" not in one
     day = client.get("/m/day").text
     assert "The mean is geometric" in day

@@ -92,8 +92,8 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
         assert point.high is not None
         assert 0 <= (point.low or 0) <= point.high <= 1
     for share, high, text in ((-0.02, 0.049, "under 5%"), (0.01, 0.0031, "under 0.4%"), (-0.1, 0.0, "under 0%")):
-        assert share_point("v", share, -0.07, high, may_be_0=True) == ("v", text, "", None, 0.0, high)
-    assert share_point("v", 0.3, -0.2, 0.8) == ("v", "0 to 80%", "too few reports", None, 0.0, 0.8)
+        assert share_point("v", share, -0.07, high, "noise") == ("v", text, "", None, 0.0, high)
+    assert share_point("v", 0.3, -0.2, 0.8, "too-few") == ("v", "0 to 80%", "too few reports", None, 0.0, 0.8)
     for unknown in (None, float("nan")):
         assert share_point("v", unknown, unknown, unknown).text == "–"
 
