@@ -71,6 +71,7 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     """
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
+    from ..reading.summaries.summary import TextTable
     from .metric_by_name import listing, metric_asked
 
     query = replace(query, strata=query.strata + strata_of(other_stratum, "--other-stratum", "other_"))
@@ -84,7 +85,8 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     elif all(side["reports"] for side in comparison["sides"]):
         click.echo(as_text(headed(summary_of(first).compared_text(comparison), *comparison["sides"])))
     else:
-        click.echo(_no_comparison(metric, comparison, began))
+        words = TextTable([_no_comparison(metric, comparison, began)], [], [])
+        click.echo(as_text(headed(words, *comparison["sides"])))
 
 
 @click.command("trend")
@@ -98,6 +100,7 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
     from ..analysis.trend import finished
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
+    from ..reading.summaries.summary import TextTable
     from .metric_by_name import listing, metric_asked
 
     with stored(found) as store:
@@ -108,7 +111,7 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
     elif len(course["steps"]) > 1:
         click.echo(as_text(headed(summary_of(chosen).trend_text(course), course)))
     else:
-        click.echo(_no_trend(metric, course, query.step))
+        click.echo(as_text(headed(TextTable([_no_trend(metric, course, query.step)], [], []), course)))
 
 
 def _no_comparison(name: str, comparison: Mapping[str, Any], began: date | None) -> str:

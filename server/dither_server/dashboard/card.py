@@ -86,8 +86,9 @@ def card_of(
 class IndexCard(NamedTuple):
     """A question on an index: where its page is, its few most important estimates, and their lines over the weeks.
 
-    ``estimable`` is False if nothing can be looked for, or nothing is published; ``known`` if reports are too few.
-    ``more`` counts the values not shown. ``ended`` is the last day with reports of a metric that is no longer asked.
+    ``estimable`` is False if nothing can be looked for, or nothing is published; ``known`` if the reports are enough to
+    show more than their number. ``more`` counts the values not shown. ``ended`` is the last day with reports of a
+    metric that is no longer asked.
     """
 
     href: str
