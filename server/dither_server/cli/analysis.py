@@ -1,9 +1,14 @@
 """The commands ``estimate``, ``compare`` and ``trend``."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
 
 import click
+
+from dither_shared.counted import counted
 
 from ..reading.query import Comparison, Query, TrendQuery
 from .options import Found, refusing, settings_options, stored, strings_of
@@ -13,7 +18,19 @@ from .terminal_tables import as_text, headed
 _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat the option for each attribute."
 
 _OF_ESTIMATES = (
-    *("since", "until", "version", "confidence", "simultaneous", "forged", "top", "limit", "offset", "values"),
+    *(
+        "since",
+        "until",
+        "version",
+        "confidence",
+        "simultaneous",
+        "distinct",
+        "forged",
+        "top",
+        "limit",
+        "offset",
+        "values",
+    ),
     *("strata", "by", "by_day", "quantile", "at"),
 )
 
@@ -54,6 +71,7 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     """
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
+    from ..reading.summaries.summary import TextTable
     from .metric_by_name import listing, metric_asked
 
     query = replace(query, strata=query.strata + strata_of(other_stratum, "--other-stratum", "other_"))
@@ -61,8 +79,14 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
         first = listing(metric_asked(found, store, metric, query.version))
         second = listing(metric_asked(found, store, query.other or metric, query.other_version))
         comparison = EstimateReader(store).compare(first, second, query).whole()
-    text = headed(summary_of(first).compared_text(comparison), *comparison["sides"])
-    click.echo(json.dumps(comparison, indent=2, allow_nan=False) if as_json else as_text(text))
+        began = min(store.reports_by_day(first), default=None)
+    if as_json:
+        click.echo(json.dumps(comparison, indent=2, allow_nan=False))
+    elif all(side["reports"] for side in comparison["sides"]):
+        click.echo(as_text(headed(summary_of(first).compared_text(comparison), *comparison["sides"])))
+    else:
+        words = TextTable([_no_comparison(metric, comparison, began)], [], [])
+        click.echo(as_text(headed(words, *comparison["sides"])))
 
 
 @click.command("trend")
@@ -76,10 +100,42 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
     from ..analysis.trend import finished
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
+    from ..reading.summaries.summary import TextTable
     from .metric_by_name import listing, metric_asked
 
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, query.version))
         course = finished(EstimateReader(store).trend(chosen, query)).whole()
-    text = headed(summary_of(chosen).trend_text(course), course)
-    click.echo(json.dumps(course, indent=2, allow_nan=False) if as_json else as_text(text))
+    if as_json:
+        click.echo(json.dumps(course, indent=2, allow_nan=False))
+    elif len(course["steps"]) > 1:
+        click.echo(as_text(headed(summary_of(chosen).trend_text(course), course)))
+    else:
+        click.echo(as_text(headed(TextTable([_no_trend(metric, course, query.step)], [], []), course)))
+
+
+def _no_comparison(name: str, comparison: Mapping[str, Any], began: date | None) -> str:
+    """Say why there is nothing to compare, and when there will be, given the first day with reports."""
+    if began is None:
+        return f"{name}: no reports yet, so there is nothing to compare."
+    sides = [
+        f"{counted(side['reports'], 'report')} {side['since'] or ''} to {side['until'] or ''}".removesuffix("  to ")
+        for side in comparison["sides"]
+    ]
+    return (
+        f"{name}: nothing to compare: {sides[0]} and {sides[1]}. The first report came on {began}. "
+        "Without any days, the last week is compared with the one before: possible "
+        f"from {began + timedelta(days=7)} on."
+    )
+
+
+def _no_trend(name: str, course: Mapping[str, Any], step: str) -> str:
+    """Say why there is no trend, and when there will be."""
+    if not course["steps"]:
+        return f"{name}: no reports on these days, so there is no trend."
+    (only,) = course["steps"]
+    after = date.fromisoformat(only["until"]) + timedelta(days=1)
+    return (
+        f"{name}: {counted(only['reports'], 'report')} of one {step}, {only['since']} to {only['until']}. "
+        f"A trend needs two {step}s: the next begins on {after} (UTC)."
+    )

@@ -1,6 +1,6 @@
 """The command ``publish``, which writes a site of the answers for everyone to read."""
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import click
@@ -56,6 +56,12 @@ def publish(
         done = Site(metrics, definition, asked, title_of(title), base, names).publish(store, out)
     for error in done.left_out:
         click.echo(printable(f"left out: {error}"), err=True)
+    if not done.days:
+        click.echo(
+            f"Only completed days (UTC) are published, and none has reports yet: those of today appear from "
+            f"{utc_today() + timedelta(days=1)} on.",
+            err=True,
+        )
     click.echo(
         printable(f"{out}: {counted(done.metrics, 'metric')} in {counted(done.files, 'file')}, up to {last}"), err=True
     )

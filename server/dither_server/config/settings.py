@@ -39,6 +39,7 @@ class Config:
 
     metrics: str | Path | Mapping[str, Metric] = field(metadata={"about": "The app's metrics.toml."})
     db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
+    title: str = _setting("What people answered", "Title of the pages, such as the app's name.")
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     threads: int = _setting(64, "Threads for everything but small reports, which need none.")

@@ -1,8 +1,10 @@
 """The pages for people: one of all metrics, and one per metric with its days. They only read."""
 
+from datetime import timedelta
+from typing import Any, cast
 from urllib.parse import urlencode
 
-from flask import Blueprint, Request, Response, render_template, url_for
+from flask import Blueprint, Request, Response, render_template, request, url_for
 
 from dither_serving.problems import SAFE_HEADERS, Kind, Problem
 from dither_shared import Metric
@@ -14,13 +16,16 @@ from ..analysis.labels import shortened
 from ..api.lookup import collector_here, metric_named, version_named
 from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
+from ..reading.costs import effort
 from ..reading.exports import FORMATS
+from ..reading.limiter import Analysis
+from ..reading.query import TrendQuery
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
 from ..reading.summaries.paging import PageRequest, page_of
-from ..reading.summaries.shares_view import FEW, SHAPES
 from ..reading.summaries.summary import Steps
-from .card import MetricCard, card_of
+from ..reading.summaries.svg import TimeSeries
+from .card import MetricCard, card_of, index_card, question_of
 from .metric_groups import MANY, NO_TIER, by_tier
 from .panels import VALUES, panels_within
 from .refused import refused_in
@@ -28,8 +33,14 @@ from .view import MetricView, View
 
 pages = Blueprint("pages", __name__)
 
-_METRICS = 12
-"""Metrics on a page."""
+_METRICS, _VALUES, _WEEKS = 12, 5, 12
+"""Metrics on an index, the values that each shows, and the weeks over which it draws them."""
+
+_WORK = 4_000
+"""Cost budget for the drawing of one metric on an index."""
+
+_DAILY = 42
+"""Number of days above which a page draws values over weeks."""
 
 _TOKEN = "token"  # noqa: S105 — a parameter's name
 
@@ -38,7 +49,7 @@ _TOKEN = "token"  # noqa: S105 — a parameter's name
 def _surroundings() -> dict[str, object]:
     """Return what every page knows, such as whether anyone may read."""
     public = Role.READ in collector_here().config.open
-    return {"public": public, "shapes": SHAPES, "no_tier": NO_TIER}
+    return {"public": public, "title": collector_here().config.title, "no_tier": NO_TIER, "many": MANY}
 
 
 @pages.app_template_filter("short")
@@ -70,13 +81,15 @@ def show_dashboard(view: View) -> str:
         cards = []
         for metric in found.shown:
             with work.step():
-                cards.append(_card(metric, View(view.query), FEW))
+                card = _card(metric, View(view.query), _VALUES)
+            cards.append(index_card(card, _weekly(work, card), url_for("pages.show_page", name=metric.name)))
         with work.step():
             collector = collector_here()
             refused = refused_in(collector.store, collector.config.today(), view.query)
-            names = {tier: [metric.name for metric in group] for tier, group in groups.items()}
+            names = {tier: [(metric.name, question_of(metric)) for metric in group] for tier, group in groups.items()}
             shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
             shown |= {"names": names, "former": collector.former(), "refused": refused, "folded": _folded()}
+            shown["ranges"] = _ranges(view)
             return render_template("dashboard.html", **shown)
 
 
@@ -91,6 +104,8 @@ def show_page(view: MetricView, name: str) -> str:
         drawn = panels = None
         if card.estimates is not None:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
+            if len(card.days) > _DAILY:
+                over = _weeks(card)
             estimate = collector.reader.estimates(metric, view.query, card.part)
             drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
             panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
@@ -103,7 +118,46 @@ def show_page(view: MetricView, name: str) -> str:
             sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
             about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
             about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+            about |= {"ranges": _ranges(view), "links": _links()}
             return render_template("metric.html", **about)
+
+
+def _weeks(card: MetricCard) -> Steps:
+    """Return the weeks with reports, clipped to the days that are asked for."""
+    query = card.view.query
+    asked = TrendQuery(since=query.since, until=query.until, step="week")
+    return Steps("week", collector_here().reader.spans(card.metric, asked, card.part))
+
+
+def _weekly(work: Analysis, card: MetricCard) -> TimeSeries | None:
+    """Make the lines of an index over the last weeks."""
+    if card.estimates is None:
+        return None
+    metric, over = card.metric, _weeks(card).last(min(_WEEKS, _WORK // effort(card.metric)))
+    estimate = collector_here().reader.estimates(metric, card.view.query, card.part)
+    made = summary_of(metric).time_series(metric, card.estimates, over, estimate, card.view.query)
+    return cast("TimeSeries | None", work.run(made))
+
+
+def _ranges(view: View) -> list[tuple[str, str, bool]]:
+    """Return ranges of days to choose from: a name, its address, and whether it is what the page shows."""
+    today, query = collector_here().config.today(), view.query
+    ranges = [("Last week", today - timedelta(days=6)), ("4 weeks", today - timedelta(days=27)), ("All", None)]
+    places: dict[str, Any] = request.view_args or {}
+    return [
+        (
+            name,
+            url_for(str(request.endpoint), **(places | view.arguments(since=since, until=None, page=None))),
+            (query.since, query.until) == (since, None),
+        )
+        for name, since in ranges
+    ]
+
+
+def _links() -> list[tuple[str, str]]:
+    """Return where the page of each question is, and the question."""
+    metrics = collector_here().metrics.values()
+    return [(url_for("pages.show_page", name=metric.name), question_of(metric)) for metric in metrics]
 
 
 def _folded() -> str:
@@ -114,8 +168,8 @@ def _folded() -> str:
     up_to = collector.store.folds.up_to()
     if up_to is None:
         return "Reports are counted by dither-server fold, which has not run yet."
-    took = f"what collectors took in the {collector.config.spool_seconds:g} seconds before it, or since"
-    return f"The last fold began {up_to:%Y-%m-%d %H:%M} UTC; {took}, is counted by a later one."
+    began, seconds = f"The last fold began at {up_to:%Y-%m-%d %H:%M} UTC", collector.config.spool_seconds
+    return f"{began}; reports received less than {seconds:g} seconds before it are not counted yet."
 
 
 def _card(metric: Metric, view: View, most: int) -> MetricCard:
@@ -123,35 +177,33 @@ def _card(metric: Metric, view: View, most: int) -> MetricCard:
     return card_of(metric, view, most, collector.store, collector.reader)
 
 
-def entered(request: Request, gatekeeper: Gatekeeper) -> Response | None:
+def entered(asked: Request, gatekeeper: Gatekeeper) -> Response | None:
     """Redirect a request that carries a token to the same page without it; return None if it carries none.
 
     The browser gets a cookie in place of the token. Raises Problem if a token is needed, and this is not the one that
     this process printed.
     """
-    if _TOKEN not in request.args:
+    if _TOKEN not in asked.args:
         return None
-    local = gatekeeper.enters_with(request.args[_TOKEN])
-    if local is None and gatekeeper.asks_for_token(request.environ, Role.READ):
+    local = gatekeeper.enters_with(asked.args[_TOKEN])
+    if local is None and gatekeeper.asks_for_token(asked.environ, Role.READ):
         raise Problem(
             Kind.UNAUTHORIZED, "token: not the one that this collector drew at its start; open the address it printed"
         )
-    answer = Response(status=303, headers=[*SAFE_HEADERS, ("Location", _without_token(request))])
+    answer = Response(status=303, headers=[*SAFE_HEADERS, ("Location", _without_token(asked))])
     if local is not None:
-        answer.set_cookie(
-            local.name, local.cookie, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
-        )
+        answer.set_cookie(local.name, local.cookie, httponly=True, samesite="Strict", secure=_is_https(asked), path="/")
     return answer
 
 
-def _without_token(request: Request) -> str:
+def _without_token(asked: Request) -> str:
     """Return the page's path on this host with the other arguments. It cannot lead to another host."""
-    path = "/" + url_for(str(request.endpoint), **(request.view_args or {})).lstrip("/")
-    rest = [(name, value) for name, value in request.args.items(multi=True) if name != _TOKEN]
+    path = "/" + url_for(str(asked.endpoint), **(asked.view_args or {})).lstrip("/")
+    rest = [(name, value) for name, value in asked.args.items(multi=True) if name != _TOKEN]
     return f"{path}?{urlencode(rest)}" if rest else path
 
 
-def _is_https(request: Request) -> bool:
+def _is_https(asked: Request) -> bool:
     """Return whether the browser or a proxy says so. One that lies harms only its own cookie."""
-    proxied = request.headers.get("Forwarded", "") + ";proto=" + request.headers.get("X-Forwarded-Proto", "")
-    return request.is_secure or "proto=https" in proxied.lower()
+    proxied = asked.headers.get("Forwarded", "") + ";proto=" + asked.headers.get("X-Forwarded-Proto", "")
+    return asked.is_secure or "proto=https" in proxied.lower()

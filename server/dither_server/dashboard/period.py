@@ -14,9 +14,9 @@ _MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _AT_MOST = {
-    "day": "at most one a device and day",
-    "week": "at most one a device and week",
-    "once": "at most one a device",
+    "day": "at most one per device per day",
+    "week": "at most one per device per week",
+    "once": "at most one per device",
 }
 
 _DAYS = 60
@@ -38,10 +38,15 @@ def days_of(store: Store, metric: Metric, query: Query, part: Part) -> dict[date
     return dict(list(reports.items())[-_DAYS:])
 
 
+def in_words(day: date) -> str:
+    """Return a day as 23 November 2026."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
 def span_in_words(since: date, until: date) -> str:
     """Return a span of days in words, naming a common month and year once."""
     day, month, year = str(since.day), _MONTHS[since.month - 1], str(since.year)
-    last = f"{until.day} {_MONTHS[until.month - 1]} {until.year}"
+    last = in_words(until)
     if since == until:
         return f"on {last}"
     if since.year != until.year:

@@ -34,5 +34,9 @@ class BooleanQuestion(ListedQuestion):
         """Return the kind: no is item 0, yes is item 1."""
         return {"kind": self.kind}
 
+    def shown(self, label: str) -> str:
+        """Return Yes or No."""
+        return {"true": "Yes", "false": "No"}[label]
+
     def _listed(self) -> Domain:
         return Domain.boolean()

@@ -119,6 +119,13 @@ class CrossQuestion(ListedQuestion):
         """Return whether each question would be answered more exactly if each device were asked but one of them."""
         return _advice(mechanism, {axis.name: len(axis.labels) for axis in self.axes})
 
+    def shown(self, label: str) -> str:
+        """Return both answers as people read them."""
+        places = divmod(self.domain.index(label), self.shape[1])
+        return BETWEEN.join(
+            axis.question.shown(axis.labels[place]) for axis, place in zip(self.axes, places, strict=True)
+        )
+
     @property
     def words(self) -> str:
         """Both questions, each with its answers."""

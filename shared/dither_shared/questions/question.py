@@ -88,6 +88,10 @@ class Question(ABC):
         """Answers to use as examples in a sentence, if "yes" and "no" are not the answers to the question."""
         return ()
 
+    def shown(self, label: str) -> str:
+        """Return a label as people read it."""
+        return label
+
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return a sentence on what one report reveals about a person; ``names`` are an answer and its opposite."""
         return odds_sentence(mechanism, names)

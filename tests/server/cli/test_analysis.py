@@ -48,7 +48,7 @@ def test_candidates_that_are_found_have_a_column_beside_the_verdict(folder: Path
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
         store.commit([upload(VERSION, rows_of(VERSION, 1, value="1.0"))], TODAY, b"t" * 16)
         assert ", 1 report, " in invoke(folder, "estimate", "version").stdout
-        assert f"version: {TODAY} to {TODAY}, 1 step, 1 report\n" in invoke(folder, "trend", "version").stdout
+        assert invoke(folder, "trend", "version").stdout.startswith("version: 1 report of one day, ")
         store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"t" * 16)
     lines = invoke(folder, "estimate", "version").stdout.splitlines()
     header = next(line.split() for line in lines if line.startswith("value"))
@@ -96,7 +96,20 @@ def test_trend_prints_a_table_or_json(folder: Path) -> None:
     assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
     told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
     assert [step["since"] for step in told["steps"]] == ["2026-11-16", "2026-11-23"]
-    assert invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout.startswith("theme: 0 steps, 0 reports")
+    none = invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout
+    assert none == "theme: no reports on these days, so there is no trend.\n"
+
+
+def test_on_the_first_day_comparison_and_trend_say_when_they_will_be_possible(folder: Path) -> None:
+    compared = invoke(folder, "compare", "theme").stdout
+    assert "0 reports 2026-11-07 to 2026-11-13 and 2,000 reports 2026-11-14 to 2026-11-20" in compared
+    assert compared.endswith("possible from 2026-11-27 on.\n")
+    assert json.loads(invoke(folder, "compare", "theme", "--json").stdout)["sides"][1]["reports"] == 2000
+    trend = invoke(folder, "trend", "theme").stdout
+    assert trend == (
+        f"theme: 2,000 reports of one day, {TODAY} to {TODAY}. "
+        "A trend needs two days: the next begins on 2026-11-21 (UTC).\n"
+    )
 
 
 def test_candidates_are_read_from_a_file(folder: Path) -> None:

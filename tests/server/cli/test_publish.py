@@ -22,7 +22,7 @@ def test_publish_writes_a_site_of_all_metrics(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
     assert re.search(r"site: 4 metrics in \d+ files, up to 2026-11-20", result.stderr)
-    assert "<h1>Ours</h1>" in (folder / "site/index.html").read_text(encoding="utf-8")
+    assert " Ours</h1>" in (folder / "site/index.html").read_text(encoding="utf-8")
     assert (folder / "site/metrics.toml").read_text(encoding="utf-8") == METRICS_TOML
     assert "2,000 reports" in (folder / "site/metrics/theme/index.html").read_text(encoding="utf-8")
 
@@ -33,6 +33,16 @@ def test_publish_writes_the_metrics_that_are_named(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (folder / "site/metrics").iterdir()) == ["mobile", "theme"]
     assert "90% interval" in (folder / "site/index.html").read_text(encoding="utf-8")
+
+
+def test_on_the_first_day_publish_says_when_the_first_answers_appear(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dither_shared.metrics.period.utc_today", lambda: TODAY)
+    result = invoke(folder, "publish", "--out", str(folder / "site"))
+    assert result.exit_code == 0, result.output
+    assert "Only completed days (UTC) are published, and none has reports yet" in result.stderr
+    assert "appear from 2026-11-21 on." in result.stderr
 
 
 def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:

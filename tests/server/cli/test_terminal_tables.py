@@ -5,7 +5,7 @@ from dither_server.reading.summaries import SUMMARIES
 
 
 def test_labels_cannot_steer_the_terminal() -> None:
-    row = {"frequency": None, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
+    row = {"frequency": 0.5, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
     row |= {"found": None}
     row |= {"gain_up": None, "gain_down": None}
     answer = {

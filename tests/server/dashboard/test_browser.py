@@ -73,11 +73,13 @@ def count(tab: Page, selector: str) -> Any:
 @pytest.mark.parametrize(("width", "dark"), [(1000, False), pytest.param(390, True, marks=pytest.mark.slow)])
 def test_pages_fit_and_can_be_read_without_complaints(tab: Page, url: str, width: int, dark: bool) -> None:
     tab.look(width, dark=dark)
-    for path, figures in (("/", 4 + 3), ("/m/theme", 1 + 1 + len(THEME.labels)), ("/m/wide", 1 + 1 + 12)):
+    for path, figures in (("/", 0), ("/m/theme", 1 + len(THEME.labels)), ("/m/wide", 1 + 12)):
         tab.open(url + path)
         assert count(tab, "figure") == figures
-        assert tab.run("[...document.querySelectorAll('.values')].every((table) => table.offsetHeight > 0)")
-        assert tab.run("document.querySelector('.values .bar').getBoundingClientRect().height") > 0
+        assert tab.run(
+            "[...document.querySelectorAll('main > table, article table')].every((one) => one.offsetHeight > 0)"
+        )
+        assert tab.run("document.querySelector('.drawn .band').getBoundingClientRect().height") > 0
         assert tab.run("document.documentElement.scrollWidth") == width
         assert tab.run(CONTRAST) >= 4.5  # WCAG 2.2, level AA
         assert tab.run(NAMELESS) == []
@@ -94,7 +96,7 @@ def test_charts_tell_their_numbers_under_the_pointer(tab: Page, url: str) -> Non
     assert tab.run(titles % ".days title") == ["2026-11-20: 300", "2026-11-21: 600", "2026-11-24: 1,500"]
     bars = tab.run(titles % ".values title")
     assert len(bars) == len(THEME.labels)
-    assert all(re.fullmatch(r"Share .*%, interval .* to .*%, noise alone .* to .*%", bar) for bar in bars)
+    assert all(re.fullmatch(r".*% ± [\d.]+|(under|over) .*%", bar) for bar in bars)
     steps = tab.run(titles % ".course title")
     assert len(steps) == 3 * len(THEME.labels)
     assert all(re.fullmatch(r"2026-11-2[014]: .*%, interval .* to .*%", step) for step in steps)
@@ -109,7 +111,7 @@ def test_hostile_labels_are_text(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/hostile")
     named = "[...document.querySelectorAll('.values th[scope=row] bdi:last-of-type')].map((one) => one.textContent)"
-    assert tab.run(named) == list(HOSTILE.labels)
+    assert sorted(tab.run(named)) == sorted(HOSTILE.labels)
     assert count(tab, "svg a, svg image, iframe, object, script") == 0
 
 
@@ -153,7 +155,7 @@ def test_printed_address_opens_the_pages_and_its_cookie_no_other_port(tab: Page,
         assert tab.run("[location.href, document.cookie, document.referrer]") == [
             f"{url}/m/theme?confidence=0.9", "", ""
         ]  # fmt: skip
-        assert count(tab, "figure") == 2 + len(THEME.labels)
+        assert count(tab, "figure") == 1 + len(THEME.labels)
         tab.open(url)
         assert tab.complaints == []
         asked.clear()

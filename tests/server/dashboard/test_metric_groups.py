@@ -17,9 +17,10 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
         first, last, narrowed = (client.get(path).text for path in ("/", "/?page=9", "/?tier=sensitive&find=many-01"))
         assert problem(client.get("/?tier=secret")) == (400, "parameter")
         assert problem(client.get("/m/theme?tier=sensitive")) == (400, "parameter")
-        assert "No metric of this tier." in client.get("/?tier=content").text
+        assert "No question of this tier." in client.get("/?tier=content").text
     assert first.index(">Technical</h2>") < first.index(">Sensitive</h2>")
-    assert Page(first).count("h3") == 12
+    assert Page(first).count("article") == 12
+    assert Page(first).count("div", **{"class": "answers"}) == 2
     assert ">No tier</h2>" in last
     assert all(f'<option value="{tier}"' in first for tier in ("technical", "sensitive", "none"))
     assert 'value="content"' not in first
@@ -27,11 +28,11 @@ def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path)
         assert Page(first).count("a", href=f"/m/{name}") >= 1
     assert Page(narrowed).count("h3") == 1
     assert 'value="sensitive" selected' in narrowed
-    assert "1 of 31 metrics" in narrowed
+    assert "1 of 31 questions" in narrowed
 
 
 def test_up_to_30_metrics_are_one_list(tmp_path: Path) -> None:
     metrics = dict(list((METRICS | MANY_METRICS).items())[1:])
     with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
         page = Page(app.test_client().get("/").text)
-    assert (page.count("h2"), page.count("h3"), page.count("select")) == (12, 0, 0)
+    assert (page.count("h2"), page.count("h3"), page.count("select")) == (13, 0, 0)  # and the box of what to do next

@@ -1,7 +1,7 @@
 """The pages: what they say, that nothing in them runs, and what is left out of many."""
 
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from flask import Flask
@@ -16,15 +16,14 @@ def test_first_page_shows_every_metric(reader: FlaskClient) -> None:
     page = reader.get("/").text
     read = Page(page)
     assert read.count("h2") == len(SHOWN)
-    assert "Of the 2,400 reports from 20 to 24 November 2026, at most one a device and day." in page
-    assert "1 report: too few to say anything" in page
-    assert "lists no candidates" in page
-    assert "we see it 48 times in 100" in page
-    assert "No reports yet; it takes " in page
-    assert read.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
+    assert "the last report came on 2026-11-24" in read.words
+    assert "2,400 reports, the last on 2026-11-24" in read.words
+    assert "1 report: too few to say anything" in read.words
+    assert "there is nothing to look for yet" in page
+    assert "No reports yet. About " in page
+    assert f"{THEME.description} theme" in read.words  # the question leads, the name stands beside it
     assert read.count("a", href="/m/theme") == 1
-    assert read.count("svg", **{"class": "days"}) == 3
-    assert "All 1,000 values" in page
+    assert "and 995 more answers" in page
 
 
 def test_page_of_a_metric_draws_days_and_each_value_over_time(reader: FlaskClient) -> None:
@@ -34,26 +33,31 @@ def test_page_of_a_metric_draws_days_and_each_value_over_time(reader: FlaskClien
     assert "<title>2026-11-24: 1,500</title>" in page
     bars = [found for tag, found in read.elements if tag == "rect" and found.get("height") == "80.0"]
     assert len(bars) == 1  # the highest day
+    assert f"<title>{THEME.description} – What people answered</title>" in page
+    assert "we see it 48 times in 100" in page
+    assert "Based on the 2,400 reports from 20 to 24 November 2026, at most one per device per day." in read.words
+    assert "Last report: 24 November 2026." in read.words
     lines = [found["points"] or "" for tag, found in read.elements if tag == "polyline"]
     assert len(lines) == read.count("polygon") == len(THEME.labels)
     assert [float(point.split(",")[0]) for point in lines[0].split()] == [0.0, 150.0, 600.0]  # as far apart as the days
     assert page.index("light over days") < page.index("dark over days")  # the most frequent first
     assert page.count("no drift seen") == len(THEME.labels)
     assert read.count("a", href="/v1/metrics/theme/trend") == 1
-    assert "lists no candidates" in reader.get("/m/open").text
+    assert read.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
+    assert "there is nothing to look for yet" in reader.get("/m/open").text
     assert "<polyline" not in reader.get("/m/mobile").text  # one day is no course
     assert "No reports yet" in reader.get("/m/version").text
 
 
 def test_days_and_confidence_can_be_chosen(reader: FlaskClient) -> None:
     page = reader.get("/m/theme?since=2026-11-21&until=2026-11-24&confidence=0.5&find=").text
-    assert "Of the 2,100 reports from 21 to 24 November 2026" in page
+    assert "Based on the 2,100 reports from 21 to 24 November 2026" in page
     assert "50% interval" in page
     chosen = "format=ndjson&amp;since=2026-11-21&amp;until=2026-11-24&amp;confidence=0.5"
     assert f'href="/v1/metrics/theme/estimate?{chosen}"' in page
     assert Page(page).count("polyline") == len(THEME.labels)
     assert "No reports on these days" in reader.get("/m/theme?since=2026-12-01").text
-    assert f"Version {THEME.version}" in reader.get(f"/m/theme?version={THEME.version}").text
+    assert f"Version <code>{THEME.version}</code>" in reader.get(f"/m/theme?version={THEME.version}").text
 
 
 def test_many_values_are_paged_and_found(reader: FlaskClient) -> None:
@@ -68,7 +72,7 @@ def test_many_values_are_paged_and_found(reader: FlaskClient) -> None:
     assert 'rel="next"' not in last
     found = reader.get("/m/wide?find=PLUGIN 99").text
     assert found.count('<th scope="row"><bdi>plugin 99') == 10
-    assert "No value has “nothing”" in reader.get("/m/wide?find=nothing").text
+    assert "No answer contains “nothing”" in reader.get("/m/wide?find=nothing").text
 
 
 def test_many_metrics_are_paged_and_found(reader: FlaskClient) -> None:
@@ -77,6 +81,28 @@ def test_many_metrics_are_paged_and_found(reader: FlaskClient) -> None:
     assert Page(reader.get("/?find=themes").text).count("h2") == 0
     found = Page(reader.get("/?find=THEME").text)
     assert found.count("h2") == found.count("a", href="/m/theme") == 1
+
+
+def test_pages_lead_to_each_other_and_to_ranges_of_days(reader: FlaskClient) -> None:
+    page = Page(reader.get("/m/theme?confidence=0.9").text)
+    links = page.attributes("a", "href")
+    assert [f"/m/{name}" for name in SHOWN] == [link for link in links if link.startswith("/m/") and "?" not in link][
+        : len(SHOWN)
+    ]
+    assert page.count("a", **{"aria-current": "page"}) == 1
+    assert page.count("a", rel="next") == 1
+    week = f"/m/theme?confidence=0.9&since={TODAY - timedelta(days=6)}"
+    assert week in links
+    assert Page(reader.get(week).text).count("a", **{"aria-current": "true"}) == 1
+    assert f"/?since={TODAY - timedelta(days=27)}" in Page(reader.get("/").text).attributes("a", "href")
+
+
+def test_a_collector_without_answers_says_what_to_do_next(tmp_path: Path) -> None:
+    with closing(collector_of(app := create_app(config(tmp_path, title="Notes")))):
+        page = app.test_client().get("/").text
+    assert "<title>Notes</title>" in page
+    assert "No answers yet" in page
+    assert "dither-server doctor" in page
 
 
 def test_wrong_arguments_are_refused(reader: FlaskClient) -> None:
@@ -108,37 +134,32 @@ def test_page_says_whether_it_is_public(reader: FlaskClient, tmp_path: Path) -> 
 
 def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskClient) -> None:
     page = client.get("/m/theme").text
-    assert "If 1% of these\n(24) were forged" in page
-    assert "look like those of honest devices" in page
+    assert "If 1% of these reports\n(24) were forged" in page
+    assert "Integrity check passed (1 test; false alarms: 1 in 1,000)." in page
     store = collector_of(app).store
     store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports say the same: no noise does
     store.disable("theme", None, TODAY)
     for path in ("/", "/m/theme"):
         page = client.get(path).text
         assert "These reports look odd." in page
-        assert page.count("Disabled since 2026-11-20") == 1
+        assert page.count("Disabled on 2026-11-20") == 1
 
 
 def test_strings_beyond_the_list_and_those_found_are_told(app: Flask, client: FlaskClient) -> None:
     store = collector_of(app).store
     store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
     rest = client.get("/v1/metrics/version/estimate").json["unlisted"]  # type: ignore[index]
-    for path in ("/", "/m/version"):
-        page = client.get(path).text
-        assert f'<p><data value="{rest["low"]}">' in page
-        assert "have a string that is\nnone of the candidates" in page
+    page = client.get("/m/version").text
+    assert f'<p><data value="{rest["low"]}">' in page
+    assert "have a string that is\nnone of th" in page
     store.commit([upload(VERSION, rows_of(VERSION, 4000, value="1.0"))], TODAY, b"s" * 16)
     rows = client.get("/v1/metrics/version/estimate").json["values"]  # type: ignore[index]
     assert {row["found"] for row in rows} == {True, False}
     page = client.get("/m/version").text
-    assert page.count("</span> found</td>") == sum(row["found"] for row in rows)
-    assert page.count("</span> not found</td>") == sum(not row["found"] for row in rows)
-    assert "an expected 5% of those found are not there" in page
+    assert page.count('<span class="figure">under') == sum(not row["found"] for row in rows)
+    assert "5% of those that stand out are false" in page
     for path in ("/m/theme", "/m/wide"):
-        page = client.get(path).text
-        assert "found</td>" not in page
-        assert "Clear of 0: the interval lies above 0" in page
-        assert "an expected 5%" not in page
+        assert "stand out are false" not in client.get(path).text
 
 
 def test_pages_say_when_the_last_fold_began(tmp_path: Path, reader: FlaskClient) -> None:
@@ -149,7 +170,7 @@ def test_pages_say_when_the_last_fold_began(tmp_path: Path, reader: FlaskClient)
         collector.store.folds.finish(b"r" * 16)
         for path in ("/", "/m/theme"):
             assert (
-                "The last fold began 2026-11-20 14:05 UTC; what collectors took in the 300 seconds before"
+                "The last fold began at 2026-11-20 14:05 UTC; reports received less than 300 seconds before it are not"
                 in app.test_client().get(path).text
             )
             assert "olded up to" not in reader.get(path).text  # this one counts by itself

@@ -18,7 +18,7 @@ def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -
         shut = closed.test_client().get("/", headers=browser)
     assert (shut.status_code, shut.mimetype) == (401, "text/html")
     assert "Basic" in shut.headers["WWW-Authenticate"]
-    assert "give it as the password" in shut.text
+    assert "enter it as the password" in shut.text
     for path, status, said in (
         ("/m/nothing", 404, "No such metric"),
         ("/nowhere", 404, "No such page"),
@@ -53,5 +53,5 @@ def test_refused_sealed_reports_are_counted_one_by_one(app: Flask, client: Flask
     assert ">1,412 reports</data>" in text
     assert "not counted, 2026-11-14 to 2026-11-20" in text  # a week
     assert ">13 batches</data>" in text
-    assert "And 1 batch and 3 sealed reports more, of other kinds." in text
+    assert "And 1 batch and 3 sealed reports for other reasons." in text
     assert ">1,412 reports</data>" in client.get("/m/theme").text

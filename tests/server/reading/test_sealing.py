@@ -123,6 +123,6 @@ def test_overview_page_counts_sealed_refusals_by_report(app: Flask, client: Flas
     assert "each report counts that does not open" not in client.get("/").text
     store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 41}, b"s" * 16)
     page = client.get("/").text
-    assert "Of sealed batches each report counts that does not open." in page
+    assert "Of sealed batches, the reports that do not open are counted." in page
     assert "Sealed reports do not open" in page
     assert '<data value="41">41 reports</data>' in page

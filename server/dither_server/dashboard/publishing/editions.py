@@ -9,6 +9,7 @@ from dither_shared import Metric, ParameterError
 
 from ...reading.query import Query
 from ...store import Store
+from ..card import question_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Topic(NamedTuple):
     name: str
     editions: tuple[Edition, ...]
     asked: bool
+
+    @property
+    def question(self) -> str:
+        """What is asked now, or was last."""
+        return question_of(self.current.metric)
 
     @property
     def current(self) -> Edition:

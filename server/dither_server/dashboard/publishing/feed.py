@@ -13,7 +13,7 @@ from .shown import Gatherer
 MOST = 200
 """Maximum entries of a feed, the newest."""
 
-_NEW = "What is asked, or the noise that hides it, has changed: these answers are told by themselves."
+_NEW = "The question or its noise has changed. Answers of this version are counted separately."
 
 
 class Change(NamedTuple):
@@ -51,7 +51,7 @@ def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
                 if sunday <= last:
                     yield _week(topic, edition, span, sunday, gatherer)
             if edition.days[0] > first:
-                title = f"{topic.name}: a new version"
+                title = f"{topic.question} – new version"
                 yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
         if not topic.asked:
             yield _ended(topic)
@@ -63,7 +63,7 @@ def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date,
     return Change(
         f"{edition.metric.version}/week/{monday}",
         sunday,
-        f"{topic.name}{version}: the week from {monday}",
+        f"{topic.question} – week from {monday}{version}",
         lambda: gatherer.week_in_words(edition, span),
         edition.page,
     )
@@ -71,11 +71,11 @@ def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date,
 
 def _ended(topic: Topic) -> Change:
     edition = topic.current
-    text = f"The last report came on {edition.days[-1]}. The answers stay to be read."
+    text = f"The last report came on {edition.days[-1]}. Its answers remain published."
     return Change(
         f"{topic.name}/{edition.metric.version}/ended",
         edition.days[-1],
-        f"{topic.name} is asked no more",
+        f"{topic.question} – no longer asked",
         lambda: text,
         edition.page,
     )

@@ -22,11 +22,11 @@ from ...reading.estimates import EstimateReader
 from ...reading.exports import FORMATS, Answered, attributes_of, json_object
 from ...reading.query import TrendQuery
 from ...reading.summaries import summary_of
-from ...reading.summaries.shares_view import SHAPES
+from ..card import IndexCard
 from ..metric_groups import MANY, NO_TIER
 from .characters import replace_control_chars
 from .editions import Asked, Edition, Topic
-from .shown import Digest, Shown
+from .shown import Shown
 
 FORMATS_OF_SITE = ("csv", "ndjson", "json")
 """The formats of every table: those that need no package to be read."""
@@ -36,7 +36,9 @@ _WEEKLY = 12
 
 _BLANK = re.compile(r"\n\s*\n")
 _PACKAGE = "dither_server.dashboard"
-_VERDICTS = {"ok": "", "noise": "may be 0", "too-few": "too few reports", "edge": "may lie beyond the range"}
+
+Links = Sequence[tuple[str, str]]
+"""The path of each question's page, and the question."""
 
 
 class Frame(NamedTuple):
@@ -58,15 +60,16 @@ class Pages:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
 
-    def front(self, digests: Sequence[Digest], together: Sequence[str]) -> bytes:
+    def front(self, cards: Sequence[IndexCard], together: Sequence[str]) -> bytes:
         """Return the first page; ``together`` are the names of the tables of everything."""
-        grouped = len(digests) > MANY
-        shown = sorted(digests, key=lambda one: _order(one, grouped=grouped))
-        return self._page("index.html", "", digests=shown, grouped=grouped, together=together, verdicts=_VERDICTS)
+        grouped = len(cards) > MANY
+        shown = sorted(cards, key=lambda one: _order(one, grouped=grouped))
+        return self._page("index.html", "", cards=shown, grouped=grouped, together=together)
 
-    def metric(self, shown: Shown, topic: Topic, tables: Sequence[str]) -> bytes:
-        """Return the page of a version; ``tables`` are the names of its tables."""
+    def metric(self, shown: Shown, topic: Topic, tables: Sequence[str], links: Links) -> bytes:
+        """Return the page of a version; ``tables`` are the names of its tables, ``links`` lead to all questions."""
         about = {"shown": shown, "card": shown.card, "edition": shown.edition, "topic": topic, "tables": tables}
+        about["links"] = links
         return self._page("metric.html", "../../", **about)
 
     def _page(self, template: str, root: str, **about: Any) -> bytes:
@@ -80,21 +83,20 @@ def _environment() -> Environment:
     own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
     environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"counted": counted, "short": shortened}
-    environment.globals |= {"shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
+    environment.globals |= {"no_tier": NO_TIER, "many": MANY}
     return environment
 
 
 def assets() -> Mapping[str, bytes]:
     """Return the one style sheet and the icon."""
     static = resources.files(_PACKAGE) / "static"
-    sheets = [(static / name).read_bytes() for name in ("dashboard.css", "published.css")]
-    return {"style.css": b"".join(sheets), "icon.svg": (static / "icon.svg").read_bytes()}
+    return {"style.css": (static / "dashboard.css").read_bytes(), "icon.svg": (static / "icon.svg").read_bytes()}
 
 
-def _order(one: Digest, *, grouped: bool) -> tuple[bool, int]:
+def _order(one: IndexCard, *, grouped: bool) -> tuple[bool, int]:
     """Return the sort key of a metric: those still asked first, then by group if ``grouped``."""
     tiers = ("technical", "interaction", "content", "sensitive", NO_TIER)
-    return (not one.topic.asked, tiers.index(one.tier) if grouped else 0)
+    return (bool(one.ended), tiers.index(one.tier) if grouped else 0)
 
 
 class Tables:

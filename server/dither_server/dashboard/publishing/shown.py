@@ -1,4 +1,4 @@
-"""What a published page shows of one version of a metric, and what the first page shows of a metric."""
+"""What a published page shows of one version of a metric."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,17 +19,14 @@ from ...reading.summaries.paging import PageRequest
 from ...reading.summaries.summary import Steps
 from ...reading.summaries.svg import Bar, bars_of_days
 from ...store import Store
-from ..card import MetricCard, card_of
-from ..panels import VALUES, Panels, Place, panels_within, placed_points
-from ..period import span_in_words
+from ..card import IndexCard, MetricCard, card_of, index_card
+from ..panels import VALUES, Panels, panels_within
+from ..period import in_words, span_in_words
 from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 
 _TITLES = {kind.slug: kind.title for kind in Kind}
-
-_FEW = 3
-"""Maximum estimates shown per metric on a first page that lists many metrics."""
 
 
 class Shown(NamedTuple):
@@ -42,26 +39,6 @@ class Shown(NamedTuple):
     weeks: Sequence[Bar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
-
-
-class Digest(NamedTuple):
-    """A metric on the first page: the few estimates that matter most, and which reports they are of.
-
-    They are bars or dots on a scale that ``axis`` gives in words.
-    """
-
-    topic: Topic
-    metric: dict[str, object]
-    tier: str
-    why: str
-    expires: date | None
-    among: str
-    hidden: bool
-    needs: str
-    places: Sequence[Place]
-    bars: bool
-    axis: str
-    odd: bool
 
 
 class Gatherer:
@@ -96,25 +73,10 @@ class Gatherer:
         ]
         return Shown(edition, card, panels, time_series, self._weeks(edition), words, refused)
 
-    def digest(self, topic: Topic, shown: Shown, *, few: bool) -> Digest:
-        """Return what the first page shows of a metric; if ``few``, fewer estimates."""
-        card, metric = shown.card, shown.card.metric
-        there = card.estimates is not None and bool(shown.edition.days)
-        places, axis = placed_points(card.estimates, _FEW if few else None) if card.estimates and there else ([], "")
-        return Digest(
-            topic,
-            {name: one for name, one in card.described.items() if name != "values"},
-            card.tier,
-            metric.why,
-            metric.expires,
-            card.denominator if there else "",
-            card.estimates is None,
-            "" if card.estimates is None else card.estimates.needs,
-            places,
-            card.estimates is not None and card.estimates.zero is not None,
-            axis,
-            any(check["odd"] for check in (card.answer or {}).get("health", ())),
-        )
+    def index_card(self, topic: Topic, shown: Shown) -> IndexCard:
+        """Return what the first page shows of a metric."""
+        ended = "" if topic.asked else in_words(topic.current.days[-1])
+        return index_card(shown.card, shown.time_series, topic.current.page, ended)
 
     def weeks(self, edition: Edition) -> list[tuple[date, date]]:
         """Return the weeks with reports of a version, from Monday to Sunday, clipped to the days that are published."""
@@ -135,7 +97,7 @@ class Gatherer:
             part_of(metric, ()),
             PageRequest("", 1, VALUES),
         )
-        points = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in view.points())
+        points = "; ".join(f"{one.name}: {one.text}{one.doubt and f' ({one.doubt})'}" for one in view.points())
         return f"Of {among}: {points}."
 
     def _time_series(self, edition: Edition, card: MetricCard) -> Any:
@@ -160,7 +122,3 @@ class Gatherer:
     def _reports(self, edition: Edition, span: tuple[date, date]) -> dict[date, int]:
         found = self._store.reports_by_day(edition.metric)
         return {day: reports for day, reports in found.items() if span[0] <= day <= span[1]}
-
-
-def _doubt(verdict: str) -> str:
-    return {"noise": " (may be 0)", "too-few": " (too few reports)"}.get(verdict, "")

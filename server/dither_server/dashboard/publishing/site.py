@@ -11,14 +11,14 @@ from dither_shared import Metric, ParameterError
 from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...store import Store
-from ..metric_groups import MANY
+from ..card import IndexCard
 from ..period import span_in_words
 from .characters import replace_control_chars
 from .editions import Asked, Edition, Topic, topics
 from .feed import atom, changes_of
 from .folder import Fresh, replacing
-from .pages import Frame, Pages, Tables, assets
-from .shown import Digest, Gatherer
+from .pages import Frame, Links, Pages, Tables, assets
+from .shown import Gatherer
 
 _SPELT = re.compile(r"""[^\s\x00-\x20\x7f-\x9f"<>\\^`{|}]+""")
 """The characters of an address (RFC 3987). urlsplit silently drops some of the others."""
@@ -28,11 +28,12 @@ _CACHE = 1 << 27
 
 
 class Published:
-    """What was published: the numbers of metrics and files, and the definitions that could not be read."""
+    """What was published: the numbers of metrics and files, whether any day has reports, and unreadable definitions."""
 
     def __init__(self) -> None:
         self.metrics = 0
         self.files = 0
+        self.days = False
         self.left_out: list[ParameterError] = []
 
 
@@ -68,6 +69,7 @@ class Site:
             fresh.write("metrics.toml", [self.definition])
             self._write(store, found, fresh)
             done.metrics, done.files = len(found), fresh.files
+        done.days = any(edition.days for topic in found for edition in topic.editions)
         return done
 
     def _write(self, store: Store, found: Sequence[Topic], fresh: Fresh) -> None:
@@ -76,13 +78,14 @@ class Site:
         editions = [edition for topic in found for edition in topic.editions]
         changes = changes_of(found, gatherer)
         pages = Pages(Frame(self.title, _days(editions), self.asked.confidence, bool(changes), self.whole))
-        digests = []
+        links = [(topic.current.page, topic.question) for topic in found]
+        cards = []
         for topic in found:
             for edition in topic.editions:
-                digest = self._edition(topic, edition, gatherer, tables, pages, fresh, few=len(found) > MANY)
-                digests += [digest] if edition is topic.current else []
+                card = self._edition(topic, edition, gatherer, tables, pages, fresh, links)
+                cards += [card] if edition is topic.current else []
         together = [name for name, pieces in tables.together(editions) if fresh.write(name, pieces)]
-        fresh.write("index.html", [pages.front(digests, together)])
+        fresh.write("index.html", [pages.front(cards, together)])
         if changes:
             fresh.write("feed.xml", atom(changes, self.title, self.identity or store.identity(), self.base))
 
@@ -94,14 +97,13 @@ class Site:
         tables: Tables,
         pages: Pages,
         fresh: Fresh,
-        *,
-        few: bool,
-    ) -> Digest:
+        links: Links,
+    ) -> IndexCard:
         """Write the page and the tables of one version."""
         names = [name.rpartition("/")[2] for name, pieces in tables.of(edition) if fresh.write(name, pieces)]
         shown = gatherer.shown(edition)
-        fresh.write(edition.page, [pages.metric(shown, topic, names)])
-        return gatherer.digest(topic, shown, few=few)
+        fresh.write(edition.page, [pages.metric(shown, topic, names, links)])
+        return gatherer.index_card(topic, shown)
 
     def _chosen(self, found: Sequence[Topic]) -> list[Topic]:
         there = [topic.name for topic in found]

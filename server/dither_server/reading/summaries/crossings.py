@@ -21,7 +21,7 @@ from ...protocol.json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import EstimateView, Estimator, Survey, TextTable
+from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
 from .text import interval, percent
 
 MOST_LINES, MOST_COLUMNS = 24, 12
@@ -92,6 +92,14 @@ class CrossingsView(SharesView):
         """Whether the grids hold all answers."""
         first, second = self.question.shape
         return first <= MOST_LINES and second <= MOST_COLUMNS
+
+    def name(self, axis: str, label: str) -> str:
+        """Return an answer to one of the questions as people read it."""
+        return next(one.question.shown(label) for one in self.question.axes if one.name == axis)
+
+    def figure(self, row: Mapping[str, Any]) -> PointEstimate:
+        """Return the figure of a cell, of a marginal or of a share within an answer."""
+        return self.point_of(row, "", "share" if "share" in row else "frequency")
 
     @property
     def grid(self) -> Grid:

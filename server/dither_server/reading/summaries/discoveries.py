@@ -26,7 +26,9 @@ from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
 from .paging import Page, PageRequest, page_of
 from .schemas import ABOUT
+from .shares_view import share_point
 from .summary import EstimateView, Estimator, PointEstimate, Span, Steps, Summary, Survey, TextTable
+from .svg import scale_top
 from .text import head_line, odd_lines
 
 _TRANSFORMED, _TRIED = 160, 24
@@ -35,8 +37,8 @@ _TRANSFORMED, _TRIED = 160, 24
 _SOUGHT = 0.01
 """The share of people for which the reports needed are told."""
 
-_PANEL_STRINGS = 4
-"""Maximum strings shown in a stratum panel."""
+_PANEL_STRINGS = 5
+"""Maximum strings shown on a card and in a stratum panel."""
 
 _MARKED = f"{MARK} stands for what is not told: the rest of a longer text, or all of one with other characters."
 """What the mark means, wherever a string has it."""
@@ -73,7 +75,7 @@ class DiscoveryView(EstimateView):
     """The strings that are ``found`` and shown."""
 
     template: ClassVar[str] = "kinds/discovery.html"
-    zero: ClassVar[float | None] = 0.0
+    filled: ClassVar[bool] = True
 
     table: Table
     found: Page[dict[str, Any]]
@@ -97,9 +99,14 @@ class DiscoveryView(EstimateView):
         return len(self.table)
 
     @property
-    def top(self) -> float:
-        """The greatest share that the bars show."""
-        return max([0.01, *(float(row["high"]) for row in self.found.shown)])
+    def rows(self) -> list[tuple[dict[str, Any], PointEstimate]]:
+        """The strings that are shown, each with its figure."""
+        return [(row, _point(row["value"], row)) for row in self.found.shown]
+
+    @property
+    def top(self) -> float:  # type: ignore[override]  # it follows from the strings
+        """The share at which the bars of a page end."""
+        return scale_top(max((float(row["high"]) for row in self.found.shown), default=1.0))
 
     @property
     def reach(self) -> str:
@@ -109,14 +116,15 @@ class DiscoveryView(EstimateView):
     @property
     def rule(self) -> str:
         """What it takes to be found."""
-        found = f"Found: strings that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are held by nobody."
+        found = f"Only strings that stand out are shown; about {100 * FALSE_DISCOVERIES:g}% of them are false."
         return f"{found} {_MARKED}" if any(MARK in row["value"] for row in self.found.shown) else found
 
     @property
     def needs(self) -> str:
         """How many reports find a string that some people hold."""
         sought = self.table.about["sought"]
-        return f"{sought['reports']:,} to find a string that {100 * sought['share']:g}% of people hold, half the time"
+        needed = counted(sought["reports"], "report finds", "reports find")
+        return f"About {needed} a string that {100 * sought['share']:g}% of people have, half of the time."
 
 
 class Discoveries(Summary[Discovered]):
@@ -270,9 +278,8 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
 def _point(name: str, row: Mapping[str, Any] | None) -> PointEstimate:
     """Return a string's share in words and its place between 0 and 1."""
     if row is None:
-        return PointEstimate(name, "not found", "noise", None, None, None)
-    share = min(max(row["frequency"], 0.0), 1.0)
-    return PointEstimate(name, f"{100 * share:.1f}%", "ok", share, row["low"], row["high"])
+        return PointEstimate(name, "not found", "", None, None, None)
+    return share_point(name, row["frequency"], row["low"], row["high"])
 
 
 def _below(answer: Mapping[str, Any]) -> list[str]:

@@ -61,6 +61,12 @@ class Scale:
             part = (math.log(number) - math.log(self.low)) / self.width
         return min(max(part, 0.0), 1.0) * self.last
 
+    def part(self, number: float | None) -> float | None:
+        """Return the part of the range below a number, which is moved into the range; None if it is unknown."""
+        if number is None or math.isnan(number):
+            return None
+        return self.place(min(max(number, self.low), self.high)) / self.last
+
     def evenly(self, parts: int) -> list[float]:
         """Return the borders between ``parts`` even parts of the range, without its ends; fewer on a coarse grid."""
         parts = min(parts, self.last)

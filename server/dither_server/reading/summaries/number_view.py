@@ -20,13 +20,14 @@ from ...estimation.verdicts import too_wide
 from .number_changes import trend_steps
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
-from .svg import HEIGHT, WIDTH, Drawing, drawing_of
+from .svg import HEIGHT, WIDTH, Line, StepText, TimeSeries, drawing_of
 
 _BARS = 20
 """Maximum bars of the shape. Each sums shares of the curve, which are known badly one by one."""
 
-_MARKS = (0.5, 0.95)
-_TICKS = 5
+_MARKS = {0.5: "median", 0.95: "95th percentile"}
+_NAMES = {"p50": "median", "p95": "95th percentile"}
+_DOUBTS = {"ok": "", "edge": "may lie beyond the range", "too-few": "too few reports"}
 
 _STEPS = 40
 """Maximum days or weeks that are drawn."""
@@ -60,13 +61,6 @@ class Mark(NamedTuple):
     right: float
 
 
-class Tick(NamedTuple):
-    """A number below the drawing, at ``x`` percent of its width."""
-
-    x: float
-    number: float
-
-
 @dataclass(frozen=True)
 class NumberView(EstimateView):
     """The estimates of a number; drawings are 600 by 80 and as wide as the range, or as its logarithms."""
@@ -93,28 +87,42 @@ class NumberView(EstimateView):
         spread = law_of(self.metric.mechanism).worst_variance + 1 / 4
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
-        return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
+        needed = math.ceil(reports / step) * step
+        return f"About {needed:,} reports are needed for a mean within {100 * _NEEDED:g}% of the range."
 
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
         """Return the mean, the median and the 95th percentile, on the range or its logarithms."""
         answer = self.table.about
         quantiles = {one["share"]: one for one in answer["quantiles"]}
-        parts = [("mean", answer["mean"]), *((f"p{100 * share:g}", quantiles[share]) for share in _MARKS)]
-        return [self._point(name, one) for name, one in parts]
+        return [self._mean(), *(self._point(name, quantiles[share]) for share, name in _MARKS.items())]
 
-    def axis(self, low: float, high: float) -> str:
-        """Return from which number to which the axis of point estimates goes, with the unit."""
-        scale = self.scale
-        words = f"{self.number(scale.at(low))} to {self.number(scale.at(high))} {scale.unit}".rstrip()
-        return f"{words}, logarithmic" if scale.log else words
+    @property
+    def rows(self) -> list[tuple[Mapping[str, Any], PointEstimate]]:
+        """The mean and all quantiles, each with its figure."""
+        answer = self.table.about
+        quantiles = [
+            (one, self._point(_MARKS.get(one["share"], f"{ordinal(100 * one['share'])} percentile"), one))
+            for one in answer["quantiles"]
+        ]
+        return [(answer["mean"], self._mean()), *quantiles]
+
+    def ticks(self, parts: int, top: float = 1.0) -> Sequence[str]:
+        """Return numbers along the range, the last with the unit."""
+        return number_ticks(self.scale, parts)
+
+    def _mean(self) -> PointEstimate:
+        mean = self.table.about["mean"]
+        point = self._point("geometric mean" if self.scale.log else "mean", mean)
+        if point.doubt or self.scale.log or mean["low"] is None or mean["high"] is None:
+            return point
+        half = max(mean["high"] - mean["value"], mean["value"] - mean["low"])
+        return point._replace(text=f"{self.number(mean['value'])} ± {half:.2g} {self.scale.unit}".rstrip())
 
     def _point(self, name: str, one: Mapping[str, Any]) -> PointEstimate:
         text = f"{self.number(one['value'])} {self.scale.unit}".rstrip()
-        at, low, high = (
-            None if one[end] is None else self.scale.place(min(max(one[end], self.scale.low), self.scale.high))
-            for end in ("value", "low", "high")
-        )
-        return PointEstimate(name, text, one["verdict"], at, low, high)
+        at, low, high = (self.scale.part(one[end]) for end in ("value", "low", "high"))
+        place = None if one["verdict"] == "too-few" else at
+        return PointEstimate(name, text, _DOUBTS[one["verdict"]], place, low, high)
 
     @property
     def curve(self) -> str:
@@ -136,10 +144,10 @@ class NumberView(EstimateView):
         """The median and the 95th percentile."""
         last = self.scale.last
         marks = []
-        for one in self.found.quantiles(_MARKS):
+        for one in self.found.quantiles(tuple(_MARKS)):
             parts = (one.point, max(one.low - 1, 0), min(one.high + 1, last))
             x, left, right = (round(WIDTH * part / last, 1) for part in parts)
-            marks.append(Mark(f"p{100 * one.share:g}", x, round(HEIGHT * (1 - one.share), 1), left, right))
+            marks.append(Mark(_MARKS[one.share], x, round(HEIGHT * (1 - one.share), 1), left, right))
         return marks
 
     @property
@@ -166,11 +174,6 @@ class NumberView(EstimateView):
             for place, share in enumerate(shares.tolist())
         ]
 
-    @property
-    def ticks(self) -> list[Tick]:
-        """Numbers along the range."""
-        return [Tick(100 * place / (_TICKS - 1), self.scale.value(place / (_TICKS - 1))) for place in range(_TICKS)]
-
     def number(self, number: float | None) -> str:
         """Return a number as it is written."""
         return number_text(number)
@@ -193,30 +196,22 @@ def number_text(number: float | None) -> str:
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
 
 
-class Line(NamedTuple):
-    """A statistic over time: its estimates, the band of its intervals, and the numbers at both edges."""
-
-    name: str
-    points: Sequence[dict[str, float | None]]
-    drawing: Drawing
-    bottom: float
-    top: float
-    drift: bool
-    unknown: Sequence[bool]
-    """For each step, whether there are too few reports to say anything."""
+def number_ticks(scale: Scale, parts: int) -> list[str]:
+    """Return the labels at the ends of ``parts`` equal parts of a range, the last with the unit."""
+    labels = [number_text(scale.value(place / parts)) for place in range(parts + 1)]
+    return [*labels[:-1], f"{labels[-1]} {scale.unit}".rstrip()]
 
 
-class NumberTimeSeries(NamedTuple):
-    """Lines of mean, median and 95th percentile over days or weeks with reports."""
-
-    over: Steps
-    lines: Sequence[Line]
-    correction: str
+def ordinal(number: float) -> str:
+    """Return a number as an ordinal: 1st, 2nd, 3rd, 25th; 99.9th."""
+    if number == int(number) and int(number) % 100 not in {11, 12, 13}:
+        return f"{number:g}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(int(number) % 10, 'th') }"
+    return f"{number:g}th"
 
 
 def time_series(
     metric: Metric, over: Steps, effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
-) -> Generator[None, None, NumberTimeSeries | None]:
+) -> Generator[None, None, TimeSeries | None]:
     """Make the lines over the last days or weeks with reports, in short steps; None for a single step.
 
     ``effort`` is the cost of one estimate.
@@ -226,22 +221,20 @@ def time_series(
         return None
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
     table = yield from trend_steps(metric, steps, confidence)
-    lines = [_line(row, over.starts, Scale.of(metric)) for row in table.rows()]
-    return NumberTimeSeries(over, lines, table.about["correction"])
+    scale = Scale.of(metric)
+    lines = [_line(row, over.starts, scale) for row in table.rows()]
+    return TimeSeries(over, lines, number_ticks(scale, 2), "Only the mean is tested for a drift.")
 
 
 def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
-    points = row["points"]
-    ends = [point[side] for point in points for side in ("low", "high", "frequency") if point[side] is not None]
-    bottom, top = min(ends), max(ends)
-    return Line(
-        row["value"], points, drawing_of(points, days, bottom, top), bottom, top, row["drift"], _unknown(points, scale)
-    )
-
-
-def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list[bool]:
-    """Return for each point whether its interval is at least half as wide as the range, or as its logarithms."""
-    low, high = (
-        [scale.place(min(max(point[end] or 0.0, scale.low), scale.high)) for point in points] for end in ("low", "high")
-    )
-    return [bool(wide) for wide in too_wide(np.array(low), np.array(high), scale.last)]
+    """Draw a statistic over at least two days, on the whole range."""
+    ends = ("low", "high", "frequency")
+    places = [{end: scale.part(point[end]) for end in ends} for point in row["points"]]
+    low, high = (np.array([place[end] for place in places], dtype=np.float64) for end in ("low", "high"))
+    wide = too_wide(low, high, 1.0)
+    texts = []
+    for point, unknown in zip(row["points"], wide, strict=True):
+        interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
+        texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
+    drift = "" if row["p_value"] is None else "drifts" if row["drift"] else "no drift seen"
+    return Line(_NAMES.get(row["value"], row["value"]), texts, drift, drawing_of(places, days))

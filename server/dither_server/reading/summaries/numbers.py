@@ -23,10 +23,11 @@ from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .number_changes import compared, trend_steps
 from .number_scale import Scale
-from .number_view import NumberTimeSeries, NumberView, number_text, time_series
+from .number_view import NumberView, number_text, time_series
 from .paging import PageRequest
 from .schemas import ABOUT
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .svg import TimeSeries
 from .text import change_words, head_line, odd_lines, side_line, trend_line
 
 _CUTS = 32
@@ -229,7 +230,7 @@ class Numbers(Summary[NumericEstimate]):
         over: Steps,
         estimate: Callable[[Span], NumericEstimate],
         query: Query,
-    ) -> Generator[None, None, NumberTimeSeries | None]:
+    ) -> Generator[None, None, TimeSeries | None]:
         """Make the lines of mean, median and 95th percentile."""
         return (yield from time_series(metric, over, self.effort(metric), estimate, query.confidence))
 

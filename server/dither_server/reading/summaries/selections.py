@@ -20,13 +20,12 @@ from ...tally.tally import Tally
 from ..query import EstimateQuery
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import EstimateView, Estimator, Survey, TextTable
+from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
 from .text import interval, percent
 
 _PAGE_PAIRS, _TERMINAL_PAIRS = 12, 20
 """Maximum pairs shown on a page and on a terminal: those that most people have."""
 
-_WORDS = {"ok": "clear of 0", "noise": "may be 0", "too-few": "too few reports"}
 _AVERAGE = {
     "value": NUMBER | {"description": "Average number of values that a person has: the sum of the shares."},
     "standard_error": NUMBER,
@@ -85,9 +84,9 @@ class SelectionView(SharesView):
         """The most frequent pairs, as many as a page shows."""
         return self.seen[:_PAGE_PAIRS]
 
-    def pair_words(self, row: Mapping[str, Any]) -> str:
-        """Return the verdict of a pair in words."""
-        return _WORDS[row["verdict"]]
+    def figure(self, row: Mapping[str, Any]) -> PointEstimate:
+        """Return the figure of a pair."""
+        return self.point_of(row, row["value"])
 
 
 class Selections(Shares):

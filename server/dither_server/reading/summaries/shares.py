@@ -19,8 +19,9 @@ from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .schemas import ABOUT
-from .shares_view import FEW, SharesView, TimeSeries, time_series
+from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .svg import TimeSeries
 from .text import TOO_FEW, change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
@@ -141,7 +142,7 @@ class Shares(Summary[Estimate]):
         together = ", which hold all together" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
         header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
-        rows = [header, *(_cells(row, errors) for row in answer["values"])]
+        rows = [header, *(_cells(row, errors) for row in _named(answer))]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
         if all(row["frequency"] is None for row in answer["values"]):
             return TextTable([head], [], [TOO_FEW, *odd_lines(answer)])
@@ -154,7 +155,7 @@ class Shares(Summary[Estimate]):
             f"{answer['correction'].title()}'s method"
         )
         header = ("value", "first %", "second %", "change", "interval", "p", "")
-        rows = [header, *(_difference(row, answer["change"]) for row in answer["values"])]
+        rows = [header, *(_difference(row, answer["change"]) for row in _named(answer))]
         return TextTable([*map(side_line, answer["sides"]), notes], rows)
 
     def trend_text(self, answer: Mapping[str, Any]) -> TextTable:
@@ -162,7 +163,7 @@ class Shares(Summary[Estimate]):
         notes = f"drift is told at p < {1 - answer['confidence']:.3g}, by {answer['correction'].title()}'s method"
         header = ("value", "first %", "last %", "points a day", "±", "p", "")
         errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        return TextTable([trend_line(answer), notes], [header, *(_slope(row, errors) for row in answer["values"])])
+        return TextTable([trend_line(answer), notes], [header, *(_slope(row, errors) for row in _named(answer))])
 
 
 def _doubts(answer: Mapping[str, Any]) -> list[str]:
@@ -178,6 +179,15 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
     if (rest := answer["unlisted"]) is not None:
         lines.append(f"{interval(rest)}% of people hold none of those looked for.")
     return lines
+
+
+def _named(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of an answer; those of a yes-or-no question have the names that people read."""
+    names = {"true": "Yes", "false": "No"}
+    rows: Sequence[Mapping[str, Any]] = answer["values"]
+    if {row["value"] for row in rows} - names.keys():
+        return rows
+    return [{**row, "value": names[row["value"]]} for row in rows]
 
 
 def _cells(row: Mapping[str, Any], errors: float) -> tuple[str, ...]:

@@ -1,35 +1,36 @@
-"""What pages show of shares: the values, their verdicts in words, and their lines over time."""
+"""What pages show of shares: their figures, how they are drawn, and their lines over time."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
 from statistics import NormalDist
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.precision import MAX_USERS, half_width, users_for
+from ...estimation.verdicts import verdicts
 from .paging import Page, PageRequest, page_of
-from .summary import EstimateView, PointEstimate, Span, Steps
-from .svg import Line, line_of
+from .summary import EstimateView, PointEstimate, Span, Steps, percent_ticks
+from .svg import Line, StepText, TimeSeries, drawing_of, scale_top
 
 FEW = 8
-"""Maximum values shown in the order of the definition; more are ordered by their share."""
+"""The number of values above which all intervals of a page hold at once."""
 
 POINTS = 2.0
 """Half width of the interval, in percentage points, below which there are enough reports."""
 
-SHAPES = {"ok": "●", "noise": "○", "too-few": "△"}
-"""Symbol shown with each verdict, so that it does not depend on colour."""
-
-_PANEL_VALUES = 6
-"""Maximum values shown in a stratum panel."""
+_PANEL_VALUES = 5
+"""Maximum values shown on a card and in a stratum panel."""
 
 _LINES = 12
 """Maximum values plotted over time."""
@@ -46,7 +47,7 @@ class SharesView(EstimateView):
     """The values of ``found``, as bars and as a table."""
 
     template: ClassVar[str] = "kinds/shares.html"
-    zero: ClassVar[float | None] = 0.0
+    filled: ClassVar[bool] = True
 
     metric: Metric
     table: Table
@@ -55,7 +56,8 @@ class SharesView(EstimateView):
     @classmethod
     def of(cls, metric: Metric, table: Table, request: PageRequest) -> Self:
         """Return the values of a table that a page shows."""
-        place = page_of(_listed(table, request.size), lambda place: str(table.columns["value"][place]), request)
+        values = table.columns["value"]
+        place = page_of(_listed(table), lambda place: metric.question.shown(str(values[place])), request)
         rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
         return cls(metric, table, Page(rows, place.page, place.pages, place.match))
 
@@ -64,18 +66,11 @@ class SharesView(EstimateView):
         """The number of values."""
         return len(self.table)
 
-    def most(self, column: str, over: str | None = None) -> float | None:
-        """Return the largest number of a column, or of its ratios to another; None if it has no number."""
+    def most(self, column: str) -> float | None:
+        """Return the largest number of a column; None if it has no number."""
         numbers = np.asarray(self.table.columns[column], dtype=np.float64)
-        if over is not None:
-            below = np.asarray(self.table.columns[over], dtype=np.float64)
-            numbers = numbers[below > 0] / below[below > 0]
         known = numbers[np.isfinite(numbers)]
         return float(known.max()) if len(known) else None
-
-    def words(self, row: Row) -> str:
-        """Return the verdict of a row in words."""
-        return in_words(row, self.metric, self.table.about["reports"], self.table.about["confidence"])
 
     @property
     def selected(self) -> bool:
@@ -83,14 +78,15 @@ class SharesView(EstimateView):
         return any(one is not None for one in self.table.columns["found"][:1])
 
     @property
-    def rule(self) -> str:
-        """What the verdicts mean, and what it takes to be found."""
-        verdict = f"{SHAPES['ok']} Clear of 0: the interval lies above 0. {SHAPES['noise']} May be 0: it contains 0."
+    def legend(self) -> str:
+        """What “under” means, if a value that is shown may be 0."""
+        if not any(point.text.startswith("under") for _, point in self.rows):
+            return ""
         if not self.selected:
-            return verdict
+            return "“Under” is the upper end of an interval that contains 0: nobody may have given this answer."
         return (
-            f"{verdict} Found: it stands out among all candidates; an expected {100 * FALSE_DISCOVERIES:g}% of those "
-            "found are not there. The two are judged apart: either may hold without the other."
+            "“Under” is the upper end of the interval of a string that does not stand out among the candidates. "
+            f"About {100 * FALSE_DISCOVERIES:g}% of those that stand out are false."
         )
 
     @property
@@ -102,30 +98,76 @@ class SharesView(EstimateView):
     def needs(self) -> str:
         """How many reports it takes to know a share to ``POINTS``, for a metric without any."""
         first = self.table.rows(0, 1)[0]
-        return f"{_lacking(first, self.metric, 0, self.table.about['confidence']):,} for ±{POINTS:g} points"
+        lacking = _lacking(first, self.metric, 0, self.table.about["confidence"])
+        return f"About {counted(lacking, 'report is', 'reports are')} needed for ±{POINTS:g} points."
+
+    @cached_property
+    def rows(self) -> list[tuple[Row, PointEstimate]]:
+        """The values that are shown, the most frequent first, each with its figure."""
+        return [(row, self._point(row)) for row in self.found.shown]
 
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
-        """Return the shares of these values, or of the most frequent that are shown; few keep their order."""
-        rows: Sequence[Row] = self.found.shown
-        if names is None and len(rows) > FEW:
-            rows = sorted(rows, key=_share, reverse=True)[:_PANEL_VALUES]
-        if names is not None:
-            where = {value: place for place, value in enumerate(self.table.columns["value"])}
-            rows = self.table.chosen(np.array([where[name] for name in names], dtype=np.intp)).rows()
-        return [_point(row) for row in rows]
+        """Return the shares of these values, or of the most frequent that are shown."""
+        if names is None:
+            return [point for _, point in self.rows[:_PANEL_VALUES]]
+        where = {self.metric.question.shown(value): place for place, value in enumerate(self.table.columns["value"])}
+        rows = self.table.chosen(np.array([where[name] for name in names], dtype=np.intp)).rows()
+        return [self._point(row) for row in rows]
+
+    def point_of(self, row: Mapping[str, Any], name: str, share: str = "share") -> PointEstimate:
+        """Return the figure of a row whose share is in that column."""
+        return share_point(name, row[share], row["low"], row["high"], row["verdict"])
+
+    def _point(self, row: Row) -> PointEstimate:
+        name = self.metric.question.shown(row["value"])
+        verdict = row["verdict"]
+        if row["found"] is not None and verdict != "too-few":
+            verdict = "ok" if row["found"] else "noise"
+        point = share_point(name, row["frequency"], row["low"], row["high"], verdict)
+        if not point.doubt:
+            return point
+        about = self.table.about
+        lacking = _lacking(row, self.metric, about["reports"], about["confidence"])
+        return point._replace(doubt=f"too few reports: about {lacking:,} more are needed for ±{POINTS:g} points")
 
     @property
-    def top(self) -> float:
-        """The greatest share that the bars show."""
-        return min(1.0, max([0.01, *(row[end] or 0.0 for row in self.found.shown for end in ("frequency", "high"))]))
+    def top(self) -> float:  # type: ignore[override]  # it follows from the values
+        """The share at which the bars of a page end."""
+        return scale_top(max((point.high or 0.0 for _, point in self.rows), default=1.0))
 
 
-class TimeSeries(NamedTuple):
-    """Lines of some values over days or weeks with reports, and the name of the correction behind their tests."""
+def share_point(
+    name: str, share: float | None, low: float | None, high: float | None, verdict: str = "ok"
+) -> PointEstimate:
+    """Return a share and its interval as "41% ± 9", or "under 5%" if it may be 0; without an interval as a dash."""
+    if share is None or low is None or high is None or math.isnan(high - low):
+        return PointEstimate(name, "–", "too few reports", None, None, None)
+    first, last = max(low, 0.0), min(high, 1.0)
+    if verdict == "too-few":
+        text = f"{math.floor(100 * first)} to {math.ceil(100 * last)}%"
+        return PointEstimate(name, text, "too few reports", None, first, last)
+    if verdict == "noise":
+        return PointEstimate(name, f"under {_rounded_up(100 * last)}%", "", None, 0.0, last)
+    if share >= 1:
+        return PointEstimate(name, f"over {100 - float(_rounded_up(100 * (1 - first))):g}%", "", None, first, 1.0)
+    percent, half = 100 * share, 100 * max(high - share, share - low)
+    digits = _digits(half / 2)
+    text = f"{percent:.{digits}f}% ± {half:.{digits}f}"
+    if half >= percent:
+        text = f"{100 * first:.1g} to {_rounded_up(100 * last)}%"
+    elif round(percent, digits) <= round(half, digits):
+        text = f"{percent:.{digits + 1}f}% ± {half:.{digits + 1}f}"
+    return PointEstimate(name, text, "", share, first, last)
 
-    over: Steps
-    lines: Sequence[Line]
-    correction: str
+
+def _digits(number: float) -> int:
+    """Return how many decimals a positive number needs to show its first digit, at most 3."""
+    return min(3, max(0, -math.floor(math.log10(number)))) if number > 0 else 0
+
+
+def _rounded_up(percent: float) -> str:
+    digits = _digits(percent)
+    return f"{math.ceil(round(percent * 10**digits, 6)) / 10**digits:g}"
 
 
 def time_series(
@@ -141,29 +183,38 @@ def time_series(
     ``effort`` is the cost of one estimate.
     """
     over = over.last(_WORK // effort)
-    if len(over.spans) < 2:
+    if len(over.spans) < 2 or not rows:
         return None
     drawn = sorted(rows, key=_share, reverse=True)[:_LINES]
     where = {label: place for place, label in enumerate(metric.labels)}
     places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
     table = yield from trend_steps(metric, len(over.spans), steps, confidence, places)
-    return TimeSeries(over, [line_of(row, over.starts) for row in table.rows()], table.about["correction"])
+    trends = table.rows()
+    top = scale_top(max(point["high"] or 0.0 for row in trends for point in row["points"]))
+    note = (
+        f"A drift is reported only if chance would show one in fewer than {100 * (1 - confidence):.3g} of 100 such "
+        f"metrics ({table.about['correction'].title()}'s method)."
+    )
+    return TimeSeries(over, [_line(metric, row, over.starts, top) for row in trends], percent_ticks(2, top), note)
 
 
-def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
-    """Return what the interval alone says, in words; if nothing, how many more reports it takes."""
-    if row["verdict"] == "ok":
-        return "clear of 0"
-    if row["verdict"] == "noise":
-        return "may be 0"
-    return f"too few reports: {_lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
+def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> Line:
+    """Draw a row of a trend over at least two days, from 0 to ``top``."""
+    sides = (np.array([point[end] for point in row["points"]], dtype=np.float64) for end in ("low", "high"))
+    texts = []
+    for point, verdict in zip(row["points"], verdicts(*sides), strict=True):
+        low, high = point["low"], point["high"]
+        interval = "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}%"
+        texts.append(StepText(percent_text(point["frequency"]), interval, verdict == "too-few"))
+    drift = "" if row["adjusted"] is None else "no drift seen"
+    if row["drift"]:
+        drift = f"{'rises' if row['slope'] > 0 else 'falls'} by {abs(100 * row['slope']):.2g} points per day"
+    return Line(metric.question.shown(row["value"]), texts, drift, drawing_of(row["points"], days, top))
 
 
-def _listed(table: Table, few: int) -> list[int]:
-    """Return the places of the values in the order of a page: as listed if they are ``few``, otherwise by share."""
-    if len(table) <= few:
-        return list(range(len(table)))
+def _listed(table: Table) -> list[int]:
+    """Return the places of the values, the most frequent first."""
     shares = np.nan_to_num(table.columns["frequency"], nan=-np.inf)
     order: list[int] = np.argsort(-shares, kind="stable").tolist()
     return order
@@ -180,14 +231,8 @@ def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
     return _rounded(max(1, math.ceil(needed) - reports))
 
 
-def _point(row: Row) -> PointEstimate:
-    """Return a share in words, unclipped, and its place between 0 and 1."""
-    share = row["frequency"]
-    at = None if share is None else min(max(share, 0.0), 1.0)
-    return PointEstimate(row["value"], _percent(share), row["verdict"], at, row["low"], row["high"])
-
-
-def _percent(share: float | None) -> str:
+def percent_text(share: float | None) -> str:
+    """Return a share in percent with one decimal, unclipped."""
     return "–" if share is None else f"{round(100 * share, 1) + 0.0:.1f}%".replace("-", "−")
 
 

@@ -78,11 +78,14 @@ class TextTable(NamedTuple):
 
 
 class PointEstimate(NamedTuple):
-    """An estimate in a small panel: its name, its number in words, and its place with an interval on one axis."""
+    """An estimate as people read it: its name, its figure, a ``doubt`` if there is one, and where it is drawn.
+
+    Its place ``at`` and the ends of its interval are parts of the axis, from 0 to 1. One that may be 0 has no place.
+    """
 
     name: str
     text: str
-    verdict: str
+    doubt: str
     at: float | None
     low: float | None
     high: float | None
@@ -92,8 +95,10 @@ class EstimateView(ABC):
     """An answer as a page shows it. Its ``template`` reads it, and defines the macros ``answers`` and ``doubts``."""
 
     template: ClassVar[str]
-    zero: ClassVar[float | None] = None
-    """Where the bars of its point estimates begin on their axis; None for dots."""
+    filled: ClassVar[bool] = False
+    """Whether its point estimates are drawn as bars that begin at the low end of their axis."""
+    top: float = 1.0
+    """The part of the axis that the page draws."""
     table: Table
 
     @classmethod
@@ -102,12 +107,12 @@ class EstimateView(ABC):
         raise NotImplementedError
 
     def points(self, names: Sequence[str] | None = None) -> Sequence[PointEstimate]:
-        """Return the estimates of these names, or the few that matter most, for a stratum's small panel."""
+        """Return the estimates of these names, or the few that matter most, for a card or a small panel."""
         return ()
 
-    def axis(self, low: float, high: float) -> str:
-        """Return the range of the point estimates' axis in words."""
-        return f"{100 * low:.3g} to {100 * high:.3g}%"
+    def ticks(self, parts: int, top: float = 1.0) -> Sequence[str]:
+        """Return the labels at the ends of ``parts`` equal parts of the axis up to ``top``; the last has the unit."""
+        return percent_ticks(parts, top)
 
     @property
     def known(self) -> bool:
@@ -117,7 +122,13 @@ class EstimateView(ABC):
     @property
     @abstractmethod
     def needs(self) -> str:
-        """How many reports it takes to learn something, in words, for a metric without any."""
+        """A sentence on how many reports are needed to learn something, for a metric without any."""
+
+
+def percent_ticks(parts: int, top: float) -> list[str]:
+    """Return the labels of an axis of shares from 0 to ``top``."""
+    labels = [f"{100 * top * place / parts:.3g}" for place in range(parts + 1)]
+    return [*labels[:-1], f"{labels[-1]}%"]
 
 
 class Summary(ABC, Generic[E]):
@@ -197,7 +208,7 @@ class Summary(ABC, Generic[E]):
         over: Steps,
         estimate: Callable[[Span], E],
         query: Query,
-    ) -> Generator[None, None, object | None]:
+    ) -> Generator[None, None, Any]:
         """Make the lines that a page draws over the last of these days or weeks, in short steps; None for none."""
 
     @abstractmethod

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from ...estimation.verdicts import verdicts
+from .summary import Steps
 
 WIDTH, HEIGHT = 600.0, 80.0
 
@@ -45,19 +43,31 @@ class Drawing:
     slots: Sequence[Slot]
 
 
+class StepText(NamedTuple):
+    """An estimate of one day or week in words, with its interval; ``unknown`` if that is too wide to say anything."""
+
+    text: str
+    interval: str
+    unknown: bool
+
+
 @dataclass(frozen=True)
 class Line:
-    """A value over time, drawn from 0 to ``top``; ``row`` is that of the trend."""
+    """A value over time: its name, its estimates in words, what is said of its drift, and its drawing."""
 
-    row: Mapping[str, Any]
+    name: str
+    steps: Sequence[StepText]
+    drift: str
     drawing: Drawing
-    top: float
 
-    @property
-    def unknown(self) -> list[bool]:
-        """For each step, whether there are too few reports to say anything."""
-        ends = (np.array([point[end] for point in self.row["points"]], dtype=np.float64) for end in ("low", "high"))
-        return [said == "too-few" for said in verdicts(*ends)]
+
+class TimeSeries(NamedTuple):
+    """Lines over days or weeks with reports, on one axis with these labels, and a sentence on their test for drift."""
+
+    over: Steps
+    lines: Sequence[Line]
+    ticks: Sequence[str]
+    note: str
 
 
 def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
@@ -74,24 +84,20 @@ def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
     return bars
 
 
-def line_of(row: Mapping[str, Any], days: Sequence[date]) -> Line:
-    """Draw a row of a trend over at least two days."""
-    points = row["points"]
-    top = min(1.0, max(0.01, *(end or 0.0 for point in points for end in (point["high"], point["frequency"]))))
-    return Line(row, drawing_of(points, days, 0.0, top), top)
+def scale_top(greatest: float) -> float:
+    """Return the share at which an axis from 0 ends: 100%, or 10% or 2% if nothing is above that."""
+    return next((top for top in (0.02, 0.1) if greatest <= top), 1.0)
 
 
-def drawing_of(
-    points: Sequence[Mapping[str, float | None]], days: Sequence[date], bottom: float, top: float
-) -> Drawing:
-    """Draw points of at least two days from ``bottom`` to ``top``, spaced as in the calendar, without unknown ones."""
+def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date], top: float = 1.0) -> Drawing:
+    """Draw points of at least two days from 0 to ``top``, spaced as in the calendar, without unknown ones."""
     first, last = days[0].toordinal(), days[-1].toordinal()
     across = [WIDTH * (day.toordinal() - first) / (last - first) for day in days]
 
     def places(side: str) -> list[str]:
         known = [(x, point[side]) for x, point in zip(across, points, strict=True)]
         return [
-            f"{x:.1f},{HEIGHT * (1 - min(1.0, max(0.0, (number - bottom) / ((top - bottom) or 1)))):.1f}"
+            f"{x:.1f},{HEIGHT * (1 - min(1.0, max(0.0, number / top))):.1f}"
             for x, number in known
             if number is not None
         ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -64,11 +65,11 @@ class NumberPlanner(IntervalPlanner):
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
         """Return the half of the interval of a mean, or in rank of a quantile."""
-        assert isinstance(mechanism, NumericMechanism)  # noqa: S101 - for mypy: mechanisms() returns no other
+        numeric = cast("NumericMechanism", mechanism)  # mechanisms() returns no other
         if self.rank is None:
             # The printed error adds one report that is as far off as the worst on average are (``mean_of``).
-            return np.asarray(self.quantile * np.sqrt(_worst_variance(mechanism) * (1 + 1 / users) / users))
-        return np.asarray(self.quantile * np.sqrt(self._rank_variance(mechanism, self.rank) / users))
+            return np.asarray(self.quantile * np.sqrt(_worst_variance(numeric) * (1 + 1 / users) / users))
+        return np.asarray(self.quantile * np.sqrt(self._rank_variance(numeric, self.rank) / users))
 
     def _rank_variance(self, mechanism: NumericMechanism, rank: float) -> float:
         """Return n·Var of the share below the place of a quantile.

@@ -89,20 +89,21 @@ def test_hostile_strings_are_text(site: Path) -> None:
 
 def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     theme, front = page(site, "metrics/theme/index.html").words, page(site, "index.html").words
-    assert "Of the 300 reports from 21 to 30 September 2026, at most one a device and day." in theme
-    assert "Of the 300 reports from 21 to 30 September 2026" in front
-    assert "To a person: if your answer is light, we see it" in theme
+    assert "Based on the 300 reports from 21 to 30 September 2026, at most one per device per day." in theme
+    assert "300 reports, the last on 2026-09-30" in front
+    assert "if your answer is light, we see it" in theme
     assert "To drop <themes> that nobody uses." in theme
-    assert "was refused, and is not counted: 3 batches (" in theme
+    assert "Refused, and not counted: 3 batches (" in theme
     assert "hold even if the same devices reported in each of the 10 days" in theme
-    assert "○ may be 0" in theme
-    assert "○ may be 0" in front
+    assert "under " in theme
+    assert "under " in front
+    assert "Yes" in front
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
 
 
 def test_versions_have_pages_and_counts_of_their_own(site: Path) -> None:
     new, old = page(site, "metrics/theme/index.html"), page(site, f"metrics/theme/{FORMER.version}.html")
-    assert "Of the 420 reports from 7 to 20 September 2026" in old.words
+    assert "Based on the 420 reports from 7 to 20 September 2026" in old.words
     assert "the 720 reports" not in new.words + old.words
     assert f"{FORMER.version}.html" in new.attributes("a", "href")
     assert "index.html" in old.attributes("a", "href")
@@ -115,7 +116,7 @@ def test_discovered_strings_are_published_only_if_asked(url: str, site: Path, tm
     assert "are not published here" in page(site, "metrics/crash/index.html").words
     assert not (site / "metrics/crash/crash.csv").exists()
     asked = published(url, tmp_path / "site", discovered=True, names=["crash"])
-    assert "Strings found" in page(asked, "metrics/crash/index.html").words
+    assert "Only strings that stand out are shown" in page(asked, "metrics/crash/index.html").words
     assert "reach" in json.loads((asked / "metrics/crash/crash.json").read_text(encoding="utf-8"))[0]
     assert not (asked / "metrics/theme").exists()
 
@@ -123,14 +124,15 @@ def test_discovered_strings_are_published_only_if_asked(url: str, site: Path, tm
 def test_shuffled_reports_strata_and_ended_questions_are_told(site: Path) -> None:
     mobile = page(site, "metrics/mobile/index.html").words
     assert "came sealed, through a relay" in mobile
-    assert "22 of one device" in mobile, "one for each day of this version"
+    assert "8 of one device" in mobile, "one for each day with reports of this version"
     start = page(site, "metrics/start/index.html")
-    assert "Sent beside each answer: platform" in start.words
+    assert "Sent in the clear with each answer: platform" in start.words
     assert "start.strata.csv" in start.attributes("a", "href")
     assert "No longer asked; the last report came on 2026-09-11." in page(site, "metrics/gone/index.html").words
+    assert page(site, "index.html").count("div", **{"class": "answers"}) == 2  # those asked, and those no longer asked
     front = page(site, "index.html").words
     assert front.index("unasked") < front.index("No longer asked")
-    assert "No reports yet; it takes" in page(site, "metrics/unasked/index.html").words
+    assert "No completed day has reports yet. About" in page(site, "metrics/unasked/index.html").words
 
 
 def test_site_has_the_weeks_and_the_definition(site: Path) -> None:
@@ -147,9 +149,9 @@ def test_the_same_data_make_the_same_bytes(url: str, site: Path, tmp_path: Path)
 def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:
     since, until = MONDAY + timedelta(days=15), MONDAY + timedelta(days=16)
     site = published(url, tmp_path / "site", since=since, until=until, names=["theme"])
-    assert "Of the 60 reports from 22 to 23 September 2026" in page(site, "metrics/theme/index.html").words
+    assert "Based on the 60 reports from 22 to 23 September 2026" in page(site, "metrics/theme/index.html").words
     assert not (site / f"metrics/theme/{FORMER.version}.html").exists()
-    assert "All reports are of one week" in page(site, "metrics/theme/index.html").words
+    assert "Over time" not in page(site, "metrics/theme/index.html").words
 
 
 def test_an_empty_database_makes_a_site(tmp_path: Path) -> None:
@@ -157,11 +159,11 @@ def test_an_empty_database_makes_a_site(tmp_path: Path) -> None:
     with closing(Store(url)):
         pass
     site = published(url, tmp_path / "site")
-    assert "No reports yet" in page(site, "index.html").words
+    assert "no completed day with reports yet" in page(site, "index.html").words
     assert not (site / "feed.xml").exists()
     assert not list(site.rglob("*.csv"))
     empty = published(url, tmp_path / "none", metrics={}, definition=b"")
-    assert "Nothing is asked yet." in page(empty, "index.html").words
+    assert "No question is asked yet." in page(empty, "index.html").words
 
 
 def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
@@ -172,13 +174,13 @@ def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
         store.commit([upload(WIDE, rows_of(WIDE, 50, value="plugin 7"))], LAST, b"s" * 16)
     site = published(url, tmp_path / "site", metrics=metrics)
     wide = (site / "metrics/wide/index.html").read_text(encoding="utf-8")
-    assert "The 50 most frequent of 1,000 values" in " ".join(Page(wide).words.split())
+    assert "The 50 most frequent of 1,000 answers" in " ".join(Page(wide).words.split())
     assert len(wide) < 100_000
     assert len((site / "metrics/wide/wide.csv").read_text(encoding="utf-8").splitlines()) == 1001
     assert "All intervals hold together" in Page(wide).words
     front = page(site, "index.html")
     assert [one for one in ("Technical", "Sensitive", "No tier") if one in front.words]
-    assert front.words.count("plugin") == 3 + 1  # the few most frequent, and the example of what a report tells
+    assert front.words.count("plugin") == 5  # the most frequent
 
 
 def test_definition_that_cannot_be_read_is_left_out_and_named(url: str, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_shades_grow_with_shares_and_words_say_the_same(client: FlaskClient) -> 
     page = client.get("/m/both").text
     elements = Page(page)
     assert elements.count("td", **{"class": "shade-9"}) >= 1
-    for said in ("theme ↓", "too few", "Too few to tell", "theme, by device", "device, by theme", "Every pair"):
+    for said in ("theme ↓", "too few", "theme, by device", "device, by theme", "Every pair"):
         assert said in page.replace("<bdi>", "").replace("</bdi>", "")
     assert elements.count("div", role="region", tabindex="0") == 3
 
@@ -239,5 +239,5 @@ def test_hostile_labels_of_a_grid_are_text(client: FlaskClient) -> None:
     page = client.get("/m/wide").text
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
-    assert "The most frequent answers; all are in the CSV." in page
+    assert "Only the most frequent answers are shown; the CSV has all." in page
     assert client.get("/").status_code == 200

@@ -10,7 +10,7 @@ from flask import Flask
 from dither_server.app import collector_of, create_app
 from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.number_view import NumberView
+from dither_server.reading.summaries.number_view import NumberView, number_text
 from dither_server.reading.summaries.numbers import Numbers
 from dither_server.reading.summaries.paging import PageRequest
 from dither_shared import Metric, parse_metrics
@@ -56,9 +56,14 @@ def test_drawings_stay_in_their_frame(one: Metric) -> None:
         assert [bar.low for bar in shown.bars][1:] == [bar.high for bar in shown.bars][:-1]
         assert len(shown.bars) == min(20, (one.mechanism.size or 0) - 1)
         assert all(0 <= mark.left <= mark.x <= mark.right <= 600 for mark in shown.marks)
-        assert [mark.name for mark in shown.marks] == ["p50", "p95"]
+        assert [mark.name for mark in shown.marks] == ["median", "95th percentile"]
         ends = one.question.low, one.question.high  # type: ignore[attr-defined]
-        assert (shown.ticks[0].number, shown.ticks[-1].number) == pytest.approx(ends)
+        labels = shown.ticks(4)
+        assert len(labels) == 5
+        assert (labels[0], labels[-1].split()[0]) == tuple(map(number_text, ends))
+        assert all(
+            0 <= end <= 1 for point in shown.points() for end in (point.at, point.low, point.high) if end is not None
+        )
 
 
 def test_bars_of_the_shape_are_where_people_are() -> None:
@@ -69,7 +74,7 @@ def test_bars_of_the_shape_are_where_people_are() -> None:
 
 
 def test_reports_needed_know_the_mean_to_a_hundredth() -> None:
-    needed = int(view_of(LINEAR, 0).needs.split()[0].replace(",", ""))
+    needed = int(view_of(LINEAR, 0).needs.split()[1].replace(",", ""))
     even = np.full(LINEAR.mechanism.size or 0, 1 / (LINEAR.mechanism.size or 1))
     tally = drawn(LINEAR, even, needed, np.random.default_rng(1))
     mean = Numbers().table(survey(LINEAR, tally), Query(), ESTIMATOR).about["mean"]
@@ -93,16 +98,16 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
     client = app.test_client()
     front = client.get("/").text
     assert "for a mean within 1% of the range" in front
-    assert "Geometric mean" in front
+    assert "geometric mean" in front
     assert "No reports yet" in client.get("/m/none").text
     one = client.get("/m/one").text
-    assert "1 report: too few to say anything; it takes" in one
+    assert "1 report: too few to say anything." in one
     assert "over days" not in one
     day = client.get("/m/day").text
-    assert "geometric one" in day
+    assert "The mean is geometric" in day
     assert "Reports per day" not in day
     days = client.get("/m/hostile").text
-    assert [f"{name} over days" in days for name in ("mean", "p50", "p95")] == [True] * 3
+    assert [f"{name} over days" in days for name in ("mean", "median", "95th percentile")] == [True] * 3
     assert Page(days).count("polygon") == 4  # the curve's band, and those of the courses
     for page in (one, day, days):
         assert "nan" not in page.casefold().replace("finance", "")

@@ -58,7 +58,7 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
     assert "4 neighbours" in text
     nothing = Survey(METRIC, Tally.zero(METRIC.mechanism), (None, None), {})
     view = SELECTIONS.view(nothing, Query(), SELECTIONS.estimate, PageRequest("", 1, 5))
-    assert view.needs.endswith("for ±2 points")
+    assert view.needs.endswith("for ±2 points.")
 
 
 def test_pairs_are_those_of_the_chosen_values() -> None:

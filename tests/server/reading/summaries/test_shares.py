@@ -1,4 +1,4 @@
-"""Shares on a page: verdicts in words, and lines over as many days as their cost allows."""
+"""Shares on a page: their figures, and lines over as many days as their cost allows."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from dither_server.analysis.columns import Table
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.estimation.precision import worst_share
 from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.shares_view import in_words, time_series
+from dither_server.reading.summaries.paging import PageRequest
+from dither_server.reading.summaries.shares_view import SharesView, share_point, time_series
 from dither_server.reading.summaries.summary import Steps
-from dither_server.reading.summaries.svg import drawing_of
+from dither_server.reading.summaries.svg import drawing_of, scale_top
 from server.collecting import THEME, TODAY
 from server.dashboard.shown import filled
 
@@ -35,7 +37,7 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.over.starts == days
-    assert [line.row["value"] for line in drawn.lines] == ["light", "dark"]
+    assert [line.name for line in drawn.lines] == ["light", "dark"]
     monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", 2 * effort(THEME))
     drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
@@ -51,7 +53,7 @@ def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
         {"frequency": -0.1, "low": 0.1, "high": 0.3},
     ]
     days = [TODAY + timedelta(days=day) for day in (0, 1, 4)]
-    drawn = drawing_of(points, days, 0.0, 0.4)
+    drawn = drawing_of(points, days, 0.4)
     assert drawn.line == "0.0,60.0 600.0,80.0"  # no point for what is unknown, and none below the drawing
     assert drawn.band == "0.0,40.0 150.0,0.0 600.0,20.0 600.0,60.0 150.0,80.0 0.0,80.0"
     assert drawn.dots == "M0.0,60.0h0M600.0,80.0h0"
@@ -77,12 +79,57 @@ def row(verdict: str, error: float | None) -> dict[str, Any]:
     }
 
 
-def test_verdicts_in_words() -> None:
-    assert in_words(row("ok", 0.1), THEME, 100, 0.95) == "clear of 0"
-    assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be 0"
+def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
+    for share, low, high, text, at in (
+        (0.41, 0.32, 0.5, "41% ± 9", 0.41),
+        (0.41, 0.405, 0.415, "41.0% ± 0.5", 0.41),
+        (0.03, 0.008, 0.057, "3.0% ± 2.7", 0.03),  # the interval lies above 0, and so does the figure
+        (0.005, 0.001, 0.02, "0.1 to 2%", 0.005),
+        (1.02, 0.97, 1.07, "over 97%", None),
+    ):
+        point = share_point("v", share, low, high)
+        assert (point.text, point.at, point.doubt) == (text, at, ""), text
+        assert point.high is not None
+        assert 0 <= (point.low or 0) <= point.high <= 1
+    for share, high, text in ((-0.02, 0.049, "under 5%"), (0.01, 0.0031, "under 0.4%"), (-0.1, 0.0, "under 0%")):
+        assert share_point("v", share, -0.07, high, "noise") == ("v", text, "", None, 0.0, high)
+    assert share_point("v", 0.3, -0.2, 0.8, "too-few") == ("v", "0 to 80%", "too few reports", None, 0.0, 0.8)
+    for unknown in (None, float("nan")):
+        assert share_point("v", unknown, unknown, unknown).text == "–"
+
+
+def shown(*rows: dict[str, Any]) -> SharesView:
+    table = Table({"reports": 100, "confidence": 0.95}, {name: [one[name] for one in rows] for name in rows[0]})
+    return SharesView.of(THEME, table, PageRequest("", 1, 10))
+
+
+def test_too_few_reports_say_how_many_more_are_needed() -> None:
+    (_, point), *_ = shown(row("too-few", 0.1)).rows
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
-    assert in_words(row("too-few", 0.1), THEME, 100, 0.95) == "too few reports: 9,510 more for ±2 points"
+    assert point.doubt == "too few reports: about 9,510 more are needed for ±2 points"
     worst = worst_share(THEME.mechanism)  # nothing is known of the share
     needed = (THEME.mechanism.variance(worst) + worst * (1 - worst)) * (1.96 / 0.02) ** 2
-    said = in_words(row("too-few", None), THEME, 0, 0.95)
-    assert int(said.split()[3].replace(",", "")) == pytest.approx(needed, rel=0.01)
+    said = shown(row("too-few", None)).needs
+    assert int(said.split()[1].replace(",", "")) == pytest.approx(needed, rel=0.01)
+
+
+def test_found_and_the_interval_do_not_contradict_each_other() -> None:
+    ends = {"low": 0.05, "high": 0.15}
+    seen = shown(row("ok", 0.02) | ends | {"found": False}, row("noise", 0.02) | ends | {"low": 0.0, "found": True})
+    assert [point.text for _, point in seen.rows] == ["under 15%", "0 to 15%"]
+    assert "stand out" in seen.legend
+    plain = shown(row("ok", 0.02) | ends)
+    assert (plain.rows[0][1].text, plain.legend) == ("10% ± 5", "")
+    assert "contains 0" in shown(row("noise", 0.02) | ends).legend
+
+
+def test_the_most_frequent_value_comes_first() -> None:
+    rows = [
+        row("ok", 0.02) | {"value": value, "frequency": share}
+        for value, share in (("a", 0.1), ("b", float("nan")), ("c", 0.3))
+    ]
+    assert [one["value"] for one, _ in shown(*rows).rows] == ["c", "a", "b"]
+
+
+def test_all_bars_of_a_page_end_at_one_share() -> None:
+    assert [scale_top(high) for high in (0.0, 0.02, 0.021, 0.1, 0.11, 1.0)] == [0.02, 0.02, 0.1, 0.1, 1.0, 1.0]
