@@ -89,6 +89,7 @@ class Client:
     """
 
     _gone, _importing = _GONE, staticmethod(forks.importing)
+    _MOST_NAMED = 100
     _OUTCOME, _TIMER = Outcome, Timer  # kept here, because at shutdown the names of this module may be None
 
     def __init__(
@@ -131,12 +132,15 @@ class Client:
                 times: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
                 core = ClientCore(setup._replace(strata=own, **times))
                 core.start()
+                core.check_names(self._named)
             except Exception as error:
                 core = core or ClientCore(setup._replace(environ={}, policy=None))
                 core.disable(error)
             return core
 
         self._build, self._building = build, threading.RLock()
+        self._named: set[str] = set()
+        """The first names that were recorded while telemetry was off, and are looked up when the core is made."""
         self._built: ClientCore | None = None
         self._off = _never if strict else _off_by(state, app, environ, policy)
         if not self._off():
@@ -172,6 +176,8 @@ class Client:
         app's developer, and only if ``strict``.
         """
         if self._built is None and self._off():
+            if type(metric) is str and len(self._named) < self._MOST_NAMED:
+                self._named.add(metric)
             return
         self._core.record(metric, value, strata)
 

@@ -178,6 +178,15 @@ class ClientCore:
         except Exception as error:
             self._unrecorded(error)
 
+    def check_names(self, names: Iterable[str]) -> None:
+        """Log if ``names``, which were recorded while telemetry was off, are not all defined; quote none of them.
+
+        One may be an answer in the place of a name.
+        """
+        if unknown := len(set(names) - self.setup.metrics.keys()):
+            advice = f"names recorded while telemetry was off: {unknown}; Client(strict=True) says which"
+            self.diagnostics.note("unknown metric", advice)
+
     def _unrecorded(self, error: Exception) -> None:
         """Handle an error of ``record``: the answer is lost unless the error is a mistake of the app's developer.
 

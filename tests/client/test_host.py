@@ -1,5 +1,6 @@
 """The host never notices: mistakes are counted, logged once without a value, and raised only if it asked for that."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,10 +39,25 @@ def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path
     client.record("mobile", True)
     status = client.status()
     assert (status.mode, status.unrecorded, status.queued) == ("off", 2, 0)
-    assert status.decided_by == f"a mistake: {reason.replace('disabled', 'disabled in this program')}"
+    assert status.decided_by == f"an error: {reason.replace('disabled', 'disabled in this program')}"
     assert not client.flush(1), "nothing can arrive"
     client.close()
     assert client.status().decided_by == status.decided_by, "which is still the reason"
+
+
+def test_mistakes_made_while_telemetry_is_off_are_said_with_the_status(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = tmp_path / "metrics.toml"
+    metrics.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
+    for names, trouble in ((["mobile"], {}), (["mobile", "Very-Secret", "no"], {"unknown metric": 1})):
+        with closing(dither.Client(metrics, "http://localhost", "tests", tmp_path / "state", environ={})) as client:
+            for name in [*names, *names]:
+                client.record(name, "mobile")
+            assert not caplog.text, "nothing is read before somebody asks"
+            assert client.status().trouble == trouble
+    assert "telemetry was off: 2;" in caplog.text
+    assert "Very-Secret" not in caplog.text, "it may be an answer in the place of a name"
 
 
 def test_closed_client_is_off_and_counts_lost_answers(make: Make, folder: Path) -> None:

@@ -146,8 +146,7 @@ def test_consent_text_names_the_survey_and_changes_with_it(make: Make) -> None:
     client = make(metrics={**of(LOOKS), "browser": METRICS["browser"]})
     text = client.consent_text()
     said = (
-        "How often: at most once a day, and not always: one of 3 questions is asked each day, chosen at random "
-        "whatever your answers are (font, mobile, theme)"
+        "one of 3 questions is asked each day, chosen at random and independently of your answers (font, mobile, theme)"
     )
     assert text.count(said) == 3
     theme = of(LOOKS)["theme"]
