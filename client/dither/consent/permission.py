@@ -131,15 +131,15 @@ class Permission:
     def _accepted(self, consent: Consent, metric: Metric) -> Accepted | None:
         """Return the acceptance that covers ``metric`` as it is defined now, if there is one."""
         accepted = consent.accepted or {}
-        return next((accepted[one] for one in self._terms_of(metric) if one in accepted), None)
+        for one in self._terms_of(metric):
+            if one in accepted:
+                return accepted[one]
+        return None
 
     def _terms_of(self, metric: Metric) -> tuple[str, ...]:
         known = self._terms.get(id(metric))
         if known is None:
-            known = self._terms[id(metric)] = (
-                metric,
-                covering(metric),
-            )  # which keeps the id
+            known = self._terms[id(metric)] = metric, covering(metric)  # which keeps the id
         return known[1]
 
     def _tested(self) -> str:

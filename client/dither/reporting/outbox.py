@@ -10,7 +10,7 @@ The last thirty reports that were sent are kept, so that a user can see what has
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from itertools import chain, takewhile
+from itertools import chain
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Totals
@@ -130,8 +130,12 @@ class Outbox:
 
     def expired(self, today: int) -> list[Done]:
         """Return the records that drop reports which have waited for too long."""
-        old = takewhile(lambda entry: today - entry.day > self._max_days, self._queue.values())
-        return [Done(entry.batch, "dropped") for entry in old]
+        gone = []
+        for entry in self._queue.values():  # which nearly always ends at once
+            if today - entry.day <= self._max_days:
+                break
+            gone.append(Done(entry.batch, "dropped"))
+        return gone
 
     def records(self) -> Iterator[Record]:
         """Return the fewest records that give this outbox; a generator, which may be consumed later."""

@@ -76,9 +76,7 @@ class FolderState(FolderJournal):
             self._choice = _choice_of(_records_of(self._paths["consent"]))
             self._seen, self._secret_seen = seen, False
         if not self._secret_seen and self._choice is not None and self._choice.mode in {"local", "on"}:
-            self._secret_seen = (
-                self.has_secret()
-            )  # it is drawn just after the choice is stored, maybe by another process
+            self._secret_seen = self.has_secret()  # drawn just after the choice is stored, maybe by another process
             self._choice = self._choice._replace(lost=not self._secret_seen)
         return self._choice
 
@@ -113,7 +111,8 @@ class FolderState(FolderJournal):
 
     def acquire(self) -> None:
         """Hold the journal against all other processes."""
-        self._make_folder()
+        if not self._made:
+            self._make_folder()
         super().acquire()
 
     def news(self, cursor: Cursor) -> News | None:
