@@ -52,7 +52,7 @@ def apps_folder() -> Path:
         raise StateError(f"this user has no home; set {names} to say where the state is to be kept") from None
     if not folder.is_absolute():  # it would be another one in each working directory
         name = "LOCALAPPDATA" if sys.platform == "win32" else "HOME"
-        raise StateError(f"this user's home, {name}, is no absolute path")
+        raise StateError(f"this user's home, {name}, is not an absolute path")
     return folder
 
 

@@ -44,7 +44,7 @@ class BooleanQuestion(ListedQuestion):
 
 
 class _Answers(Answers):
-    wanted = 'give True or False; 1, 0, "true" and "false" will do'
+    wanted = 'give True or False; 1, 0, "true" and "false" are also accepted'
 
     def __init__(self, domain: Domain) -> None:
         self._true, self._false = Encoded(domain.index("true")), Encoded(domain.index("false"))

@@ -128,8 +128,8 @@ class NumberQuestion(Question):
             )
         elif not self.log and self.low >= 0 and self.high > _WIDE * (self.low or _USUAL):
             found.append(
-                "log: false, and the error of a mean is a share of the range, which is wide; set log = true with low "
-                "above 0, or a high that few answers exceed"
+                "log: false; the range is wide, and the error of a mean grows with it; set log = true with low above "
+                "0, or a high that few answers exceed"
             )
         return found
 
@@ -145,7 +145,7 @@ class NumberQuestion(Question):
 
 
 class _Answers(Answers):
-    wanted = "give an int, a float or a Decimal; NaN is none"
+    wanted = "give an int, a float or a Decimal; NaN is not accepted"
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
