@@ -138,7 +138,8 @@ def audit(
 ) -> None:
     """Attack the installed randomizers: measure how much their reports reveal, and compare it with what they declare.
 
-    Exit status 1 if one reveals more than it declares."""
+    Exit status 1 if one reveals more than it declares.
+    """
     from tqdm import tqdm
 
     chosen = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
