@@ -58,7 +58,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "status" and options.metrics is not None and options.app is None:
-        parser.error("status: --metrics belongs to one app; name it with --app NAME")
+        parser.error("status: --metrics needs --app NAME, because it belongs to one app")
     return options
 
 
@@ -86,7 +86,7 @@ def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> C
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m dither", description="Show and decide an app's telemetry as its user; test it as its developer."
+        prog="python -m dither", description="Show and control an app's telemetry as a user; test it as a developer."
     )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, user_command in USERS.items():
@@ -120,7 +120,9 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
         help="probability with which epsilon may be exceeded, for mechanisms that allow it",
     )
     command.add_argument("--size", type=int, metavar="K", help="number of answers; omit it for strings and numbers")
-    command.add_argument("--at-most", type=int, metavar="W", help="most answers that one person may choose")
+    command.add_argument(
+        "--at-most", type=int, metavar="W", help="maximum number of answers that one person may choose"
+    )
     command.add_argument(
         "--draws", type=int, default=1_000_000, metavar="N", help="draw this many reports of each of two inputs"
     )
@@ -130,7 +132,7 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
 
 
 def _add_test(command: argparse.ArgumentParser) -> None:
-    _add_metrics(command, required=False, more="; each version of it is tried, too")
+    _add_metrics(command, required=False, more="; each of its versions is checked")
     command.add_argument("--endpoint", required=True, metavar="URL", help="the collector's URL, as the app uses it")
     command.add_argument("--token", help="the app's token, if the collector asks for one")
     command.add_argument("--json", action="store_true", help="print JSON for programs")

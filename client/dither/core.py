@@ -81,7 +81,7 @@ def transport_for(
     return given or HttpTransport(endpoint, token=token)
 
 
-PLAIN_HTTP = "endpoint: http:// is not encrypted, so that the network sees each report; use https://"
+PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each report; use https://"
 
 
 def _is_exposed(endpoint: str) -> bool:

@@ -83,7 +83,7 @@ class Guard:
             raise error
         try:
             if wrong:
-                self._diagnostics.note(mistake or f"{place} was called with a mistake", str(error))
+                self._diagnostics.note(mistake or f"{place} was called incorrectly", str(error))
             else:
                 self._diagnostics.failed(place, error)
         except Exception:  # noqa: S110 - the interpreter shuts down

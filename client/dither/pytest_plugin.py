@@ -35,4 +35,4 @@ def telemetry(dither_metrics: "str | Path | Mapping[str, Metric]") -> "Iterator[
         yield client
     client.close()
     if client.mistakes:  # also where the app caught the exception
-        pytest.fail("mistaken answers to dither's metrics:\n" + "\n".join(client.mistakes), pytrace=False)
+        pytest.fail("wrong answers to dither's metrics:\n" + "\n".join(client.mistakes), pytrace=False)

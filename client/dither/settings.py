@@ -94,7 +94,8 @@ def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Met
     bare = [name for name, metric in metrics.items() if metric.seal is None]
     if bare and len(bare) < len(metrics):
         raise ParameterError(
-            "metrics", f"{bare[0]} has no seal key, and others have one; give all of them one, or the client seal=…"
+            "metrics",
+            f"{bare[0]} has no seal key, but other metrics have one; give every metric one, or pass the client seal=…",
         )
     return metrics
 

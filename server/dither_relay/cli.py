@@ -24,7 +24,7 @@ _UNASKED = Setting("http://localhost", "default")
 @click.group("dither-relay", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def cli() -> None:
-    """Take sealed reports from devices, and forward them to the collector many at a time, in no order.
+    """Take sealed reports from devices, and forward them to the collector in shuffled batches.
 
     The relay sees addresses and no report; the collector sees reports and no address.
     """
@@ -35,7 +35,7 @@ def cli() -> None:
 def run(found: Found) -> None:
     """Run a relay. The first line on stdout is its URL.
 
-    Every day at the hour, each pool with enough reports is forwarded. An hour that was missed is made up for.
+    Every day at the set hour, each pool with enough reports is forwarded. A missed hour is made up for.
     """
     from dither_serving.collector_url import CollectorUrl
     from dither_serving.logs import log_json
@@ -62,7 +62,7 @@ def run(found: Found) -> None:
 @cli.command()
 @settings_options("db", "collector", "token", "batch", "max_age", sources=RELAY)
 def forward(found: Found) -> None:
-    """Forward now every pool with enough reports, by the same rules as at the hour. The relay may keep running.
+    """Forward now every pool with enough reports, by the same rules as at the set hour. The relay may keep running.
 
     Exit status 1 if the collector did not take everything; what it did not take is kept.
     """

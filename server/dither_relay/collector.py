@@ -128,7 +128,7 @@ def _line(text: object) -> str:
 def _describe(status: int, answer: bytes) -> str:
     """Return an unexpected answer of the collector as a message."""
     if 300 <= status < 400:
-        return f"the collector answered {status}; redirects are not followed, so give the URL where it is"
+        return f"the collector answered {status}; redirects are not followed, so give the final URL"
     try:
         detail = json.loads(answer)["detail"]
     except (ValueError, KeyError, TypeError, RecursionError):

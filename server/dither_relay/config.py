@@ -27,11 +27,13 @@ class RelayConfig:
     db: str = field(metadata={"about": "The database's URL, for example sqlite:///relay.db."})
     collector: str = field(metadata={"about": "The collector's URL, for example https://collector.example."})
     token: str = _setting("", "Token of the role report, if the collector asks for one.")
-    batch: int = _setting(500, "Fewest reports that are forwarded together.")
+    batch: int = _setting(500, "Minimum number of reports that are forwarded together.")
     at: str = _setting("03:00", "Hour of the day, in UTC, at which reports are forwarded.")
-    max_age: int = _setting(14, "Days after which reports are dropped that are still too few, or not taken.")
+    max_age: int = _setting(
+        14, "Days after which reports are dropped if there are still too few, or if the collector did not take them."
+    )
     horizon: int = _setting(45, "Days for which forwarded reports are remembered, so that no retry counts.")
-    rate: int = _setting(600, "Most reports of one address in an hour; loopback may send any number.")
+    rate: int = _setting(600, "Maximum reports of one address in an hour; loopback may send any number.")
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8080, "Port to listen on; 0 takes any free one.")
     proxies: str = _setting(
@@ -40,19 +42,19 @@ class RelayConfig:
     open_metrics: bool = _setting(False, "Show /metrics to anyone who reaches the port, not only to this machine.")
     threads: int = _setting(8, "Threads for everything but small reports, which need none.")
     connections: int = _setting(
-        1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
+        1000, "Maximum simultaneous connections; beyond it, the one that has waited longest is closed."
     )
     connections_per_address: int = _setting(
-        100, "Most connections of one address at a time; loopback may have any number."
+        100, "Maximum simultaneous connections of one address; loopback may have any number."
     )
     request_seconds: float = _setting(30.0, "Seconds for a request to arrive, and for its answer to be read.")
     collector_seconds: float = _setting(300.0, "Seconds to wait for the collector, which opens each report of a body.")
-    body_limit: int = _setting(1 << 16, "Most bytes of a request's body.")
-    queue_limit: int = _setting(1024, "Most reports that wait for their commit.")
+    body_limit: int = _setting(1 << 16, "Maximum bytes of a request's body.")
+    queue_limit: int = _setting(1024, "Maximum reports that wait for their commit.")
     queue_bytes: int = _setting(
-        1 << 26, "Most bytes of requests that wait for their commit; half as many are held for those in transfer."
+        1 << 26, "Maximum bytes of requests that wait for their commit; those in transfer may take half as many again."
     )
-    group_limit: int = _setting(512, "Most reports in one transaction.")
+    group_limit: int = _setting(512, "Maximum reports in one transaction.")
     lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
     log_level: str = _setting("info", "Lowest level that is logged: debug, info, warning, error.")
     now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -80,15 +80,17 @@ def _families(known: Condition) -> Iterator[Family]:
     yield from of_disk(known.disk)
     about = "1 if the last try to ask or to post failed."
     yield gauge("dither_relay_trouble", about, bool(known.troubles))
-    yield gauge("dither_relay_overdue", "1 if an hour has come at which nobody began to forward.", known.is_overdue)
-    gauges = {"waiting": "wait for their number", "frozen": "are frozen, and on their way"}
+    yield gauge(
+        "dither_relay_overdue", "1 if the hour to forward has come and nothing was forwarded.", known.is_overdue
+    )
+    gauges = {"waiting": "wait until there are enough", "frozen": "are in a batch that is being forwarded"}
     for name, about in gauges.items():
         family = GaugeMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=_LABELS)
         yield _of_pools(family, name, known.held)
     counts = {
         "forwarded": "the collector has taken",
         "unread": "the collector has taken and could not read",
-        "dropped": "grew too old before they could leave",
+        "dropped": "were dropped because they became too old",
     }
     for name, about in counts.items():
         counter = CounterMetricFamily(f"dither_relay_{name}", f"Sealed reports that {about}.", labels=_LABELS)

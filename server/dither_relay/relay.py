@@ -41,7 +41,9 @@ class Relay:
             self.store = RelayStore(config.db, lock_wait=config.lock_wait)
             opened.callback(self.store.close)
             opened.enter_context(
-                self.store.exclusive_lock("relay", "another relay runs on it; one address is to have one limit")
+                self.store.exclusive_lock(
+                    "relay", "another relay already uses it; a second one would give each address a second limit"
+                )
             )
             collector = Collector(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)

@@ -19,7 +19,7 @@ def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSO
     Raises Problem for any Content-Encoding, another media type, and a length that is missing or too large.
     """
     if environ.get("HTTP_CONTENT_ENCODING"):
-        raise Problem(Kind.MEDIA_TYPE, "Content-Encoding: none is taken; send the JSON as it is")
+        raise Problem(Kind.MEDIA_TYPE, "Content-Encoding: not supported; send the JSON uncompressed")
     media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
     plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
     if media_type.strip().lower() not in types or not plain:

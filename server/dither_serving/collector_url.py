@@ -43,7 +43,7 @@ class CollectorUrl(NamedTuple):
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise ParameterError(
                 parameter,
-                "not a collector's URL: it must have no name, password, query or fragment; a token is given apart",
+                "not a collector's URL: it must have no name, password, query or fragment; give the token separately",
             )
         return cls(parts.scheme == "https", host, port or _PORTS[parts.scheme], parts.path.rstrip("/"))
 

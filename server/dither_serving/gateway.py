@@ -133,7 +133,7 @@ class Gateway:
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
-            _log.warning("%d requests were not answered before the end", self._serving)
+            _log.warning("%d requests were not answered before the server stopped", self._serving)
 
     def close(self) -> None:
         """Take no more work."""

@@ -39,13 +39,13 @@ class ServerNumbers:
         self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
         self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
         self._failures = counter("dither_commit_failures", "Commits that counted nothing.")
-        about = "Batches that still waited when the last commit began."
+        about = "Batches still waiting when the last commit began."
         self._waiting = gauge("dither_batches_waiting", about)
         about = "Seconds for which the oldest batch that is not committed has waited; 0 if none waits."
         self._oldest = Gauge(_OLDEST, about, registry=registry, multiprocess_mode="all")
         self._oldest.set(math.inf)
         self._connections = gauge("dither_connections", "Connections that are open.")
-        about = "Connections closed because they were late, gave way to others, or were too many of an address."
+        about = "Connections closed because they were late, gave way to others, or exceeded the limit of their address."
         self._closed = counter("dither_connections_closed", about, ["reason"])
 
     def connected(self, connections: int) -> None:

@@ -234,7 +234,7 @@ class ObjectStore(BlobStore):
 def require_no_tilde(name: str, path: str) -> None:
     """Raise ParameterError for a path that begins with ``~``: only a shell expands it."""
     if path.startswith("~"):
-        raise ParameterError(name, f"{path}: only a shell knows what ~ is; write the whole path")
+        raise ParameterError(name, f"{path}: ~ is not expanded here; write the whole path")
 
 
 def make_folder(path: Path) -> None:
@@ -288,7 +288,7 @@ def _open_regular(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no file")
+        raise OSError(errno.EINVAL, "it is not a file")
     return descriptor
 
 

@@ -47,7 +47,7 @@ class _Request(NamedTuple):
     "--skip", metavar="NAME", multiple=True, help="Skip the unreadable parts of this damaged segment. Repeatable."
 )
 @click.option("--every", metavar="INTERVAL", help="Fold again after each interval, such as 10m, 30s or 1h.")
-@click.option("--dry-run", is_flag=True, help="Say what would be counted, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be counted, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each run.")
 @refusing
 def fold(
@@ -62,8 +62,9 @@ def fold(
     """Count what collectors have spooled, each batch once.
 
     Collectors may keep running. Safe to interrupt: the next fold resumes, with the same result. If another fold runs
-    on the database, this one waits for it as long as lock_wait says. Exit status 1 if that is not long enough, or if
-    the database, the spool or the workers fail. With --every a later failure is printed, and the next fold tries again.
+    on the database, this one waits up to lock_wait seconds. Exit status 1 if the other takes longer, or if
+    the database, the spool or the workers fail. With --every, later failures are only printed, and the next fold tries
+    again.
     """
     request = _Request(found, jobs, scheduler, dry_run, as_json, skip)
     pause = None if every is None else _seconds(every)

@@ -128,7 +128,7 @@ def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
     head = _read(opened, _HEAD.size, name)
     magic, count, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0, 0)
     if magic != _MAGIC:
-        raise _damaged(name, "is no file of ids")
+        raise _damaged(name, "is not a file of ids")
     size, found = 0, 0
     while content := _read(opened, 16 * _CHUNK, name):
         size, found = size + len(content), zlib.crc32(content, found)

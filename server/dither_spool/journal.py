@@ -133,7 +133,7 @@ class Journal:
         taken = counted(count, "batch of this journal was taken", "batches of this journal were taken")
         message = f"{taken}, and {counted(lost, 'byte')} could not be read"
         notice = self.path.with_suffix(NOTICE)
-        write_file(notice, f"{message}. Look at the disk, then delete this file.\n".encode())
+        write_file(notice, f"{message}. Check the disk, then delete this file.\n".encode())
         _log.error("a journal was damaged: %s; %s says so", message, notice)
 
     def _truncate(self) -> None:

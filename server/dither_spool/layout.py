@@ -61,14 +61,15 @@ class SpoolLayout(NamedTuple):
         if sys.platform == "win32":
             raise ParameterError("spool", "requires flock(2), which Windows lacks")
         if spool.lower().startswith(_MEMORY):
-            raise ParameterError("spool", f"{_MEMORY} lies in the memory of one process, where no fold can read it")
+            raise ParameterError("spool", f"{_MEMORY} is in the memory of one process, so no fold can read it")
         blobs = blob_store_at(spool)
         if journals:
             require_no_tilde("spool_open", journals)
             return cls(blobs, Path(journals))
         if blobs.folder is None:
             raise ParameterError(
-                "spool", f"{blobs} is not on this machine; set spool_open to a folder that is, for what is open"
+                "spool",
+                f"{blobs} is not on this machine; set spool_open to a folder on this machine, for the open journals",
             )
         return cls(blobs, blobs.folder / "open")
 
@@ -169,10 +170,10 @@ def require_owner(blobs: BlobStore, database: str | None) -> None:
     """
     owners = blobs.names(_OWNER)
     if not owners:
-        raise UnmadeError("spool", f"{blobs} is no spool: no collector has made it yet; a collector that starts does")
+        raise UnmadeError("spool", f"{blobs} is not a spool: a collector creates it when it starts")
     others = [name for name in owners if name != database]
     if database is not None and others:
-        message = f"{blobs} is of the database {', '.join(others)}, and db is {database}"
+        message = f"{blobs} belongs to the database {', '.join(others)}, and db is {database}"
         raise ParameterError(
             "spool", f"{message}; name the database to which it belongs, or delete {blobs}/{_OWNER} if db replaced it"
         )

@@ -59,10 +59,10 @@ def _manifest(run: bytes, content: dict[str, Any]) -> Manifest:
         raise ValueError(f"it is of format {content['format']!r}, this program knows {_FORMAT}; install the newer one")
     segments = tuple(content["segments"])
     if not all(map(is_segment, segments)):
-        raise ValueError("it names what is no segment")
+        raise ValueError("it names something that is not a segment")
     begun = datetime.fromisoformat(content["begun"])
     if begun.tzinfo is None:
-        raise ValueError("it says no time zone of when it began")
+        raise ValueError("its start time has no time zone")
     return Manifest(run, begun.astimezone(UTC), segments)
 
 
@@ -96,7 +96,7 @@ def skip_damage(store: Store, blobs: BlobStore, names: Iterable[str], wait: floa
                     blobs.put(SEGMENTS, name, write_segment(Records.merged([])))
                     yield Skipped(name, None, None)
                 elif not was_skipped:
-                    where = f"{blobs}/{SEGMENTS} holds no {name!r}; name a segment as the fold names it"
+                    where = f"{blobs}/{SEGMENTS} holds no {name!r}; give the name of a segment as the fold prints it"
                     raise ParameterError("--skip", where)
                 continue
             records, lost = _readable(content, name)

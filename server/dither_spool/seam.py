@@ -61,7 +61,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
     segments = counted(backlog.segments, "segment waits", "segments wait")
     waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
     yield ok(
-        _ABOUT, f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
+        _ABOUT, f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and counts at once"
     )
     try:
         layout.require_room(config.spool_bytes, layout.needed(), NEARLY_FULL)
@@ -71,7 +71,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
         where = f"{layout.journals} or {layout.blobs}/{DAMAGED}"
         files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
         message = f"{files} in {where}; what could be read was taken"
-        yield warning(_ABOUT, f"spool: {message}", "Look at the disk, then delete what you have seen")
+        yield warning(_ABOUT, f"spool: {message}", "Check the disk, then delete these files")
     if config.spool_bytes < _SMALL:
         yield warning(_ABOUT, f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each", "")
 
@@ -82,7 +82,7 @@ def findings_of_folds(config: Config, store: Store, now: datetime | None = None)
     age = None if up_to is None else (now or datetime.now(UTC)) - up_to
     last = "none has ended yet" if up_to is None else f"the last began {up_to:%Y-%m-%d %H:%M} UTC"
     if waiting and (age is None or age > _LATE):
-        advice = "Run dither-server fold, and let it run each hour or day; estimates stand still, and the disk fills"
+        advice = "Run dither-server foldevery hour or day; until then estimates do not change, and the disk fills up"
         yield warning("fold", f"{last}, and {counted(waiting, 'segment waits', 'segments wait')}", advice)
     else:
         yield ok("fold", last)
@@ -96,16 +96,16 @@ def findings(config: Config) -> Iterator[Finding]:
         return
     kind = file_system_of(layout.journals)
     if kind in FORGETS | NETWORKS:
-        why = "memory, and loses what was acknowledged" if kind in FORGETS else "a network's, and loses their locks"
+        why = "memory, which loses acknowledged reports" if kind in FORGETS else "a network, which loses their locks"
         advice = "Set spool_open to a folder on a disk of this machine"
         yield problem("spool", f"journals are in {layout.journals}: {kind} is {why}", advice)
     yield durability(layout.journals)
     left = layout.idle(_PAUSES * config.spool_seconds)
     if left:
-        advice = "Start a collector here, or run dither-server fold here: either takes what is in them"
-        yield warning("spool", f"no process closes {left} of the journals in {layout.journals}", advice)
+        advice = "Start a collector here, or run dither-server fold here: either one reads them"
+        yield warning("spool", f"{left} of the journals in {layout.journals} belong to no running process", advice)
     else:
-        yield ok("spool", "no journal is left of a process that is gone")
+        yield ok("spool", "every journal belongs to a running process")
 
 
 def _layout(config: Config) -> SpoolLayout:

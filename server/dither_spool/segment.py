@@ -80,11 +80,11 @@ class Segment:
         self._name = name
         magic, size, checksum = _FRONT.unpack(self._read(0, _FRONT.size))
         if magic != _MAGIC:
-            raise _damaged(name, "is no segment, or of a version that this program does not know")
+            raise _damaged(name, "is not a segment, or has a version that this program does not know")
         head = self._read(_FRONT.size, size)
         table = 4 + 8 * int.from_bytes(head[:4], "little")
         if zlib.crc32(head) != checksum or len(head) != table + BUCKETS * _BUCKET.itemsize:
-            raise _damaged(name, "is damaged in its head")
+            raise _damaged(name, "has a damaged header")
         self.versions = [head[start : start + 8] for start in range(4, table, 8)]
         self._table = np.frombuffer(head, _BUCKET, BUCKETS, table)
         self._start = _FRONT.size + size
@@ -103,7 +103,7 @@ class Segment:
         sizes, rows = lengths.astype(np.int64), np.frombuffer(part, np.uint8, offset=end)
         possible = (ids[:, 0] == number).all() and (version < len(self.versions)).all() and sizes.sum() == len(rows)
         if not possible:
-            raise _damaged(self._name, f"holds in bucket {number} what no collector writes")
+            raise _damaged(self._name, f"holds in bucket {number} data that no collector writes")
         return Records(as_keys(ids), version, day, stratum, sizes, np.cumsum(sizes) - sizes, self.versions, rows)
 
     def _read(self, start: int, size: int) -> bytes:

@@ -345,7 +345,7 @@ class SpoolGauges:
             yield gauge("dither_spool_open_bytes", "Bytes that no segment of the spool holds yet.", backlog.open_bytes)
             yield gauge("dither_spool_segments", "Segments of the spool that no fold has counted.", backlog.segments)
             yield gauge("dither_spool_damaged_files", "Notices of damaged journals.", backlog.damaged)
-            yield gauge("dither_spool_free_bytes", "Room that is left to the spool.", backlog.free)
+            yield gauge("dither_spool_free_bytes", "Free space for the spool.", backlog.free)
         if (folded := self._folded.value()) is not None:
-            about = "When the last fold that has ended began: what stood in segments by then is counted."
+            about = "When the last completed fold began: segments that existed then are counted."
             yield gauge("dither_folded_up_to_timestamp_seconds", about, folded.timestamp())

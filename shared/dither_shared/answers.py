@@ -69,7 +69,7 @@ class ChoiceAnswers(Answers):
 class BooleanAnswers(Answers):
     """False, item 0, or True, item 1; what is neither counts as False."""
 
-    wanted = 'give True or False; 1, 0, "true" and "false" will do'
+    wanted = 'give True or False; 1, 0, "true" and "false" are also accepted'
     _TRUE, _FALSE, _NEITHER = Encoded(1), Encoded(0), Encoded(0, outside=True, mistake=True)
     # A number finds its entry by its value: 1, 1.0 and True are equal, and so are their hashes.
     _MEANINGS: ClassVar[dict[object, Encoded]] = {1: _TRUE, 0: _FALSE, "true": _TRUE, "false": _FALSE}
@@ -98,7 +98,7 @@ class Placed(NamedTuple):
 class NumberAnswers(Answers):
     """A number at its place on a grid of ``points``, as ``questions.domains.grid`` explains it."""
 
-    wanted = "give an int, a float or a Decimal; NaN is none"
+    wanted = "give an int, a float or a Decimal; NaN is not accepted"
 
     def __init__(self, low: float, high: float, log: bool, points: int) -> None:
         self._low, self._high, self._log, self._steps = low, high, log, points - 1

@@ -267,8 +267,9 @@ class Mechanism(ABC):
             place = "mechanism" if self.always_memoised else "permanent_epsilon"
             raise ParameterError(
                 place,
-                f"{self.name} repeats a permanent draw here, and storage that is cleared loses its secret: it would be"
-                f" drawn anew, and epsilon spent again; and browsers have no SHAKE-256, by which it is drawn; leave"
+                f"{self.name} repeats a permanent draw here; a browser whose storage is cleared loses the secret "
+                f"behind it, would make a new draw and spend epsilon again; and browsers have no SHAKE-256, which "
+                f"makes the draw; leave"
                 f" {place} out",
             )
         rows = {"shape": self.shape.value, "cohorts": self.cohorts, "cells": self.cells, "listed": self.listed}
@@ -281,7 +282,8 @@ class Mechanism(ABC):
         Thresholds over 2^64 are 16 hex digits (``probability.threshold_text``).
         """
         raise ParameterError(
-            "mechanism", f"{self.name} has no law in a few integers; leave mechanism out, for the best one that has"
+            "mechanism",
+            f"{self.name} cannot be compiled to a few integers; leave mechanism out, for the best one that can",
         )
 
     @cached_property

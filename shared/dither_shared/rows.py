@@ -156,7 +156,7 @@ def _listed(rows: RowFormat, numbers: int) -> tuple[int, ...]:
     if numbers >> width * count or cells[-1] >= rows.cells:
         raise WireError(f"reports: a list names a cell that is not below {rows.cells}")
     if any(one >= two for one, two in pairwise(cells)):
-        raise WireError("reports: a list does not ascend")
+        raise WireError("reports: a list is not in ascending order")
     return cells
 
 

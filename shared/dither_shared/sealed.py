@@ -95,7 +95,7 @@ class SealKey:
             raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding behind {name}:")
         u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit does not count
         if u % _PRIME in _LOW_ORDER:
-            raise ParameterError("key", "its point of X25519 has a low order, so it keeps nothing secret; make another")
+            raise ParameterError("key", "its point of X25519 has a low order and protects nothing; create another key")
         return key
 
     def __str__(self) -> str:
@@ -208,7 +208,7 @@ class SealedBatch(NamedTuple):
             raise WireError(f"sealed: {len(self.sealed)} bytes; a sealed row of this pool and suite has {length}")
         rows = [self.sealed[start : start + length] for start in range(0, len(self.sealed), length)]
         if any(one >= following for one, following in pairwise(rows)):
-            raise WireError("sealed: the rows do not ascend, or one stands there twice")
+            raise WireError("sealed: the rows are not in ascending order, or one occurs twice")
         if self.total < len(rows):
             raise WireError(f"total: {self.total}, less than the {len(rows)} reports of this body")
         return rows

@@ -18,7 +18,7 @@ _LATER = {
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices and a collector once."),
     "error": Later(f"{_HERE}.error.command:error", "Measure the error of estimates."),
     "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
-    "shuffle": Later(f"{_HERE}.shuffle.command:shuffle", "Compute what shuffling reports adds."),
+    "shuffle": Later(f"{_HERE}.shuffle.command:shuffle", "Compute what shuffling adds to privacy."),
 }
 
 

@@ -187,7 +187,7 @@ class Journal:
         elif lines[0] != {"sweep": identity}:
             self.close()
             raise ParameterError(
-                str(self.path), "belongs to another sweep, which is unfinished; finish that one, or delete the file"
+                str(self.path), "belongs to another, unfinished sweep; finish that one, or delete the file"
             )
         self.done = {line["cell"]: line["rows"] for line in lines[1:]}
 

@@ -120,7 +120,7 @@ def test_a_timeout_that_is_no_number_waits_for_nothing(make: Make) -> None:
         client = make(strict=False)
         client.record("mobile", True)
         assert client.flush(timeout) is False, type(timeout)  # type: ignore[arg-type]  # which is the mistake
-        assert client.status().trouble == {"flush was called with a mistake": 1}, type(timeout)
+        assert client.status().trouble == {"flush was called incorrectly": 1}, type(timeout)
         with pytest.raises(dither.ParameterError, match=r"^timeout: "):
             make().flush(timeout)  # type: ignore[arg-type]  # likewise
         assert client.status().queued == 1, type(timeout)

@@ -191,7 +191,7 @@ def test_timer_raises_nothing_into_the_host(clock: Clock, caplog: pytest.LogCapt
             clock.now += 1.25
     status = client.status()
     assert (status.queued, status.mistakes) == (2, 1)
-    assert status.trouble == {"mistaken value for metrics.mobile": 1, "unknown metric": 2}
+    assert status.trouble == {"wrong value for metrics.mobile": 1, "unknown metric": 2}
     client.close()
     with client.timer("startup"):
         pass

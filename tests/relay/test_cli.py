@@ -39,7 +39,7 @@ def test_forward_posts_full_pools_and_status_shows_the_rest(tmp_path: Path) -> N
             line.split() for line in text.splitlines()
         ]
         assert "forwards at 04:30 UTC each pool with 500 reports waiting or more, next on " in text
-        assert "; no hour has come yet" in text
+        assert "; no forwarding hour yet" in text
 
 
 def test_status_counts_listed_pools_without_reports(tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def test_a_second_relay_on_the_database_is_refused(tmp_path: Path) -> None:
             _, errors = process.communicate(timeout=PATIENCE)
         assert second == ""
         assert process.returncode == 1
-        assert errors == "dither-relay: database: another relay runs on it; one address is to have one limit\n"
+        message = "another relay already uses it; a second one would give each address a second limit"
+        assert errors == f"dither-relay: database: {message}\n"
 
 
 def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ error -n 1.5 | --users
 error -n 1e16 | --users
 error -n many | --users
 error -n 100,many | --users
-error -n 5.000 | '5.000' is not clear, for many set thousands apart by a point; write 5000 or 5_000
+error -n 5.000 | '5.000' is ambiguous, because many people separate thousands by a point; write 5000 or 5_000
 error -n 1e4,1.234.567 | write 1234567 or 1_234_567
 error -n 100:10:3 | LOW:HIGH:COUNT, such as 1e3:1e6:4
 error -n 10:100 | LOW:HIGH:COUNT
@@ -116,9 +116,9 @@ error --weights users | --input
 error --quantile 0.9 | --quantile
 error --shape 1,2 | --shape
 error --mechanism exponential | --mechanism
-error --type number -k 16 | --size: goes with --type share
-error --type number --days 2 | --days: goes with --type share
-error --type number --collector auto | --collector: goes with --type share
+error --type number -k 16 | --size: needs --type share
+error --type number --days 2 | --days: needs --type share
+error --type number --collector auto | --collector: needs --type share
 error --type number --distribution zipf | --distribution: zipf
 error --type number --distribution beta --shape 1 | --shape
 error --type number --distribution beta --shape 1,x | --shape
@@ -138,9 +138,9 @@ error --type selection --separator '' | --separator
 error --type selection --law marginal | hang together
 error --type selection --device --mechanism boolean | one by one
 error --type selection --mechanism rappor | is not for this --type
-error --type selection --days 3 | --days: goes with --type share
+error --type selection --days 3 | --days: needs --type share
 error --type selection --discover a-z/3 | --discover: goes with --type string
-error --type selection --definitions x.toml | --definitions: goes with --type share
+error --type selection --definitions x.toml | --definitions: needs --type share
 error --type string -k 100 --candidates 50 | fewer than the 100 strings
 error --type string --candidates 0 | --candidates
 error --type string --discover a-z/4 --candidates 50 | goes without --discover
@@ -148,7 +148,7 @@ error --type string --discover a-b/3 -k 100 | more than the 8
 error --type string --discover a-z | an alphabet and a length
 error --type string --discover a-z/0 | length
 error --type string --discover /4 | an alphabet and a length
-error --type string --discover a-z/4 --mechanism rappor | is not for this --type; take prefix-sketch
+error --type string --discover a-z/4 --mechanism rappor | does not fit this --type; use prefix-sketch
 error --type string --mechanism prefix-sketch | is not for this --type
 error --type string --law marginal | share buckets
 error --type string --at-most 2 | --at-most: goes with --type selection
@@ -236,7 +236,7 @@ plan --type number --aim p0 | --aim
 plan --type number --aim p100 | --aim
 plan --type number --aim pnan | --aim
 plan --type number --within 0 | --within
-plan --type number --report-budget 8 | --report-budget: goes with --type share
+plan --type number --report-budget 8 | --report-budget: needs --type share
 plan --type number --epsilon 30 | epsilon: 30
 plan --type string | --size: or --discover is needed
 plan --type string --discover a-z/3 -k 9 | --size: or --discover is needed

@@ -269,7 +269,7 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
         (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// lies in the memory of one"),
         (("--spool", "~/s"), "--spool: ~/s: only a shell knows what ~ is"),
         (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: only a shell knows what ~ is"),
-        (("--spool-open", "here"), "--spool-open: is of no use without spool"),
+        (("--spool-open", "here"), "--spool-open: has no effect without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),
     ],

@@ -241,7 +241,7 @@ def test_wrong_arguments_of_fold_get_one_line_each(
     assert "DITHER_SPOOL: not set" in unset
     assert unset.endswith("; for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
-    unmade = "is no spool: no collector has made it yet; a collector that starts does"
+    unmade = "is not a spool: a collector creates it when it starts"
     assert nowhere == f"dither-server: spool: {folder}/no {unmade}\n"
     (folder / "empty").mkdir()
     assert unmade in told(invoke(folder, "fold", "--spool", f"{folder}/empty"))
@@ -290,5 +290,5 @@ def test_segment_of_a_newer_format_stops_the_fold(folder: Path, spool: Folder) -
     path.write_bytes(b"dither\x00\x02" + path.read_bytes()[8:])
     result = invoke(folder, "fold", "--spool", str(spool))
     assert result.exit_code == 1
-    assert f"{name} is no segment, or of a version that this program does not know" in result.stderr
+    assert f"{name} is not a segment, or has a version that this program does not know" in result.stderr
     assert path.exists()

@@ -60,7 +60,7 @@ def test_spool_is_not_made_by_examining_it(spooling: Config, tmp_path: Path) -> 
 def test_journals_that_no_process_closes_are_counted(spooling: Config) -> None:
     layout_of(spooling).make()
     journal(spooling, 599)  # which a collector of this machine would find within 300 seconds, and those after it
-    assert levels(findings(spooling), "spool") == [("no journal is left of a process that is gone", Level.OK)]
+    assert levels(findings(spooling), "spool") == [("every journal belongs to a running process", Level.OK)]
     for seconds in (601, 86400):
         journal(spooling, seconds)
     ((text, level),) = levels(findings(spooling), "spool")
@@ -70,7 +70,7 @@ def test_journals_that_no_process_closes_are_counted(spooling: Config) -> None:
 
 def test_journals_on_an_unsafe_file_system_are_a_problem(spooling: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     layout_of(spooling).make()
-    for kind, said in (("nfs4", "loses their locks"), ("tmpfs", "loses what was acknowledged")):
+    for kind, said in (("nfs4", "loses their locks"), ("tmpfs", "loses acknowledged reports")):
         monkeypatch.setattr(seam, "file_system_of", lambda _, kind=kind: kind)
         text, level = levels(findings(spooling), "spool")[0]
         assert (level, said in text) == (Level.PROBLEM, True), text

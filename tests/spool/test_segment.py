@@ -112,13 +112,13 @@ def test_an_id_of_another_bucket_is_refused() -> None:
     _, size, _ = FRONT.unpack_from(content)
     head = content[FRONT.size : FRONT.size + size]
     moved = head[:12] + np.roll(np.frombuffer(head[12:], TABLE), 1).tobytes()
-    with pytest.raises(SpoolError, match="name-of-it holds in bucket 8 what no collector writes"):
+    with pytest.raises(SpoolError, match="name-of-it holds in bucket 8 data that no collector writes"):
         read_whole(FRONT.pack(content[:8], size, zlib.crc32(moved)) + moved + content[FRONT.size + size :])
 
 
 @pytest.mark.parametrize("head", [b"", b"\xff" * 4, b"\xff" * 8, bytes(4)])
 def test_forged_number_of_versions_is_a_damaged_head(head: bytes) -> None:
-    with pytest.raises(SpoolError, match="name-of-it is damaged in its head"):
+    with pytest.raises(SpoolError, match="name-of-it has a damaged header"):
         read_whole(FRONT.pack(b"dither\x00\x01", len(head), zlib.crc32(head)) + head)
 
 

@@ -23,17 +23,17 @@ from ..transparency.explain import facts
 FORMAT = "dither-compiled-1"
 
 _ONCE = (
-    "storage that is cleared forgets that there was an answer, so the question would be answered again, and epsilon"
-    ' spent again, against what "once" promises; set period = "day" or "week"'
+    "after its storage is cleared, a browser would answer again and spend epsilon again, contrary to what"
+    ' "once" promises; set period = "day" or "week"'
 )
 _SURVEY = (
-    "which question of the survey is asked follows from a secret, which cleared storage loses, by SHAKE-256, which"
-    " browsers lack; leave one_of out"
+    "a device chooses its question by a secret and SHAKE-256; a browser loses the secret when its storage is "
+    "cleared, and has no SHAKE-256; leave one_of out"
 )
 
 _SEAL = (
-    "a browser's WebCrypto has neither HPKE nor ChaCha20-Poly1305, and to compose them by hand would be cryptography of"
-    " our own; leave [seal] out, and let browsers report to the collector itself"
+    "WebCrypto in browsers has neither HPKE nor ChaCha20-Poly1305, and dither does not implement cryptography "
+    "itself; leave [seal] out, and let browsers report directly to the collector"
 )
 
 _LARGE = 64

@@ -95,8 +95,8 @@ def _catalogue(options: argparse.Namespace) -> int:
 
 
 _ITS_OWN = (
-    "nothing is written; keep what browsers ask in a file of its own, and give a metric another name there if it"
-    " differs from that of other clients in more than words"
+    "nothing is written; put the metrics for browsers into a separate file, and rename a metric there if it differs "
+    "from that of other clients in more than its texts"
 )
 
 
@@ -105,7 +105,9 @@ def _compile(options: argparse.Namespace) -> int:
     output = None if options.output is None else Path(options.output)
     metrics = list(load_metrics(options.metrics).values())
     if output is not None and same_file(output, Path(options.metrics)):
-        raise ParameterError("--output", f"{output} is the file of the definitions; name another, such as metrics.json")
+        raise ParameterError(
+            "--output", f"{output} is the metrics file itself; name another output file, such as metrics.json"
+        )
     refused = [str(refusal) for metric in metrics for refusal in refusals(metric)]
     for refusal in dict.fromkeys(refused):  # a seal is that of the whole file
         print(f"dither: {options.metrics}: {refusal}", file=sys.stderr)
@@ -140,7 +142,7 @@ def _audit(options: argparse.Namespace) -> int:
 
 def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
     if (options.metrics is None) == (options.mechanism is None):
-        raise ParameterError("audit", "needs --metrics FILE or --mechanism NAME, and not both")
+        raise ParameterError("audit", "needs either --metrics FILE or --mechanism NAME")
     if options.metrics is not None:
         return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
     if options.mechanism not in MECHANISMS:
@@ -183,7 +185,9 @@ def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
         return "An app's sealed reports would arrive at the relay; only its collector knows whether they are counted."
     if not failed:
         return "An app's reports would arrive" + (
-            " and be counted." if with_metrics else "; --metrics FILE tries whether its questions are known, too."
+            " and be counted."
+            if with_metrics
+            else "; with --metrics FILE, it also checks whether the collector knows the questions."
         )
     metrics = [finding for finding in findings if finding.step == "metric"]
     if set(failed) == {"metric"} and len(failed) < len(metrics):

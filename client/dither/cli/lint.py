@@ -33,16 +33,19 @@ def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list
         f"metrics.{one.name}.{finding}" for one in listed if one.strata for finding in _strata_advice(one, listed)
     ]
     if app is not None and "." not in app.strip("."):
-        found.append(f"app: {app!r} may be another app's name, too, and both would share consent and reports; {ADVICE}")
+        found.append(
+            f"app: {app!r} may also be the name of another app, and both would share consent and reports; {ADVICE}"
+        )
     return found
 
 
 def hints(metrics: Iterable[Metric]) -> list[str]:
     """Return one sentence for each thing that is valid but weaker than it may seem; empty if there is none."""
     return [
-        f"metrics.{one.name}: a hint: its reports are sealed, and a relay hides whose they are; yet a device repeats"
-        " one permanent draw, so that the collector may tell that reports of many days are one device's, and shuffling"
-        " lowers no epsilon; leave permanent_epsilon out if that matters more than many reports of one answer"
+        f"metrics.{one.name}: a hint: a relay hides who sent its sealed reports, but each device repeats its "
+        f"permanent draw: the collector may recognize one device's reports of many days, and shuffling does not "
+        f"lower epsilon; leave permanent_epsilon out if that matters more than the total loss of many reports of one "
+        f"answer"
         for one in metrics
         if one.seal is not None and one.mechanism.memoised
     ]
@@ -51,7 +54,7 @@ def hints(metrics: Iterable[Metric]) -> list[str]:
 def _findings(metric: Metric, today: date) -> list[str]:
     found = [f"{key}: missing; {advice}" for key, advice in _WORDS.items() if not getattr(metric, key)]
     if metric.expires is not None and metric.expired(today):
-        found.append(f"expires: {metric.expires} has passed, so that nobody is asked any more")
+        found.append(f"expires: {metric.expires} has passed, so nobody is asked any more")
     elif metric.expires is not None and metric.expires - today > _LONGEST:
         found.append(f"expires: {metric.expires} is more than two years away; set an earlier day, and extend it then")
     most = _MOST_SENSITIVE_EPSILON if metric.tier == "sensitive" else _MOST_EPSILON
@@ -60,7 +63,8 @@ def _findings(metric: Metric, today: date) -> list[str]:
         found.append(f"epsilon: {metric.mechanism.epsilon:.3g} is more than {most:g}, too much for {kind}")
     if metric.survey is not None and set(metric.survey.metrics) <= {metric.name}:
         found.append(
-            f"one_of: no other metric belongs to the survey {metric.survey.name!r}; is the name spelled alike in all?"
+            f"one_of: no other metric belongs to the survey {metric.survey.name!r}; is the name spelled the same in "
+            f"all of them?"
         )
     if metric.period != "once" and not metric.mechanism.memoised and metric.cap is None:
         hundred = after(metric, 100)
@@ -86,8 +90,8 @@ def _strata_advice(metric: Metric, metrics: Iterable[Metric]) -> Iterator[str]:
         return
     if len(strata) > _MOST_CELLS:
         yield (
-            f"strata: {len(strata)} cells, and each needs as many reports as the metric would; a report hides "
-            f"among those of its own cell only, so list fewer values: at most {_MOST_CELLS} cells"
+            f"strata: {len(strata)} cells, and each needs as many reports as the metric would without strata; a "
+            f"report is hidden only among those of its own cell, so list fewer values: at most {_MOST_CELLS} cells"
         )
     others = [(one.name, dict(one.strata.attributes)) for one in metrics if one.strata and one.name != metric.name]
     known = {name for _, attributes in others for name in attributes}
@@ -98,4 +102,7 @@ def _strata_advice(metric: Metric, metrics: Iterable[Metric]) -> Iterator[str]:
             yield f"strata.{name}: another metric has a similar name{meant}"
         for other, attributes in others:
             if set(attributes.get(name, values)) != set(values):
-                yield f'strata.{name}: metrics.{other} lists other values; what either does not list goes to "other"'
+                yield (
+                    f"strata.{name}: metrics.{other} lists other values; a value that one of them does not list "
+                    f'goes to "other"'
+                )

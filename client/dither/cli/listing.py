@@ -38,7 +38,7 @@ def ask_whether_meant(options: argparse.Namespace) -> None:
         if not Path(default_folder(options.app)).exists():
             question = did_you_mean(options.app, [path.name for path in Path(apps_folder()).iterdir()])
             if question:
-                print(f"dither: nothing is kept of {plain(options.app)}{plain(question)}", file=sys.stderr)
+                print(f"dither: nothing is stored for {plain(options.app)}{plain(question)}", file=sys.stderr)
 
 
 def _show_all(listing: Listing, *, for_programs: bool) -> int:
@@ -49,7 +49,7 @@ def _show_all(listing: Listing, *, for_programs: bool) -> int:
     if listing.apps:
         print(table([_HEAD, *map(_row, listing.apps)]))
     elif not problems:
-        print(f"no app keeps anything in {plain(listing.folder)}")
+        print(f"no app has stored anything in {plain(listing.folder)}")
     for one in listing.apps:
         if one.last_attempt is not None and not one.last_attempt.accepted:
             print(f"the last upload of {plain(one.app)} failed")
@@ -58,7 +58,7 @@ def _show_all(listing: Listing, *, for_programs: bool) -> int:
     for strange in listing.foreign:
         print(f"left out: {plain(strange)}")
     if listing.apps:
-        print("\nMore of one:  python -m dither status --app NAME")
+        print("\nDetails of one app: python -m dither status --app NAME")
         print("Turn one off: python -m dither off --app NAME")
     return _failed(problems)
 
@@ -79,12 +79,12 @@ def _one_text(one: AppStatus) -> str:
     if one.metrics:
         lines += ["", *_metrics_text(one), ""]
     if one.sealed:
-        lines.append(f"{one.sealed} of those that wait are sealed: a relay carries them, only the collector reads them")
+        lines.append(f"{one.sealed} of the waiting reports are sealed: only the collector can read them")
     lines.append(f"{one.waiting} waiting, {one.sent} sent, {one.dropped} dropped, {one.shown} only shown")
     if one.last_attempt is not None:
         lines.append(plain(attempt_text(one.last_attempt, one.failed_attempts)))
     lines += [one.held_up] if one.held_up else []
-    lines.append("What it asks is in its metrics.toml: --metrics FILE shows that, too.")
+    lines.append("Its questions are in its metrics.toml: --metrics FILE shows them, too.")
     return "\n".join(lines)
 
 

@@ -41,12 +41,12 @@ _LONGEST = 120
 
 _ADVICE = {
     10: "; renew it, or set the clock of this machine right",
-    18: "; nobody whom this machine trusts vouches for it",
-    19: "; nobody whom this machine trusts vouches for it",
+    18: "; no authority that this machine trusts has issued it",
+    19: "; no authority that this machine trusts has issued it",
     20: "; this machine does not trust who issued it, or the server does not send the certificates in between",
     21: "; the server does not send the certificates in between",
-    62: "; it is another server's, or lacks this name",
-    64: "; it is another server's, or lacks this address",
+    62: "; it belongs to another server, or does not contain this name",
+    64: "; it belongs to another server, or does not contain this address",
 }
 """By OpenSSL's number for what is wrong with a certificate."""
 
@@ -123,7 +123,9 @@ class _Attempt:
         try:
             self._addresses = resolve(host, self._endpoint.port)
         except socket.gaierror as error:
-            why = "no such name is known; is it spelt right?" if error.errno == socket.EAI_NONAME else _words(error)
+            why = (
+                "the name is not known; is it spelled correctly?" if error.errno == socket.EAI_NONAME else _words(error)
+            )
             return Finding("name", "failed", f"{host}: {why}")
         except OSError as error:
             return Finding("name", "failed", f"{host}: {_words(error)}")
@@ -160,7 +162,7 @@ class _Attempt:
             message = f"the certificate is not accepted: {plain(error.verify_message)}"
             return Finding("encryption", "failed", message + _ADVICE.get(error.verify_code, ""))
         except ssl.SSLError as error:
-            why = "what answers does not speak TLS; is it http, or another port?"
+            why = "the server does not speak TLS; is it http, or another port?"
             return Finding("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
         except OSError as error:
             why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
@@ -183,8 +185,12 @@ class _Attempt:
             there = self._reply.status == _NOT_FOUND and _is_relay(self._get(_PATH, None))
         except OSError:
             return ""
-        seal = "it takes sealed reports alone, and this metrics file has no seal key ([seal])"
-        return f"a dither relay answers, and no collector: {seal}; who runs its collector has the key" if there else ""
+        seal = "it takes only sealed reports, and this metrics file has no seal key ([seal])"
+        return (
+            f"a dither relay answers, not a collector: {seal}; the operator of its collector has the key"
+            if there
+            else ""
+        )
 
     def relay(self) -> Finding:
         """Ask at the path for sealed reports; a relay's answer differs from a collector's."""
@@ -206,13 +212,13 @@ class _Attempt:
             make = "'dither-server token create --role report' makes one"
             return Finding("token", "failed", f"{why}; on the collector's machine {make}")
         if self._reply.status == 403:
-            return Finding("token", "failed", "its role is another; one of the role report is right")
+            return Finding("token", "failed", "it has another role; a token of the role report is needed")
         if self._reply.document.get("token") == "needed":
             return Finding("token", "ok", "it is accepted")
         nobody = (
             "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
         )
-        return Finding("token", "ok", f"{nobody}; the one given was not looked at" if given else nobody)
+        return Finding("token", "ok", f"{nobody}; the given token was not checked" if given else nobody)
 
     def metric(self, metric: Metric) -> Finding:
         """Ask whether the reports of a metric version would be counted."""
@@ -228,11 +234,11 @@ class _Attempt:
         if reply.status == 200 and answer.get("version") == metric.version and answer.get("reports") == "accepted":
             return found("ok", f"version {metric.version} is counted")
         if reply.status == 200 and answer.get("reports") == "disabled":
-            return found("failed", "the operator has disabled it; devices that report it will fall silent for a month")
+            return found("failed", "the operator has disabled it; devices stop reporting it for a month")
         if reply.status == 404 and reply.problem == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
             return found("failed", f"version {metric.version} is not known there; {advice}")
-        return found("failed", f"the answer is HTTP {reply.status}, and nothing that a collector says here")
+        return found("failed", f"the answer is HTTP {reply.status}, which a collector does not answer here")
 
     def close(self) -> None:
         """Close the connection."""
@@ -272,16 +278,16 @@ def _why_none(reply: Reply, endpoint: Endpoint) -> str:
     problem, status = reply.problem, f"HTTP {reply.status}"
     path = f"is the path {endpoint.path} right?" if endpoint.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
-        return "an older dither collector answers, which cannot be tried; upgrade it"
+        return "an older dither collector answers, which cannot be tested; upgrade it"
     if reply.status in _PROXY:
-        culprit = "the collector cannot read its database" if problem else "a proxy answers, and no collector behind it"
+        culprit = "the collector cannot read its database" if problem else "a proxy answers, but no collector behind it"
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
         elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
-        return f"it redirects, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
+        return f"it redirects, and apps do not follow redirects ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"
-    return f"something answers ({status}), but no dither collector; {path}"
+    return f"something answers ({status}), but it is not a dither collector; {path}"
 
 
 def _is_relay(reply: Reply) -> bool:
@@ -295,10 +301,10 @@ def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
         return "ok", f"a dither relay answers at {url}; it asks no app for a token"
     if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
         return "failed", (
-            "a collector answers, and no relay: it would see addresses, and takes no sealed report from a device; the"
-            " endpoint of an app that seals its reports is a relay's"
+            "a collector answers, not a relay: it would see addresses, and takes no sealed reports from devices; an "
+            "app that seals its reports needs the address of a relay as endpoint"
         )
-    return "failed", f"something answers (HTTP {reply.status}), but no dither relay; is the endpoint right?"
+    return "failed", f"something answers (HTTP {reply.status}), but it is not a dither relay; is the endpoint right?"
 
 
 def _sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], str]:

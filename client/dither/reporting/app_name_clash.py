@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app a name of its own, {OWN_NAME}"
-_HEAD = "two apps, or two versions of one, go by the name "
+_HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
 """Days after which a metric that went back to an earlier version may have been a user who did."""
 
@@ -75,9 +75,7 @@ class NameWatch:
         for name, day in _returns_in(self._notes()).items():
             if name in self._metrics and today - day <= _RECENT:
                 self._warned = True
-                self._diagnostics.note(
-                    f"{_HEAD}{self._app!r}: metrics.{name} is asked in two versions by turns", ADVICE
-                )
+                self._diagnostics.note(f"{_HEAD}{self._app!r}: metrics.{name} alternates between two versions", ADVICE)
                 return
 
     def _notes(self) -> bytes:

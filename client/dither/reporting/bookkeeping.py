@@ -283,9 +283,12 @@ class Journal:
             return
         self.write(*future_dated, *([correction] if correction else []))
         for _ in future_dated:
-            self._warn("a report was dropped: its day is still to come, so the clock was ahead when it was made")
+            self._warn("a report was dropped: its day is in the future, so the clock was ahead when it was made")
         if correction:
-            self._warn("the clock was ahead: what was answered on a day to come is open from the next period on")
+            self._warn(
+                "the clock was ahead: questions that were answered on a future day can be answered again from "
+                "the next period on"
+            )
 
     def _kept(self) -> Iterator[Record]:
         """Return the fewest records that give the same ledger and outbox."""

@@ -93,7 +93,7 @@ class Ledger:
     def check_size(self) -> None:
         """Raise StateError if more was applied than any client writes: twice the bound of ``debit``."""
         if self._size() > 2 * _MOST:
-            raise StateError("the journal holds more accounts than any of ours")
+            raise StateError("the journal holds more accounts than dither writes")
 
     def _size(self) -> int:
         """Return how many entries there are; a permanent draw that is long counts as several."""

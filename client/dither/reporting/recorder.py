@@ -144,14 +144,14 @@ class Recorder:
     def _mistaken(self, metric: Metric, value: object) -> None:
         """Log a mistake by the type alone; the answer is reported under the catch-all label."""
         self.mistakes += 1
-        mistake = f"a value of type {type_name(value)} that is no answer; {metric.answers.wanted}"
+        mistake = f"a value of type {type_name(value)} that is not an answer; {metric.answers.wanted}"
         if self._strict:
             raise ParameterError(f"metrics.{metric.name}", mistake)
         sort = metric.name, type_name(value)
         new = sort not in self._mistaken_sorts and len(self._mistaken_sorts) < _MOST_SORTS
         if new:
             self._mistaken_sorts.add(sort)
-        self._diagnostics.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
+        self._diagnostics.note(f"wrong value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object, value: object) -> ParameterError:
         """Return the error for a name that no metric has; if the answer was given in its place, it is not quoted.
@@ -163,7 +163,7 @@ class Recorder:
                 f"metrics.{value}", "given as the answer; a metric's name comes first, its value second"
             )
         if type(name) is not str:
-            return ParameterError("metrics", f"a value of type {type_name(name)} is no name of a metric")
+            return ParameterError("metrics", f"a value of type {type_name(name)} is not the name of a metric")
         first, self._misnamed = not self._misnamed, True
         meant = did_you_mean(name, self._metrics) if first or self._strict else ""
         return ParameterError(f"metrics.{name[:64]}", f"not defined{meant}")

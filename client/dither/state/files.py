@@ -88,7 +88,7 @@ def _content(descriptor: int, path: str, most: int) -> bytes:
             raise OSError(errno.EINVAL, "not a plain file", path)
         data = read(descriptor, 0, most + 1) if found.st_size <= most else None
         if data is None or len(data) > most:  # it may have grown meanwhile
-            raise OSError(errno.EFBIG, "too large to be one of ours", path)
+            raise OSError(errno.EFBIG, "too large for a file of dither", path)
         return data
     finally:
         os.close(descriptor)

@@ -230,4 +230,4 @@ def _key_of(records: list[Record]) -> bytes:
     """Return the key that the file ``secret`` holds; raise StateError if there is none."""
     if len(records) == 1 and isinstance(records[0], Secret) and len(records[0].key) == 2 * SECRET_BYTES:
         return bytes.fromhex(records[0].key)
-    raise StateError("the secret is lost or damaged; it is not drawn anew")
+    raise StateError("the secret is lost or damaged; no new one is drawn")

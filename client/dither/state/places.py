@@ -57,7 +57,7 @@ def apps_folder() -> str:
     folder = os.path.join(home, "dither")
     if not os.path.isabs(folder):  # it would be another one in each working directory
         name = "LOCALAPPDATA" if sys.platform == "win32" else "HOME"
-        raise StateError(f"this user's home, {name}, is no absolute path")
+        raise StateError(f"this user's home, {name}, is not an absolute path")
     return folder
 
 

@@ -174,7 +174,7 @@ def _strange(path: Path) -> str:
             return ""
     except OSError:  # reading it will say why
         return ""
-    return "holds nothing of dither's"
+    return "contains no files of dither"
 
 
 def _day(ordinal: int) -> date | None:

@@ -80,12 +80,12 @@ _RULES = {
     415: AnswerRule("the collector does not take reports in this format", "dropped", metric_only=True),
     422: AnswerRule("the collector cannot use the report", "dropped", metric_only=True),
     425: AnswerRule("the collector is busy", window=BUSY),
-    429: AnswerRule("the collector has too many reports just now", window=BUSY),
+    429: AnswerRule("the collector is receiving too many reports", window=BUSY),
     502: AnswerRule("the collector is down", window=BUSY),
     503: AnswerRule("the collector is busy", window=BUSY),
     504: AnswerRule("the collector is slow", window=BUSY),
 }
-_UNEXPECTED = AnswerRule("not what a collector answers; is there one at this address?")
+_UNEXPECTED = AnswerRule("not an answer of a collector; is there one at this address?")
 _OTHER_RULES = {3: AnswerRule("a redirect, which is not followed"), 5: AnswerRule("the collector failed")}
 """Rules for all other statuses, by their first digit."""
 

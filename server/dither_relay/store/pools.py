@@ -30,7 +30,7 @@ class KnownPool(NamedTuple):
 
 
 class Held(NamedTuple):
-    """How a pool fares: reports that wait for their number, that are on their way, and those of former rounds.
+    """How a pool fares: reports that wait until there are enough, that are on their way, and those of former rounds.
 
     ``pool`` is its name, or its digest as long as no report has come.
     """

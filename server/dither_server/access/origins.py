@@ -30,8 +30,9 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """The last part of a host that browsers read as an IPv4 address."""
 
 _OF_ANYONE = {
-    "*": "would let every page of the web report; list the origins of your own",
-    "null": "is what browsers send for frames, files and redirects of anyone; list the origin of a page",
+    "*": "would let every web page report; list the origins of your own pages",
+    "null": "is what browsers send for sandboxed frames, local files and some redirects of any site; list the origin "
+    "of a page",
 }
 
 _RIGHT = (

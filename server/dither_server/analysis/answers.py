@@ -34,7 +34,8 @@ SHARES = (
     number("noise_error", "Standard error of the share among those who reported: from the noise alone."),
     number(
         "noise_low",
-        "Lower end of the confidence interval of the share among those who reported. Null where few reports are noisy.",
+        "Lower end of the confidence interval of the share among those who reported. Null if too few of the reports "
+        "carry noise.",
     ),
     number("noise_high", "Upper end of that interval."),
     number(
@@ -45,7 +46,7 @@ SHARES = (
     number("high", "Upper end of that interval."),
     number(
         "consistent",
-        "Frequency from 0 to 1; all sum to 1 (strings: at most; selections: need not). Prettier, and biased.",
+        "Frequency from 0 to 1; all sum to 1 (strings: at most 1; selections: any sum). Easier to show, but biased.",
     ),
     number("gain_up", "The most by which forged reports could have raised the frequency. Null if none is assumed."),
     number("gain_down", "The most by which forged reports could have lowered it."),
@@ -148,12 +149,12 @@ def _columns(mechanism: Mechanism, result: Estimate, forged: float) -> dict[str,
 
 def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:
     if candidates is not None and metric.question.size is not None:
-        raise ParameterError("candidates", f"{metric.name} lists its answers; candidates are for metrics of any string")
+        raise ParameterError(
+            "candidates", f"{metric.name} lists its answers; candidates apply only to metrics that take any string"
+        )
     labels = metric.labels if candidates is None else candidates
     if not labels:
-        raise ParameterError(
-            "candidates", f"{metric.name} takes any string and lists none to look for; give candidates"
-        )
+        raise ParameterError("candidates", f"{metric.name} takes any string and lists no candidates; give candidates")
     return labels
 
 

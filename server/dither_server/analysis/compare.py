@@ -18,9 +18,8 @@ POWER = 0.8
 """The probability that ``reports_needed`` reports see the change."""
 
 _NOTE = (
-    "errors allow for people who reported in every period of a side; people who are on both sides, "
-    "and their permanent draws, make the difference surer than is said here, unless they change their answers "
-    "more often than not"
+    "errors allow for people who reported in every period of a side; people who are on both sides, and their "
+    "permanent draws, make the difference more precise than stated here, unless most of them changed their answers"
 )
 
 
@@ -46,7 +45,11 @@ COMPARED = (
     number("high"),
     number("p_value", "P-value of the hypothesis that the two are equal. Null if it is not tested."),
     ADJUSTED,
-    Column("changed", bool, "Whether adjusted is below 1 - confidence; of quantiles, whether their intervals say so."),
+    Column(
+        "changed",
+        bool,
+        "Whether adjusted is below 1 - confidence; for quantiles, whether their intervals show a change.",
+    ),
     Column(
         "reports_needed",
         int,

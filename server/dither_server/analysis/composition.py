@@ -68,7 +68,9 @@ class Part:
         if not 1 <= self.reports <= MOST_REPORTS:
             raise ParameterError("reports", f"{self.reports} is not from 1 to {MOST_REPORTS:,}")
         if not 0 <= self.delta < 1:
-            raise ParameterError("delta", f"{float(self.delta):.3g} is not in [0, 1); from 1 on it promises nothing")
+            raise ParameterError(
+                "delta", f"{float(self.delta):.3g} is not in [0, 1); a δ of 1 or more promises nothing"
+            )
 
     @property
     def total(self) -> Fraction:

@@ -160,13 +160,13 @@ def _windows(sums: _Sums) -> float | None:
 
 
 _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
-    "range": ("no value is much rarer than nobody's or commoner than everybody's", _range),
-    "cohorts": ("every cohort has about its share of the reports", _balance),
-    "weight": ("reports have as many ones as noise makes, whatever the answers", _weight),
-    "weight-by-cohort": ("so they have in each cohort", _weights),
-    "spare": ("what stands for no value is supported by chance alone", _spare),
-    "windows": ("a value is as common in every group of neighbours that it is asked in", _windows),
-    "symbols": ("symbols that say nothing of a value are alike", _symbols),
+    "range": ("no value has a share clearly below 0% or above 100%", _range),
+    "cohorts": ("every cohort has about its expected share of the reports", _balance),
+    "weight": ("the number of ones in the reports is what the noise predicts", _weight),
+    "weight-by-cohort": ("the number of ones is what the noise predicts in each cohort", _weights),
+    "spare": ("symbols that stand for no value occur as often as chance predicts", _spare),
+    "windows": ("a value is equally common in every group of neighbours that contains it", _windows),
+    "symbols": ("symbols that say nothing about a value are equally common", _symbols),
 }
 
 

@@ -72,7 +72,7 @@ def cut_shift(law: Dithered, forged: float, cuts: int | None = None) -> float:
     part, d = _part(forged), law.phases
     aimed = d if cuts is None else cuts
     if not 1 <= aimed <= d:
-        raise ParameterError("cuts", f"{aimed} is not between 1 and {d}, the phases")
+        raise ParameterError("cuts", f"{aimed} is not between 1 and {d}, the number of phases")
     many = part / aimed
     among = many / (many + (1 - part) / d)
     return float(np.minimum(among * (1 - float(law.q)) / law.gap, 1.0))
@@ -80,5 +80,5 @@ def cut_shift(law: Dithered, forged: float, cuts: int | None = None) -> float:
 
 def _part(forged: float) -> float:
     if not 0 <= forged <= 1:  # NaN compares false
-        raise ParameterError("forged", f"{forged!r} is no part of all reports, between 0 and 1")
+        raise ParameterError("forged", f"{forged!r} is not a share of all reports, from 0 to 1")
     return forged

@@ -49,8 +49,8 @@ SLOPE_UNIT = "share per day"
 """The unit of slopes: 0.01 is one percentage point per day, even if the steps are weeks."""
 
 _NOTE = (
-    "steps are not independent if the same people report again; slopes and steps are tested with the largest variance "
-    "that this can give them, so permanent draws and crowds that come and go do not pass for drift"
+    "steps are not independent if the same people report again; slopes and steps are tested with the largest "
+    "variance that this can cause, so permanent draws and changes in who reports are not mistaken for drift"
 )
 
 

@@ -16,7 +16,9 @@ _POOL_DIGEST = "First 32 hexadecimal digits of SHA-256 of 'dither pool 1', a zer
 _POOL = "^[a-z][a-z0-9_.-]{0,63}/[0-9a-f]{16}(?:/.{1,100})?$"
 _TOTAL = "Number of reports that the relay has shuffled and sends together, in this body and others."
 _STRATA = "Attributes that are sent in the clear with a report, and their values. One value of each makes a stratum."
-_STRATUM = "Label of the stratum of all these reports, such as linux/beta. There if and only if the metric has strata."
+_STRATUM = (
+    "Label of the stratum of all these reports, such as linux/beta. Present if and only if the metric has strata."
+)
 _SIDE = {
     "metric": TEXT,
     "version": TEXT,
@@ -104,12 +106,12 @@ RECEPTION = Schema("Reception", closed({
 DIAGNOSIS = Schema("Diagnosis", object_of({
     "version": TEXT | {"description": "Version of the program that answers."},
     "seen": closed({
-        "address": TEXT | {"description": "Address that the request came from. Nothing keeps it."},
+        "address": TEXT | {"description": "Address that the request came from. It is not stored."},
         "loopback": {"type": "boolean", "description": "Whether that is the collector's own machine."},
         "proxy": {"type": "boolean", "description": "Whether it is a declared proxy."},
         "forwarded_for": {"type": ["string", "null"], "description": "Last forwarded address that is not a proxy."},
-        "signs": STRINGS | {"description": "What shows that somebody passes the request on."},
-        "local": {"type": "boolean", "description": "Whether it may report without a token, being made here."},
+        "signs": STRINGS | {"description": "Signs in the request that a proxy has forwarded it."},
+        "local": {"type": "boolean", "description": "Whether it needs no token to report, as it is on this machine."},
     }),
 }))  # fmt: skip
 STATUS = Schema("Status", object_of({"status": TEXT}))

@@ -40,12 +40,14 @@ _OF_ESTIMATES = (
 @settings_options("metrics", "db")
 @query_options(Query, *_OF_ESTIMATES)
 @click.option(
-    "--candidates", metavar="FILE", help="Look for the strings in this file, one per line, in a metric of any string."
+    "--candidates",
+    metavar="FILE",
+    help="Look for the strings in this file, one per line, if the metric takes any string.",
 )
 @json_option
 @refusing
 def estimate(found: Found, query: Query, metric: str, candidates: str | None, as_json: bool) -> None:
-    """Estimate the share of each value of METRIC or, where it asks for a number, its mean and quantiles."""
+    """Estimate the share of each value of METRIC or, if it asks for a number, its mean and quantiles."""
     from ..reading.estimates import EstimateReader
     from .metric_by_name import metric_asked
     from .terminal_tables import print_answers
@@ -67,7 +69,7 @@ def estimate(found: Found, query: Query, metric: str, candidates: str | None, as
 def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[str, ...], as_json: bool) -> None:
     """Compare METRIC with itself on other days, in another stratum or version, or with another metric.
 
-    Without any days, and of one version and stratum, the last week is compared with the one before.
+    If neither days, nor a second version, stratum or metric are given, the last week is compared with the one before.
     """
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of

@@ -12,7 +12,7 @@ from .options import Found, denying, refusing, required, settings_options
 from .terminal_tables import printable
 
 _FILE = click.Path(path_type=Path)
-_overwrite = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Overwrite what already exists.")
 
 
 @click.command()
@@ -23,8 +23,8 @@ _overwrite = click.option("--overwrite", is_flag=True, help="Replace what is the
 def backup(found: Found, file: Path, overwrite: bool) -> None:
     """Copy the SQLite database to FILE, while collectors run.
 
-    The copy holds all that was acknowledged before it began, and is there only when it is whole. Exits with 1 if it
-    could not be made. A PostgreSQL database is copied by pg_dump; this command says how.
+    The copy holds everything that was acknowledged before it began. FILE appears only when the copy is complete. Exit
+    status 1 if it fails. For a PostgreSQL database, this command prints the pg_dump command to use.
     """
     from ..store import back_up
 
@@ -39,9 +39,10 @@ def backup(found: Found, file: Path, overwrite: bool) -> None:
 @_overwrite
 @refusing
 def restore(found: Found, file: Path, overwrite: bool) -> None:
-    """Replace the database by FILE, which ``backup`` wrote. Stop all collectors before.
+    """Replace the database with FILE, which ``backup`` wrote.
 
-    FILE is checked first, page by page; if anything fails, the database is what it was.
+    Stop all collectors first. Every page of FILE is checked before anything is replaced; if anything fails, the
+    database stays as it was.
     """
     from ..store import restore as bring_back
 

@@ -28,10 +28,10 @@ _WIDE = 20
 @json_option
 @refusing
 def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
-    """Find the strings that many people hold, of a METRIC that discovers them.
+    """Find the strings that many people have, for a METRIC that discovers strings.
 
-    It estimates how many people hold each string, how many hold any other, and how rare a string these reports
-    can reveal.
+    Estimates how many people have each string, how many have any other, and how rare a string these reports can
+    reveal.
     """
     from dither_shared import ParameterError
 
@@ -44,7 +44,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, query.version)
         if chosen.question.kind != "discovery":
-            raise ParameterError(metric, "discovers nothing; dither-server estimate is for its kind of question")
+            raise ParameterError(metric, "does not discover strings; use dither-server estimate for it")
         reader = EstimateReader(store, compute=_showing(shown_on(sys.stderr) if sys.stderr.isatty() else untold))
         answer = reader.table(chosen, query).whole()
     text = summary_of(chosen).text(answer)

@@ -30,25 +30,28 @@ _INDENT = " " * 9
     "spool_open", "seal_keys",
 )  # fmt: skip
 @click.option("--settings", is_flag=True, help="Show each setting and where its value comes from; examine nothing.")
-@click.option("--before-start", is_flag=True, help="Examine only what a start needs; a warning does not count.")
-@click.option("--url", metavar="URL", help="Ask the collector that runs there: the address that apps have.")
+@click.option(
+    "--before-start", is_flag=True, help="Check only what a start needs; warnings do not change the exit status."
+)
+@click.option("--url", metavar="URL", help="Also ask the running collector at this address, the one that apps use.")
 @click.option(
     "--token",
     envvar="DITHER_TOKEN",
     metavar="TOKEN",
-    help="One of the role admin: the collector then tells what it sees of proxies. [DITHER_TOKEN]",
+    help="A token of the role admin: the collector then reports which proxies it sees. [DITHER_TOKEN]",
 )
-@click.option("--thorough", is_flag=True, help="Read a database above 1 GB whole, to see whether it is damaged.")
+@click.option("--thorough", is_flag=True, help="Check even a database above 1 GB completely for damage.")
 @json_option
 @refusing
 def doctor(
     found: Found, settings: bool, before_start: bool, url: str | None, token: str | None, thorough: bool, as_json: bool
 ) -> None:
-    """Examine the collector: settings, database, spool, disk, clocks, proxies, and what comes in.
+    """Examine the collector: settings, database, spool, disk, clocks, proxies, and incoming reports.
 
-    Run it on the collector's machine, with its settings, while it runs or not. It modifies nothing. One line for each
-    finding: ok, warning or problem, and what to do. Exits with 0 if all is well, 1 after a warning, 2 after a problem;
-    with --before-start only 2 if a collector could not run, or could not open what devices seal.
+    Run it on the collector's machine, with the collector's settings, whether the collector runs or not. It modifies
+    nothing. It prints one line for each finding: ok, warning or problem, and what to do. Exit status 0 if all is well,
+    1 after a warning, 2 after a problem; with --before-start, 2 if a collector could not run or could not open sealed
+    reports, otherwise 0.
     """
     if settings:
         _show_settings(describe(found), as_json=as_json)

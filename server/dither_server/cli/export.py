@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def export(found: Found, query: Query, names: tuple[str, ...], form: str, output: str | None) -> None:
     """Write the estimates of each METRIC, or of all, as a table with one row per value and a column for each attribute.
 
-    Where all metrics are written, those without the attribute of --by are written whole.
+    If all metrics are written, those without the attribute of --by are not split.
     """
     from ..reading.estimates import EstimateReader
     from ..reading.exports import FORMATS, answered, attributes_of

@@ -34,7 +34,7 @@ def key() -> None:
 @_suite_option
 @refusing
 def create_key(found: Found, suite: str | None) -> None:
-    """Make the first key, and print what metrics.toml is to hold. Keep a copy of the file that it stands in."""
+    """Make the first key, and print the lines to add to metrics.toml. Keep a copy of the key file."""
     chosen = SUITES[suite or "x25519"]
 
     def create(keys: "list[SecretKey]") -> "Sequence[SecretKey]":
@@ -65,9 +65,9 @@ def list_keys(found: Found, as_json: bool) -> None:
 @_suite_option
 @refusing
 def rotate_key(found: Found, suite: str | None) -> None:
-    """Make the next key, and print what metrics.toml is to hold from now on.
+    """Make the next key, and print the new lines for metrics.toml.
 
-    The former one opens reports until ``retire``: keep it while apps are in the field that seal for it.
+    The previous key opens reports until ``retire``: keep it as long as any app in use seals for it.
     """
 
     def rotate(keys: "list[SecretKey]") -> "Sequence[SecretKey]":
@@ -88,9 +88,9 @@ def rotate_key(found: Found, suite: str | None) -> None:
 @click.option("--force", is_flag=True, help="Retire it even if metrics.toml names it.")
 @refusing
 def retire_key(found: Found, fingerprint: str, force: bool) -> None:
-    """Remove the key that ``list`` shows under FINGERPRINT. What is sealed for it can never be opened again.
+    """Remove the key that ``list`` shows under FINGERPRINT. Reports sealed for it can never be opened again.
 
-    Wait until nothing is: a device keeps a report for 30 days, a relay for its max_age.
+    Wait until none are left: a device keeps a report for 30 days, a relay for its max_age.
     """
 
     def retire(keys: "list[SecretKey]") -> "Sequence[SecretKey]":

@@ -77,8 +77,8 @@ def _text(value: object) -> str:
 def disable_metric(found: Found, name: str, version: str | None) -> None:
     """Count no more reports of metric NAME, from the next commit of any collector on.
 
-    They are answered 410, and a device that reads this is silent about that version for a month. What is counted
-    stays. A version that is registered later is a new question, and enabled.
+    They are refused with 410, and a device that gets this answer stops reporting that version for a month. Reports
+    already counted are kept. A version that is registered later is a new question, and enabled.
     """
     with stored(found) as store:
         chosen = _known(store, name, version)
@@ -93,7 +93,7 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
 @settings_options("db")
 @refusing
 def enable_metric(found: Found, name: str, version: str | None) -> None:
-    """Count reports of metric NAME again. Devices that were told otherwise come back within a month."""
+    """Count reports of metric NAME again. Devices that had stopped reporting it resume within a month."""
     with stored(found) as store:
         chosen = _known(store, name, version)
         store.enable(name, version)

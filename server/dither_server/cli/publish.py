@@ -22,7 +22,7 @@ from .terminal_tables import printable
 @click.option("--title", default="What people answered", show_default=True, help="Title of the site.")
 @click.option("--base-url", metavar="URL", help="Address of the site, for links of its feed that work everywhere.")
 @query_options(EstimateQuery, "since", "until", "confidence")
-@click.option("--discovered", is_flag=True, help="Publish strings that were discovered, too: read them before.")
+@click.option("--discovered", is_flag=True, help="Publish discovered strings, too: read them first.")
 @refusing
 def publish(
     found: Found,
@@ -71,7 +71,9 @@ def _last_day(query: EstimateQuery, whole: date) -> date:
     """Return the last day that is published; ``whole`` is the last that may be."""
     last = query.until or whole
     if last > whole:
-        raise ParameterError("--until", f"{last} is not over, or not counted whole; {whole} is the last that is")
+        raise ParameterError(
+            "--until", f"{last} is not over, or not completely counted; the last completed day is {whole}"
+        )
     if query.since is not None and query.since > last:
         raise ParameterError("--since", f"{query.since} is later than {last}, the last day that is published")
     return last

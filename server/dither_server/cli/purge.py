@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @click.option("--version", metavar="DIGITS", help="Remove this version of it only.")
 @click.option("--before", metavar="DAY", help="Remove only the UTC days before this one, such as 2026-01-01.")
 @settings_options("db")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 @refusing
 def purge(
     found: Found, metrics: tuple[str, ...], version: str | None, before: str | None, dry_run: bool, yes: bool
 ) -> None:
-    """Remove what was collected, for good: whole days, with the estimates that were made of them.
+    """Remove collected data for good: whole days, and the estimates made from them.
 
     Name days, metrics or both. Collectors may keep running. Definitions and batch ids are kept, so that removed reports
     cannot count again. The setting retention does the same every day. Exits with 1 if you do not confirm.
@@ -42,7 +42,7 @@ def purge(
     if not metrics and first_kept is None:
         raise ParameterError("purge", "name what to remove: --metric, --before or both")
     if first_kept is not None and first_kept > utc_today():
-        raise ParameterError("--before", "later than today, of which reports still come")
+        raise ParameterError("--before", "later than today, whose reports are still arriving")
     with stored(found) as store:
         names = _named(store, metrics, version)
         planned = [one for name in names for one in removals(store, name, version, first_kept)]

@@ -56,7 +56,7 @@ def strata_of(given: Sequence[str], place: str = "--stratum", prefix: str = "") 
     names = [name for name, _, _ in pairs]
     for name, equals, value in pairs:
         if not (name and equals and value):
-            raise ParameterError(place, "no attribute with a value; write it as platform=linux")
+            raise ParameterError(place, "not an attribute with a value; write it as platform=linux")
         if names.count(name) > 1:
             raise ParameterError(place, f"{name} is given twice")
     return tuple((prefix + name, value) for name, _, value in pairs)

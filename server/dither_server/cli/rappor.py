@@ -20,14 +20,14 @@ from .options import refusing
     "candidates",
     required=True,
     metavar="FILE",
-    help="Read candidates: a row each, the string and its positions.",
+    help="Read candidates: one row each, with the string and its positions.",
 )
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--all", "everything", is_flag=True, help="Show every candidate, not only those found.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
 def rappor_decode(params: str, counts: str, candidates: str, confidence: str, everything: bool, as_json: bool) -> None:
-    """Decode the files of google/rappor: which candidates are there, and how frequent."""
+    """Decode files of google/rappor: show which candidates occur, and how often."""
     from ..estimation.regression.rappor import decode
     from ..reading.parameters import confidence_of
     from .rappor_files import answer_of, as_table, read

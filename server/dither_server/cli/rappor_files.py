@@ -49,7 +49,7 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
     """Return k, h, m and the probabilities with which an unmarked and a marked bit are reported as 1."""
     rows = list(_rows(path))
     if len(rows) != 2 or [cell.strip() for cell in rows[0][1]] != _HEADER or len(rows[1][1]) != len(_HEADER):
-        raise ParameterError(path, f"one header, {','.join(_HEADER)}, and one row of numbers are right")
+        raise ParameterError(path, f"one header, {','.join(_HEADER)}, and one row of numbers are needed")
     try:
         bits, hashes, cohorts = (int(cell) for cell in rows[1][1][:3])
         p, q, f = (float(cell) for cell in rows[1][1][3:])
@@ -57,11 +57,11 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
         raise ParameterError(path, "line 2: k, h and m must be whole numbers, and p, q and f numbers") from None
     if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
         raise ParameterError(
-            path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; right are k >= 2, 1 <= h < k, m >= 1"
+            path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; needed are k >= 2, 1 <= h < k, m >= 1"
         )
     if not (0 <= p <= 1 and 0 <= q <= 1 and 0 <= f < 1) or p == q:
         raise ParameterError(
-            path, f"line 2: p={p}, q={q}, f={f} cannot be used; right are probabilities with p not q and f below 1"
+            path, f"line 2: p={p}, q={q}, f={f} cannot be used; needed are probabilities with p not q and f below 1"
         )
     return bits, hashes, cohorts, p + (q - p) * f / 2, q - (q - p) * f / 2
 
@@ -70,11 +70,11 @@ def _counts(path: str, bits: int, cohorts: int) -> NDArray[np.int64]:
     table = np.zeros((cohorts, 1 + bits), dtype=np.int64)
     lines = list(_rows(path))
     if len(lines) != cohorts:
-        raise ParameterError(path, f"{counted(len(lines), 'row')}; one for each of m = {cohorts} cohorts is right")
+        raise ParameterError(path, f"{counted(len(lines), 'row')}; there must be one for each of m = {cohorts} cohorts")
     for cohort, (line, row) in enumerate(lines):
         if len(row) != 1 + bits:
             raise ParameterError(
-                path, f"line {line}: {counted(len(row), 'cell')}; a total and k = {bits} counts are right"
+                path, f"line {line}: {counted(len(row), 'cell')}; there must be a total and k = {bits} counts"
             )
         table[cohort] = _whole(path, line, row)
         if (table[cohort] < 0).any() or (table[cohort, 1:] > table[cohort, 0]).any():
@@ -178,7 +178,7 @@ def as_table(answer: dict[str, object]) -> str:
     assert isinstance(values, list)  # noqa: S101
     head = (
         f"{counted(reports, 'report')}, {counted(candidates, 'candidate')}, {answer['found']:,} found "
-        f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals"
+        f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are false); {100 * confidence:g}% intervals"
     )
     if isinstance(rest, dict):
         ends = f"{100 * rest['low']:.1f} to {100 * rest['high']:.1f}"

@@ -40,11 +40,10 @@ class _Line(NamedTuple):
 def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: bool, as_json: bool) -> None:
     """Show how many batches were refused, of which metric and version, and why; the most frequent first.
 
-    Without days those of the last week are shown.
-
-    Each try counts: a batch that is sent again is refused again. Under a version that is "unknown here" apps ask
-    something that this collector was never told: give it their metrics.toml. (no metric) are batches that name no
-    metric of this collector, or could not be read. Of sealed reports each that does not open counts by itself.
+    By default, the last week is shown. Each try counts: a batch that is sent again is refused again. Under a version
+    that is "unknown here" apps use a definition that this collector does not have: give it their metrics.toml. (no
+    metric) counts batches that name no metric of this collector, or could not be read. Each sealed report that does not
+    open counts separately.
     """
     last = query.until or utc_today()
     first = query.since or last - _DAYS

@@ -60,7 +60,7 @@ def shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str
     reports_here = bool(config.here.hosts) or (config.trust_loopback and is_loopback(config.host))
     near = {
         Role.REPORT: "only this machine" if reports_here else None,
-        Role.READ: "only who has the address that is printed at the start" if config.local_token else None,
+        Role.READ: "only people with the address that is printed at the start" if config.local_token else None,
     }
     for role, who in near.items():
         if not any(one.covers(role) for one in config.open | roles):

@@ -39,10 +39,10 @@ def headed(table: "TextTable", *answers: Mapping[str, Any]) -> "TextTable":
 
 
 def _sealed(answer: Mapping[str, Any]) -> str:
-    among = f"shuffled among at least {answer['least_total']:,} by what their relay says"
+    among = f"shuffled among at least {answer['least_total']:,} according to their relay"
     worth = answer.get("shuffled", {})
     tells = (
-        f"; to whoever sees a batch and nothing else, ε of a report is {rounded_up(worth['epsilon'], 3)}"
+        f"; to someone who sees only a batch, ε of a report is {rounded_up(worth['epsilon'], 3)}"
         f" (δ = {worth['delta']:g})"
         if "epsilon" in worth
         else ""

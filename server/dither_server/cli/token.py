@@ -28,11 +28,13 @@ def token() -> None:
 @token.command("create")
 @settings_options("db")
 @click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="Allow this.")
-@click.option("--note", default="", metavar="TEXT", help="Note for whom it is, in up to 64 characters.")
-@click.option("--expires", metavar="WHEN", help="End it after some days (90d), or on a UTC day such as 2027-01-01.")
+@click.option("--note", default="", metavar="TEXT", help="Note saying who it is for, up to 64 characters.")
+@click.option(
+    "--expires", metavar="WHEN", help="When it ends: after some days (90d), or on a UTC day such as 2027-01-01."
+)
 @refusing
 def create_token(found: Found, role: str, note: str, expires: str | None) -> None:
-    """Draw a token and print it. It cannot be shown again: the database keeps its digest."""
+    """Create a token and print it. It cannot be shown again: the database keeps only its digest."""
     from ..access.gatekeeper import digest_of, draw_token
     from ..store import StoredToken
 
@@ -67,12 +69,12 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
 @click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Keep the old one valid for this long.")
-@click.option("--expires", metavar="WHEN", help="End the new one then.  [default: as long as the old]")
+@click.option("--expires", metavar="WHEN", help="When the new token ends. [default: after as long as the old]")
 @refusing
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
-    """Draw a token for the role and note of the one that ``list`` shows under ID, and print it.
+    """Create a token with the role and note of the token that ``list`` shows under ID, and print it.
 
-    The old one works for some days more, while its users change over; with --grace 0d it ends now.
+    The old token stays valid for some days while its users change over; with --grace 0d it ends now.
     """
     from ..access.gatekeeper import digest_of, draw_token
     from ..store import StoredToken
@@ -94,7 +96,7 @@ def rotate_token(found: Found, identifier: str, grace: str, expires: str | None)
 @settings_options("db")
 @refusing
 def revoke_token(found: Found, identifier: str) -> None:
-    """Revoke the token that ``list`` shows under ID. Collectors that run refuse it within seconds."""
+    """Revoke the token that ``list`` shows under ID. Running collectors refuse it within seconds."""
     with stored(found) as store:
         store.tokens.delete(_named(store, identifier).digest)
 
@@ -123,5 +125,5 @@ def _day_to_come(text: str, place: str) -> date:
     ahead = len(days) < 6 and days.isascii() and days.isdigit() and text != days
     day = today + timedelta(days=int(days)) if ahead else day_of(text, place, "90d or 2027-01-01")
     if not today < day <= today + _YEARS:
-        raise ParameterError(place, "not a day to come, within a hundred years")
+        raise ParameterError(place, "not a future day within a hundred years")
     return day

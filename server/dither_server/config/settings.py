@@ -44,7 +44,7 @@ class Config:
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     threads: int = _setting(64, "Threads for everything but small reports, which need none.")
     connections: int = _setting(
-        1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
+        1000, "Maximum simultaneous connections; beyond it, the one that has waited longest is closed."
     )
     connections_per_address: int = _setting(
         100, "Maximum simultaneous connections per address; loopback is not limited."
@@ -64,36 +64,39 @@ class Config:
         "", "Address where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback."
     )
     local_token: bool = _setting(
-        True, "Draw a read token, valid until the server stops, and print the pages' address with it."
+        True, "Create a read token, valid until the server stops, and print the pages' address with it."
     )
-    body_limit: int = _setting(1 << 20, "Most bytes of a request's body.")
-    rows_limit: int = _setting(100_000, "Most report rows in a batch.")
-    queue_limit: int = _setting(1024, "Most batches that wait for their commit.")
+    body_limit: int = _setting(1 << 20, "Maximum bytes of a request's body.")
+    rows_limit: int = _setting(100_000, "Maximum report rows in a batch.")
+    queue_limit: int = _setting(1024, "Maximum batches that wait for their commit.")
     queue_bytes: int = _setting(
         1 << 26,
-        "Most bytes of rows that wait for their commit; half as many are held for requests and answers in transfer.",
+        "Maximum bytes of rows that wait for their commit; requests and answers in transfer may take half as many "
+        "again.",
     )
-    group_limit: int = _setting(512, "Most batches in one transaction.")
+    group_limit: int = _setting(512, "Maximum batches in one transaction.")
     estimates_limit: int = _setting(
-        500_000, "Most values in an answer, times its days or weeks; a larger one is refused."
+        500_000, "Maximum values in an answer, times its days or weeks; a larger answer is refused."
     )
     analyses: int = _setting(
-        4, "Most large estimates, trends and pages admitted at a time, in each process; one of them computes."
+        4, "Maximum large estimates, trends and pages admitted at a time, in each process; only one of them computes."
     )
-    analysis_wait: float = _setting(1.0, "Seconds that another large one waits before it is answered 503.")
-    cache_bytes: int = _setting(1 << 25, "Most bytes of estimates remembered, in each process.")
+    analysis_wait: float = _setting(1.0, "Seconds that a further large one waits before it is refused with 503.")
+    cache_bytes: int = _setting(1 << 25, "Maximum bytes of cached estimates, in each process.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
     spool: str = _setting(
         "",
         "Folder or URL to which batches are appended, for dither-server fold to count them; not set: counted at once.",
     )
-    spool_open: str = _setting("", "Folder for batches that no file of the spool holds yet; needed if that is a URL.")
+    spool_open: str = _setting(
+        "", "Folder for batches that are not yet in a file of the spool; needed if spool is a URL."
+    )
     spool_bytes: int = _setting(1 << 26, "Bytes after which a file of the spool is closed.")
     spool_seconds: float = _setting(300.0, "Seconds after which it is closed.")
     seal_keys: str = _setting(
         "", "File of the keys that devices seal reports for; seal-keys.json beside a SQLite database, else here."
     )
-    seal_alarm: float = _setting(0.05, "Share of a sealed batch above which it is an alarm that it does not open.")
+    seal_alarm: float = _setting(0.05, "Share of a sealed batch that may fail to open; above it, an alarm is raised.")
     retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
     )
@@ -108,7 +111,7 @@ class Config:
 
             spool_package().check(self)
         elif self.spool_open:
-            raise ParameterError("spool_open", "is of no use without spool")
+            raise ParameterError("spool_open", "has no effect without spool")
         if self.seal_alarm >= 1:
             raise ParameterError("seal_alarm", f"{self.seal_alarm!r} is not below 1")
         Here.at(self.local_address)

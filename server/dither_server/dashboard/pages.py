@@ -188,7 +188,8 @@ def entered(asked: Request, gatekeeper: Gatekeeper) -> Response | None:
     local = gatekeeper.enters_with(asked.args[_TOKEN])
     if local is None and gatekeeper.asks_for_token(asked.environ, Role.READ):
         raise Problem(
-            Kind.UNAUTHORIZED, "token: not the one that this collector drew at its start; open the address it printed"
+            Kind.UNAUTHORIZED,
+            "token: not the one that this collector printed at its start; open the address that it printed",
         )
     answer = Response(status=303, headers=[*SAFE_HEADERS, ("Location", _without_token(asked))])
     if local is not None:

@@ -32,7 +32,7 @@ _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
 _DISABLED = "metric: this version is disabled here; its reports are no longer counted"
-_NOTHING = Problem(Kind.SEALED, "sealed: not one report opens here; the keys that they were sealed for are not kept")
+_NOTHING = Problem(Kind.SEALED, "sealed: no report can be opened here; the keys that they were sealed for are missing")
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Ingest:
         if versions is None:
             raise Problem(Kind.UNKNOWN_METRIC, "metric: not one of this collector's; GET /v1/metrics lists them")
         if sent.version not in versions:
-            raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and two are never summed")
+            raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and versions are never summed")
         return versions[sent.version]
 
 

@@ -31,7 +31,7 @@ class Vitals:
         self._engine = self._engine if known is None else known.engine
         info = GaugeMetricFamily(
             "dither_build_info",
-            "What runs here: 1, with the versions as labels.",
+            "Always 1; the labels are the versions of what runs here.",
             labels=["version", "python", "database"],
         )
         info.add_metric([VERSION, platform.python_version(), self._engine], 1)
@@ -42,7 +42,7 @@ class Vitals:
 
 def _families(known: Condition) -> Iterator[GaugeMetricFamily]:
     yield gauge("dither_database_bytes", "Size of the database, its write-ahead log included.", known.size)
-    yield gauge("dither_batch_ids", "Batch ids that are kept, about.", known.ids)
+    yield gauge("dither_batch_ids", "Approximate number of batch ids that are kept.", known.ids)
     if known.wal is not None:
         yield gauge("dither_database_wal_bytes", "Size of SQLite's write-ahead log.", known.wal)
     yield from of_disk(known.disk)
@@ -56,5 +56,5 @@ def of_up(is_up: bool) -> GaugeMetricFamily:
 def of_disk(disk: Disk | None) -> Iterator[GaugeMetricFamily]:
     """Yield the room on a database's disk, if it is on this machine."""
     if disk is not None:
-        yield gauge("dither_disk_free_bytes", "Room that is left on the database's file system.", disk.free)
+        yield gauge("dither_disk_free_bytes", "Free space on the database's file system.", disk.free)
         yield gauge("dither_disk_bytes", "Size of the database's file system.", disk.size)

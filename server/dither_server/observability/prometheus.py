@@ -16,7 +16,9 @@ class Prometheus(ServerNumbers):
         """Begin to count, at 0 for each of these metrics."""
         super().__init__(clock)
         counter = self.counter
-        self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
+        self._reports = counter(
+            "dither_reports_acknowledged", "Reports acknowledged, including repeated ones.", ["metric"]
+        )
         about = "Refused batches, counted at each try. A name or version that the collector does not know is (unknown)."
         self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
         about = "Reports that came sealed and opened; each try counts."
@@ -28,7 +30,7 @@ class Prometheus(ServerNumbers):
         for name in metrics:
             self._reports.labels(name)
             self._alarms.labels(name)  # so an alert sees the first, too
-        self._answers = counter("dither_ingest_answers", "Answers to posts of reports.", ["status"])
+        self._answers = counter("dither_ingest_answers", "Answers to uploads of reports.", ["status"])
         about = (
             "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
         )

@@ -84,7 +84,7 @@ class AnalysisLimiter:
                     return
             finally:
                 self._waiting.release()
-        raise Problem(Kind.BUSY, "as many large analyses run as may; come again soon", _SOON)
+        raise Problem(Kind.BUSY, "the maximum number of large analyses is running; try again soon", _SOON)
 
     @contextmanager
     def running(self, analysis: "Analysis") -> Iterator[None]:
@@ -143,7 +143,7 @@ class Analysis:
     def _enter(self) -> None:
         self._computes = self._computing.acquire(timeout=_LONGEST)
         if not self._computes:
-            raise Problem(Kind.BUSY, "another analysis takes too long; come again soon", _SOON)
+            raise Problem(Kind.BUSY, "another analysis takes too long; try again soon", _SOON)
 
     def _leave(self) -> None:
         if self._computes:

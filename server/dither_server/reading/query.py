@@ -35,20 +35,24 @@ _QUANTILE = "Show the quantile of this share of a number, such as 0.95; may be g
 _AT = "Show the share of people below this point of a number; may be given several times."
 _STRATA = "Read only reports with this value of an attribute that the metric declares, such as platform=linux."
 _SIDES = (
-    f"{_STRATA} It is of both sides; other_platform=windows is of the other alone. Strata without a report "
+    f"{_STRATA} It applies to both sides; other_platform=windows applies only to the other side. Strata without a "
+    f"report "
     "in common may be compared on the same days."
 )
 _BY = (
-    "Answer separately for each stratum with reports, by this attribute, and at last for all of them together; may be "
+    "Answer separately for each value of this attribute that has reports, and finally for all of them together; may be "
     "given several times."
 )
-_SIMULTANEOUS = "Widen the intervals so that all of one answer hold together; those of other days or strata do not."
+_SIMULTANEOUS = (
+    "Widen the intervals so that all intervals of one answer hold simultaneously; those of several days or "
+    "strata do not."
+)
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
 _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
-_DISTINCT = "Take all reports for those of different people: errors and intervals are then as narrow as that allows."
+_DISTINCT = "Assume that all reports come from different people, which makes errors and intervals narrower."
 
 T = TypeVar("T")
 
@@ -102,7 +106,7 @@ class Selection:
             return [where[value] for value in dict.fromkeys(self.values)]
         except KeyError:
             listed = f"; listed is, for example, {labels[0]!r}" if labels else ""
-            complaint = f"names one that the metric does not list{listed}; name each of several by itself"
+            complaint = f"names a value that the metric does not list{listed}; name each of several by itself"
             raise ParameterError("values", complaint) from None
 
 

@@ -11,13 +11,13 @@ from ..analysis.shuffling.amplified import CONDITIONS, amplified
 from ..store import Sealed
 
 _CONDITIONS = (
-    f"That stands beside ε, never in its place, and is true only if {'; '.join(CONDITIONS)} "
+    f"This does not replace ε, and is true only if {'; '.join(CONDITIONS)} "
     "(dither-sim shuffle --forged 10% subtracts forged ones)."
 )
 
 _LATE = (
     "A device may have one report here for each period, and more if some came late: it was offline, or its relay "
-    "waited for others; dither-sim shuffle --own 4 says what four of a batch tell."
+    "waited for others; dither-sim shuffle --own 4 says what four in one batch reveal."
 )
 
 _MOST_DELTA = 1e-6
@@ -44,8 +44,8 @@ def words_of_sealed(sealed: Mapping[str, Any]) -> Iterator[str]:
     refused = f"; {sealed['refused']:,} more were not counted" if sealed["refused"] else ""
     batches = counted(sealed["batches"], "batch", "batches")
     yield (
-        f"{sealed['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the "
-        f"relay says, each was shuffled among at least {sealed['least_total']:,}."
+        f"{sealed['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. According to "
+        f"the relay, each was shuffled among at least {sealed['least_total']:,}."
     )
     worth = sealed["shuffled"]
     if "none" in worth:
@@ -57,7 +57,7 @@ def words_of_sealed(sealed: Mapping[str, Any]) -> Iterator[str]:
     if worth["periods"] > 1:
         together = f"ε = {rounded_up(worth['together'], 3)} and δ = {rounded_up(worth['together_delta'], 3)}"
         each += f", and that of {worth['periods']:,} of one device, however they fell into batches, {together}"
-    yield f"To whoever sees all reports of a batch and nothing else, for {each}."
+    yield f"To someone who sees all reports of a batch and nothing else, for {each}."
     if worth["late"]:
         yield _LATE
     yield _CONDITIONS

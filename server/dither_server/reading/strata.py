@@ -71,7 +71,7 @@ def parts_by(metric: Metric, part: Part, by: Sequence[str]) -> list[Part]:
             there = "it has none" if strata is None else f"there are {', '.join(strata.names)}"
             raise ParameterError("by", f"names no attribute of {metric.name}; {there}")
         if dict(part.values)[name] is not None:
-            raise ParameterError("by", f"{name} has one value in all that is asked for; leave out either")
+            raise ParameterError("by", f"{name} has only one value in this query; leave out one of the two")
     if strata is None or not by:
         return [part]
     fixed = {name: value for name, value in part.values if value is not None}

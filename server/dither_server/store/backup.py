@@ -63,7 +63,7 @@ def restore(url: str, source: Path, *, overwrite: bool = False) -> str:
     if target.exists() and target.samefile(source):
         raise ParameterError(str(source), "is the database itself")
     if there and not overwrite:
-        raise ParameterError(str(target), "is there already; --overwrite replaces all that is in it")
+        raise ParameterError(str(target), "already exists; --overwrite replaces all that is in it")
     with _told(source), closing(_connect(source, "ro")) as backup:
         schema = _checked(backup, source)
         make_private(target)
@@ -97,7 +97,7 @@ def _check_target(target: Path, source: Path, overwrite: bool) -> None:
     if target.exists() and not target.is_file():
         raise ParameterError(str(target), "is not a plain file")
     if target.exists() and not overwrite:
-        raise ParameterError(str(target), "is there already; --overwrite replaces it")
+        raise ParameterError(str(target), "already exists; --overwrite replaces it")
 
 
 def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:

@@ -121,7 +121,7 @@ def _require_ours(connection: Any, path: str | None, tables: Collection[str]) ->
             raise
         raise StoreError(f"database: {path} is not a SQLite database, or its header is damaged; {right}") from None
     if found and tables and found.isdisjoint(tables):
-        raise StoreError(f"database: {path} is another program's, and holds no dither tables; {right}")
+        raise StoreError(f"database: {path} belongs to another program, and holds no dither tables; {right}")
 
 
 class _Files:

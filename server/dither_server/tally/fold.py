@@ -147,7 +147,7 @@ def _listed(row: RowFormat, payloads: _Payloads) -> Counts:
     if (cells >= row.cells).any() or bits[:, row.payload_bits :].any():
         raise WireError(f"reports: a list names a cell that is not below {row.cells}")
     if (np.diff(cells, axis=1) <= 0).any():
-        raise WireError("reports: a list does not ascend")
+        raise WireError("reports: a list is not in ascending order")
     return np.asarray(cells, dtype=np.int64)
 
 

@@ -44,7 +44,7 @@ class Retention:
 
 def _parts(given: object, source: str) -> Iterator[tuple[str, object]]:
     if not isinstance(given, str):
-        raise ParameterError(source, f"no span of days; {_RIGHT}")
+        raise ParameterError(source, f"not a number of days; {_RIGHT}")
     for part in given.split(","):
         name, equals, text = part.rpartition("=")
         yield (name.strip() if equals else ALL), text.strip()
@@ -54,5 +54,5 @@ def _days(text: object, source: str) -> int:
     """Return the number of days; the calendar bounds it, so that no day before is beyond it."""
     match = re.fullmatch(r"([1-9][0-9]{0,5}) days?", text) if isinstance(text, str) else None
     if match is None or int(match[1]) > 365_000:
-        raise ParameterError(source, f"no span of 1 to 365000 days; {_RIGHT}")
+        raise ParameterError(source, f"not a number of days from 1 to 365000; {_RIGHT}")
     return int(match[1])

@@ -53,6 +53,7 @@ def checked_epsilons(epsilon: float, permanent_epsilon: float | None) -> tuple[F
     if forever <= once:
         raise ParameterError(
             "permanent_epsilon",
-            f"{float(forever):g} must exceed epsilon = {float(once):g}; all reports tell more than one",
+            f"{float(forever):g} must exceed epsilon = {float(once):g}, because all reports together reveal more "
+            f"than one",
         )
     return once, forever

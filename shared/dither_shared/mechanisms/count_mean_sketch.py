@@ -75,7 +75,7 @@ class Sketch(Mechanism):
         """None: its columns are drawn by SHAKE-256."""
         raise ParameterError(
             "mechanism",
-            f"{self.name} needs SHAKE-256, which browsers lack; leave mechanism out, for a sketch that takes SHA-256",
+            f"{self.name} needs SHAKE-256, which browsers lack; leave mechanism out, for a sketch that uses SHA-256",
         )
 
     def column(self, item: Item, cohort: int) -> int:

@@ -156,7 +156,9 @@ def _odds(loss: Fraction) -> Fraction:
 
 def _checked_delta(delta: object) -> Fraction:
     if delta is None:
-        raise ParameterError("delta", "missing; how far beyond ε a report may tell, for example delta = 1e-6")
+        raise ParameterError(
+            "delta", "missing; the probability with which a report may exceed ε, for example delta = 1e-6"
+        )
     if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
         raise ParameterError("delta", f"{delta!r} is not a number")
     if not MIN_DELTA <= delta <= MAX_DELTA:  # NaN compares false

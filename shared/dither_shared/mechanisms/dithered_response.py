@@ -110,7 +110,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
         if aim not in _AIMS:
             raise ParameterError("for", f"{aim!r} is not one of {', '.join(_AIMS)}")
         if steps is not None and aim != "both":
-            raise ParameterError("for", "stands beside steps; give one of them, for it chooses the steps")
+            raise ParameterError("for", "cannot be given together with steps, because it chooses them")
         if steps is None and aim == "mean":
             return cls._best_of_mean(phases, once, forever)
         usual = min(floor(exp_below(once / 2) + Fraction(1, 2)), MAX_STEPS)

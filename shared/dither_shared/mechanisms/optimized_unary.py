@@ -100,5 +100,5 @@ class OptimizedUnary(ChainOfBits):
 def _checked_raised(value: Fraction, place: str) -> Fraction:
     raised = Fraction(threshold_up(as_probability(value, place)), ONE)
     if not 0 < raised < _HALF:
-        raise ParameterError(place, f"{float(raised):g} must lie between 0 (all told) and 1/2 (nothing told)")
+        raise ParameterError(place, f"{float(raised):g} must lie between 0 (no privacy) and 1/2 (no information)")
     return raised

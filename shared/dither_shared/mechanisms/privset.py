@@ -115,7 +115,7 @@ class PrivSet(Chained):
         """Return the mechanism asked for by its ``keys``, of which it must have ``epsilon`` and ``at_most``."""
         numbers = cls._with_epsilon(parameters)
         if "at_most" not in numbers:
-            raise ParameterError("at_most", "missing; privset must know how many values an answer has at most")
+            raise ParameterError("at_most", "missing; privset needs the maximum number of values in an answer")
         at_most = checked_count(numbers["at_most"], "at_most", 1, _MOST)
         budget = checked_count(numbers.get("report_budget", MAX_CELLS), "report_budget", 1, MAX_CELLS)
         forever = numbers.get("permanent_epsilon")

@@ -89,7 +89,7 @@ class RandomizedResponse(ChainOfSymbols):
             return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"))
         numbers = cls._numbers(parameters)
         if "epsilon" in numbers:
-            raise ParameterError("truth", "stands beside epsilon; give one of them, for each follows from the other")
+            raise ParameterError("truth", "cannot be given together with epsilon; each follows from the other")
         permanent_truth = None
         if "permanent_epsilon" in numbers:
             forever = checked_epsilon(numbers["permanent_epsilon"], "permanent_epsilon")
@@ -137,9 +137,9 @@ def symbol_chain(size: int, truth: Fraction, permanent_truth: Fraction | None) -
     """
     chance = Fraction(1, size)
     if not 0 < truth < 1:
-        raise ParameterError("truth", f"{truth} would always tell the same; it must lie strictly between 0 and 1")
+        raise ParameterError("truth", f"{truth} leaves nothing to chance; it must lie strictly between 0 and 1")
     if truth == chance or (truth < chance and size > 2):
-        raise ParameterError("truth", f"{float(truth):g} tells nothing of {size} answers; it must exceed 1/{size}")
+        raise ParameterError("truth", f"{float(truth):g} reveals nothing about {size} answers; it must exceed 1/{size}")
     if permanent_truth is None:
         return SymbolChain(SymbolChannel(size, truth))
     permanent = SymbolChannel(size, toward(chance, as_probability(permanent_truth, "permanent_truth")))

@@ -108,7 +108,7 @@ class Rappor(ChainOfBits):
         middle = (p + q) / 2
         p, q = toward(middle, p), toward(middle, q)
         if p == q:
-            raise ParameterError("q", f"equals p = {float(p):g}; the reports would tell nothing")
+            raise ParameterError("q", f"equals p = {float(p):g}; the reports would carry no information")
         return Fraction(threshold_up(f / 2), ONE), p, q
 
     @classmethod
@@ -162,7 +162,9 @@ class Rappor(ChainOfBits):
         for key in ("epsilon", "permanent_epsilon"):
             if key in numbers:
                 raise ParameterError(
-                    key, "stands beside f, p and q, from which it follows; give epsilon, or f, p and q"
+                    key,
+                    "cannot be given together with f, p and q, from which it follows; give either epsilon, or f, "
+                    "p and q",
                 )
         for key in ("f", "p", "q"):
             if key not in numbers:

@@ -43,7 +43,7 @@ def load_metrics(path: str | Path) -> dict[str, Metric]:
         with Path(path).open("rb") as file:
             data = b"".join(islice(iter(lambda: file.read(_PIECE), b""), _LARGEST // _PIECE + 1))
         if len(data) > _LARGEST:
-            raise ParameterError(str(path), f"longer than {_LARGEST} bytes, the most that definitions may have")
+            raise ParameterError(str(path), f"longer than {_LARGEST} bytes, the maximum for a metrics file")
         text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
@@ -93,7 +93,7 @@ def _metric(name: str, table: object, tables: Mapping[str, object]) -> Metric:
     if not isinstance(table, dict):
         raise ParameterError(place, f"not a table; write [metrics.{name}]")
     if "type" not in table and (inner := next((key for key in table if isinstance(table[key], dict)), None)):
-        raise ParameterError(place, f'holds a table; a name with a dot is quoted: [metrics."{name}.{inner}"]')
+        raise ParameterError(place, f'contains a table; quote a name that has a dot: [metrics."{name}.{inner}"]')
     try:
         return _read_metric(name, Fields(table, tables))
     except ParameterError as error:
@@ -131,7 +131,7 @@ def _survey(fields: Fields) -> Survey | None:
         return None
     name = fields.string("one_of", "")
     if not NAME.fullmatch(name):
-        raise ParameterError("one_of", f"{name!r} is no name; it starts with a-z and goes on with a-z, 0-9 or '_'")
+        raise ParameterError("one_of", f"{name!r} is not a name; it starts with a-z and goes on with a-z, 0-9 or '_'")
     return Survey(name)
 
 

@@ -140,7 +140,7 @@ class Strata:
         listed = dict(self.attributes)
         for name, value in chosen.items():
             if name not in listed:
-                raise ParameterError(name, f"no attribute; known here: {', '.join(self.names)}")
+                raise ParameterError(name, f"not an attribute; known here: {', '.join(self.names)}")
             if value not in listed[name]:
                 raise ParameterError(name, f"{value!r} is not one of {', '.join(listed[name])}")
         wanted = [chosen.get(name) for name in self.names]
@@ -170,7 +170,7 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
     if not _NAME.fullmatch(name):
         raise ParameterError(place, "not a name; it starts with a-z and goes on with a-z, 0-9 or '_', up to 32")
     if _TAKEN.fullmatch(name) or keyword.iskeyword(name):
-        raise ParameterError(place, f"has another meaning among the attributes; call it app_{name}, for example")
+        raise ParameterError(place, f"is a reserved name; call it app_{name}, for example")
     values = tuple(values)
     for value in values:
         if not (_VALUE.fullmatch(value) and value.isprintable()):
@@ -183,7 +183,7 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
     if len(seen) < len(values):
         raise ParameterError(place, f"{seen.most_common(1)[0][0]!r} is listed twice")
     if not set(values) - {OTHER}:
-        raise ParameterError(place, f'lists nothing but "{OTHER}"; a list of values such as ["linux", "windows"]')
+        raise ParameterError(place, f'lists only "{OTHER}"; give a list of values such as ["linux", "windows"]')
     return Attribute(name, values if OTHER in values else (*values, OTHER))
 
 

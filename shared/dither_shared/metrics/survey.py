@@ -36,7 +36,9 @@ def with_surveys(metrics: Mapping[str, "Metric"]) -> dict[str, "Metric"]:
         for one in of:
             if one.period != of[0].period:
                 why = f"{of[0].name} is of the survey {name!r}, too, and its period is {of[0].period}"
-                raise ParameterError(f"metrics.{one.name}.period", f"{one.period}; {why}; all of one survey share it")
+                raise ParameterError(
+                    f"metrics.{one.name}.period", f"{one.period}; {why}; all metrics of a survey share it"
+                )
     return {name: _member(metric, whole) for name, metric in metrics.items()}
 
 

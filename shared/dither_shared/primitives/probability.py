@@ -37,10 +37,10 @@ def checked_epsilon(epsilon: float | Fraction, place: str = "epsilon") -> Fracti
         raise ParameterError(place, f"{epsilon!r} is not positive")
     if epsilon < MIN_EPSILON:
         raise ParameterError(
-            place, f"{float(epsilon)!r} is below {MIN_EPSILON:g}, where a billion reports tell nothing"
+            place, f"{float(epsilon)!r} is below {MIN_EPSILON:g}, at which even a billion reports carry no information"
         )
     if epsilon > MAX_EPSILON:
-        raise ParameterError(place, f"{epsilon!r} is above {MAX_EPSILON:g}, where nothing is private any more")
+        raise ParameterError(place, f"{epsilon!r} is above {MAX_EPSILON:g}, at which nothing is private any more")
     return Fraction(epsilon)
 
 

@@ -28,7 +28,7 @@ class TabulatedLaw:
 
     def __post_init__(self) -> None:
         if min(self.weights, default=0) < 0 or sum(self.weights) != ONE:
-            raise ParameterError("weights", "are no law; they must not be negative and must sum to 2^64")
+            raise ParameterError("weights", "are not a distribution; they must not be negative and must sum to 2^64")
 
     @classmethod
     def rounded(cls, weights: Sequence[int], peak: int) -> Self:
@@ -64,7 +64,7 @@ def worst_ratio(laws: Sequence[TabulatedLaw]) -> Fraction:
     """
     columns = list(zip(*(law.weights for law in laws), strict=True))
     if any(max(column) and not min(column) for column in columns):
-        raise ParameterError("laws", "have an outcome that only some inputs can give, and it tells them apart")
+        raise ParameterError("laws", "have an outcome that only some inputs can produce, which reveals them")
     return max(Fraction(max(column), min(column)) for column in columns if max(column))
 
 

@@ -58,7 +58,7 @@ class CrossQuestion(ListedQuestion):
 
     def __post_init__(self) -> None:
         if len(self.axes) != _AXES:
-            raise ParameterError("cross", f"{len(self.axes)} question(s); two are crossed, {_EXAMPLE}")
+            raise ParameterError("cross", f"{len(self.axes)} question(s); a cross takes two, {_EXAMPLE}")
         first, second = self.axes
         if first.name == second.name:
             raise ParameterError("cross", f"{first.name!r} is listed twice; two different questions are crossed")
@@ -66,7 +66,7 @@ class CrossQuestion(ListedQuestion):
         if cells > MAX_CELLS:
             raise ParameterError("cross", f"{cells} pairs of answers; {MAX_CELLS} at most")
         if any("/" in label for axis in self.axes for label in axis.labels) and len({*self._cells()}) < cells:
-            raise ParameterError("cross", f"two pairs have one name; rename an answer with {BETWEEN!r} in it")
+            raise ParameterError("cross", f"two pairs have the same name; rename an answer with {BETWEEN!r} in it")
 
     @classmethod
     def read(cls, fields: Fields) -> Self:
@@ -75,7 +75,7 @@ class CrossQuestion(ListedQuestion):
         if isinstance(asked, dict):
             asked = [{**(of if isinstance(of, dict) else {"values": of}), "name": name} for name, of in asked.items()]
         if not isinstance(asked, list):
-            raise ParameterError("cross", f"missing or no list; {_EXAMPLE}")
+            raise ParameterError("cross", f"missing or not a list; {_EXAMPLE}")
         return cls(tuple(_axis(fields, one) for one in asked))
 
     def stored(self) -> dict[str, object]:
@@ -198,11 +198,11 @@ def _axis(fields: Fields, asked: object) -> Axis:
     else:
         name, table = asked, fields.sibling(asked)
     if not isinstance(name, str) or not name or table is None:
-        raise ParameterError("cross", f"{name!r} is no metric of this file; {_EXAMPLE}")
+        raise ParameterError("cross", f"{name!r} is not a metric of this file; {_EXAMPLE}")
     if not NAME.fullmatch(name):
-        raise ParameterError("cross", f"{name!r:.80} is no name; it starts with a-z and goes on with a-z, 0-9, '_'")
+        raise ParameterError("cross", f"{name!r:.80} is not a name; it starts with a-z and goes on with a-z, 0-9, '_'")
     if table.value("type") not in _KINDS:
-        raise ParameterError("cross", f"{name} is no {' or '.join(_KINDS)}, of which two can be crossed")
+        raise ParameterError("cross", f"{name} is no {' or '.join(_KINDS)}; only these can be crossed")
     try:
         kind = _KINDS[table.one_of("type", tuple(_KINDS))]
         if isinstance(asked, dict):
@@ -222,9 +222,10 @@ def _advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
         return []
     public = max(one for one in apart if one is not None)
     return [
-        f"cross: {a * b} pairs of answers are many at this epsilon; unless {first} and {second} are to be read "
-        f"together, ask each device but one of them (one_of): equally exact shares take {_people(fewer[0])} people "
-        f"for {first} and {_people(fewer[1])} for {second}. If one of the two is no secret, declare it as strata of "
+        f"cross: {a * b} pairs of answers need many reports at this epsilon; unless {first} and {second} are needed "
+        f"together, ask each device only one of them (one_of): equally precise shares then take {_people(fewer[0])} "
+        f"people "
+        f"for {first} and {_people(fewer[1])} for {second}. If one of the two is not secret, declare it as strata of "
         f"the other: shares within it take up to {public:.2g} times fewer people"
     ]
 

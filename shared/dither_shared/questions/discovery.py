@@ -66,7 +66,8 @@ class DiscoveryQuestion(Question):
         if "candidates" in fields:
             raise ParameterError(
                 "discover",
-                "stands beside candidates; strings that can be listed are found sooner by a list, without discover",
+                "cannot be given together with candidates; if the strings can be listed, a list without discover "
+                "needs fewer reports",
             )
         table = fields.table("discover", '{alphabet = "a-z0-9._-", length = 12}')
         try:
@@ -139,14 +140,14 @@ class DiscoveryQuestion(Question):
         found = []
         if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
             found.append(
-                "discover.fold: missing; the alphabet has no capitals, and a text with one counts as none of them; "
-                "true lets A to Z count as a to z, false says that it is meant so"
+                "discover.fold: missing; the alphabet has no capitals, and a text with one would not be found; set "
+                "true to count A to Z as a to z, or false to keep it so"
             )
         share = _sketch(mechanism).least_share(_USERS)
         if share > _HOPELESS:
             found.append(
-                f"discover.length: of {_USERS:,} users {100 * share:.2g} % must hold a text for it to be found; "
-                "a shorter length or a smaller alphabet finds rarer ones, and candidates, if they can be listed, more"
+                f"discover.length: of {_USERS:,} users {100 * share:.2g} % must have a text for it to be found; a "
+                f"shorter length or a smaller alphabet finds rarer ones, and so does a list of candidates"
             )
         return found
 

@@ -128,8 +128,8 @@ class NumberQuestion(Question):
             )
         elif not self.log and self.low >= 0 and self.high > _WIDE * (self.low or _USUAL):
             found.append(
-                "log: false, and the error of a mean is a share of the range, which is wide; set log = true with low "
-                "above 0, or a high that few answers exceed"
+                "log: false; the range is wide, and the error of a mean grows with it; set log = true with low above "
+                "0, or a high that few answers exceed"
             )
         return found
 

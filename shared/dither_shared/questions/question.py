@@ -61,7 +61,7 @@ class Question(ABC):
 
         Raises ParameterError if such a client does not know this kind.
         """
-        raise ParameterError("type", f"{self.kind} is no kind that other clients know; ask it by another type")
+        raise ParameterError("type", f"{self.kind} is not supported by other clients; use another type")
 
     @property
     def size(self) -> int | None:

@@ -130,8 +130,8 @@ class SelectionQuestion(Question):
             return ()
         return (
             f"at_most: missing; if nobody needs to choose more than {few}, at_most = {few} needs only "
-            f"{100 * needed:.0f} % of the users for the same precision; "
-            f"if one may choose all, say at_most = {self.size}",
+            f"{100 * needed:.0f} % of the users for the same precision; if all may be chosen, set at_most = "
+            f"{self.size}",
         )
 
     @property

@@ -101,7 +101,7 @@ def fetch(collector: Access, path: str) -> dict[str, Any]:
     if status == HTTPStatus.UNAUTHORIZED:
         raise CollectorError(f"the collector at {url} asks for a token; give its address with ?token=… instead")
     if status == HTTPStatus.NOT_FOUND and _UNKNOWN in body:
-        raise UnknownThereError(f"the collector at {url} does not know what {path} is of")
+        raise UnknownThereError(f"the collector at {url} does not know the metric of {path}")
     if status != HTTPStatus.OK:
         raise CollectorError(f"the collector at {url} answers {status}: {body.decode('utf-8', 'replace')}")
     try:

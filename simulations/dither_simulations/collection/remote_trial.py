@@ -70,8 +70,8 @@ def metrics_of(surveys: Iterable[Survey]) -> list[Metric]:
     for survey in surveys:
         metric = metric_of(*survey)
         if metric.name in metrics:
-            again = f"would ask {metric.name} twice, and a trial begins with no reports"
-            raise ParameterError("--collector", f"{again}; give one number of users, and each mechanism once")
+            again = f"would ask {metric.name} twice, but a trial must begin without reports"
+            raise ParameterError("--collector", f"{again}; give only one number of users, and each mechanism once")
         metrics[metric.name] = metric
     return list(metrics.values())
 
@@ -129,7 +129,7 @@ def collected(
     before = fetch_estimate(collector, metric.name)
     if before["reports"]:
         raise CollectorError(
-            f"{metric.name} at {url} has {counted(before['reports'], 'report')}; a trial begins with none"
+            f"{metric.name} at {url} has {counted(before['reports'], 'report')}; a trial must begin with none"
         )
     people = (
         {metric.name: label}

@@ -68,7 +68,9 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
         return None
     if _THOUSANDS.fullmatch(text):
         whole = text.replace(".", "")
-        problem = f"{text!r} is not clear, for many set thousands apart by a point; write {whole} or {int(whole):_}"
+        problem = (
+            f"{text!r} is ambiguous, because many people separate thousands by a point; write {whole} or {int(whole):_}"
+        )
         raise click.BadParameter(problem, param=parameter)
     power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text)
     try:
@@ -210,7 +212,7 @@ def plot_option(command: Callable[..., None]) -> Callable[..., None]:
 def input_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--input`` and ``--column``."""
     path = click.Path(dir_okay=False, path_type=Path)
-    column = click.option("--column", metavar="NAME", help="Take answers from this column of --input.")
+    column = click.option("--column", metavar="NAME", help="Column of --input that holds the answers.")
     return click.option(
         "--input", "source", type=path, help="Read users from this CSV file, plain or gzipped; one row each."
     )(column(command))
@@ -260,7 +262,7 @@ discover_option = click.option(
     "--discover",
     callback=_discover,
     metavar="ALPHABET/LENGTH",
-    help="List no strings: find those of up to LENGTH characters of ALPHABET, such as a-z0-9._-/12.",
+    help="Discover strings without a list, of up to LENGTH characters of ALPHABET, such as a-z0-9._-/12.",
 )
 
 
@@ -271,7 +273,7 @@ def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[s
         types = [other for other, names in own.items() if option.name in names]
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if given and types and survey_type not in types:
-            raise ParameterError(option.opts[-1], f"goes with --type {' or '.join(types)}")
+            raise ParameterError(option.opts[-1], f"needs --type {' or '.join(types)}")
 
 
 def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[SurveyType, set[str]]:
@@ -288,4 +290,4 @@ def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
     """Raise ParameterError for a mechanism that does not answer what the type asks."""
     for name in names:
         if name not in known:
-            raise ParameterError("--mechanism", f"{name} is not for this --type; take {', '.join(known)}")
+            raise ParameterError("--mechanism", f"{name} does not fit this --type; use {', '.join(known)}")

@@ -90,9 +90,9 @@ _OPTIONS = (
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
-        help="Draw from this seed: same seed, same numbers.",
+        help="Seed of all random draws: same seed, same numbers.",
     ),
-    workers_options(" The numbers do not depend on it."),
+    workers_options(" Results do not depend on it."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
     click.option(
         "--out",

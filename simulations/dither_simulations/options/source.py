@@ -54,7 +54,7 @@ def _share_source(given: Mapping[str, Any]) -> "Source":
     if _made_up(given, KINDS):
         return Distribution(kind or "zipf", given["zipf_s"], given["ratio"], drift)
     if drift:
-        raise ParameterError("--drift", "goes without --input, whose values stay as they are")
+        raise ParameterError("--drift", "cannot be used with --input, whose values are used unchanged")
     return _of_file(path, given["column"], given["weights"])
 
 
@@ -65,7 +65,7 @@ def _number_source(given: Mapping[str, Any]) -> "NumberSource":
         return _numbers_of_file(given)
     for name in ("low", "high", "log"):
         if given[name]:
-            raise ParameterError(f"--{name}", "goes with --input; a distribution is over a range from 0 to 1")
+            raise ParameterError(f"--{name}", "needs --input; distributions have the range from 0 to 1")
     return Numbers(given["distribution"] or "uniform", given["shape"])
 
 
@@ -93,10 +93,10 @@ def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
         if kind == "csv" or given["column"] or given["weights"]:
             raise ParameterError("--input", "missing; --column and --weights are columns of this file")
         if kind not in {None, *kinds}:
-            raise ParameterError("--distribution", f"{kind} is not for this --type; take {', '.join(kinds)}")
+            raise ParameterError("--distribution", f"{kind} does not fit this --type; use {', '.join(kinds)}")
         return True
     if kind not in {None, "csv"}:
-        raise ParameterError("--input", f"goes without --distribution {kind}")
+        raise ParameterError("--input", f"cannot be used with --distribution {kind}")
     return False
 
 
@@ -107,13 +107,14 @@ def _separator(_: click.Context, parameter: click.Parameter, text: str) -> str:
 
 
 _OPTIONS = (
-    type_option("Ask for shares of listed answers, for a number, for which of some items apply, or for any string."),
+    type_option("Kind of question: shares of listed answers, a number, which of several items apply, or any string."),
     click.option(
         "--distribution",
         type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),
-        help="Draw answers from this distribution: "
-        f"of numbers {', '.join(SPREADS)}; of all else {', '.join(KINDS)}.  "
-        "[default: zipf, of numbers uniform, or csv with --input]",
+        help=(
+            "Distribution of the answers: for numbers {', '.join(SPREADS)}; otherwise {', '.join(KINDS)}. "
+            "[default: zipf, for numbers uniform, or csv with --input]"
+        ),
     ),
     click.option(
         "--shape",
@@ -125,7 +126,7 @@ _OPTIONS = (
     ),
     click.option("--low", type=float, help="Low end of the range of the numbers in --input."),
     click.option("--high", type=float, help="High end of the range of the numbers in --input."),
-    click.option("--log", is_flag=True, help="Place these numbers on a grid that is even in the logarithm."),
+    click.option("--log", is_flag=True, help="Use a grid with even steps in the logarithm."),
     click.option(
         "--zipf-s", type=click.FloatRange(min=0), default=1.1, show_default=True, help="Exponent of Zipf's law."
     ),
@@ -141,7 +142,7 @@ _OPTIONS = (
         type=click.FloatRange(0, 1),
         default=0.0,
         show_default=True,
-        help="Move this share of the distribution to its mirror image each day: rare values become frequent.",
+        help="Each day, move this share of the distribution to its mirror image, so that rare values become frequent.",
     ),
     click.option(
         "--greatest",
@@ -152,7 +153,7 @@ _OPTIONS = (
     ),
     input_options,
     click.option(
-        "--weights", metavar="NAME", help="Take numbers of users from this column of --input, where a row is a value."
+        "--weights", metavar="NAME", help="Column of --input with the number of users, if each row is a value."
     ),
     click.option(
         "--separator",
@@ -160,7 +161,7 @@ _OPTIONS = (
         callback=_separator,
         default=SEPARATOR,
         show_default=True,
-        help="Stands between the items of a selection in a cell of --column.",
+        help="Separator between the items of a selection in a cell of --column.",
     ),
 )
 

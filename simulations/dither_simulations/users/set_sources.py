@@ -74,7 +74,7 @@ class SetColumn:
             for item in row:
                 held[item] = held.get(item, 0) + count
         if len(held) < 2:
-            raise ParameterError("column", f"its cells hold {len(held)} different item(s); sets want at least 2")
+            raise ParameterError("column", f"its cells hold {len(held)} different item(s); sets need at least 2")
         items = tuple(sorted(held, key=lambda item: (-held[item], item)))
         place = {item: index for index, item in enumerate(items)}
         return cls(items, tuple(tuple(place[item] for item in row) for row in rows), counts)

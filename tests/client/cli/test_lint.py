@@ -129,6 +129,8 @@ def test_one_name_and_one_list_for_all_metrics() -> None:
     )
     other = metric("other", platform=["Linux", "mac"])
     assert findings(right, other) == [
-        'metrics.right.strata.platform: metrics.other lists other values; what either does not list goes to "other"',
-        'metrics.other.strata.platform: metrics.right lists other values; what either does not list goes to "other"',
+        "metrics.right.strata.platform: metrics.other lists other values; a value that one of them does not list "
+        'goes to "other"',
+        "metrics.other.strata.platform: metrics.right lists other values; a value that one of them does not list "
+        'goes to "other"',
     ]

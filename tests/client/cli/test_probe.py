@@ -283,7 +283,7 @@ def test_a_relay_in_a_collectors_place_is_said_to_be_one() -> None:
     with listening(answering((404, missing), (200, '{"relay": "dither"}'))) as port:
         finding = found(f"http://127.0.0.1:{port}", THEME)[-1]
     assert (finding.step, finding.result) == ("collector", "failed")
-    assert finding.says.startswith("a dither relay answers, and no collector: ")
+    assert finding.says.startswith("a dither relay answers, not a collector: ")
     assert "this metrics file has no seal key" in finding.says
     assert "something answers (HTTP 404), but no dither collector" in last(answering((404, missing))).says
 

@@ -67,7 +67,7 @@ def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
         calendar.pass_days(1)
     assert len(caplog.messages) == 4, "one of each start, from the second day on"
     for message in caplog.messages:
-        assert "go by the name 'tests': metrics.mobile is asked in two versions by turns" in message
+        assert "go by the name 'tests': metrics.mobile alternates between two versions" in message
         assert "org.example.notes" in message
     looking = make(folder, metrics=THEIRS, mode=None)
     assert warned(looking.status().trouble) == 1, "also one that only looks"

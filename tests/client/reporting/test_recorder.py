@@ -19,12 +19,10 @@ def test_a_mistake_is_reported_and_told_by_metric_and_type(make: Make, caplog: p
         client.record("mobile", value)
     status = client.status()
     assert (status.queued, status.ignored, status.outside, status.mistakes) == (1, 2, 1, 3)
-    assert status.trouble == {"mistaken value for metrics.mobile": 3}
+    assert status.trouble == {"wrong value for metrics.mobile": 3}
     client.record("mobile", "Other-Secret")
-    heads = [line.partition(" that is no answer; give True or")[0] for line in caplog.messages]
-    assert heads == [
-        f"mistaken value for metrics.mobile; a value of type {name}" for name in ("str", "int", "NoneType")
-    ]
+    heads = [line.partition(" that is not an answer; give True or")[0] for line in caplog.messages]
+    assert heads == [f"wrong value for metrics.mobile; a value of type {name}" for name in ("str", "int", "NoneType")]
 
 
 def test_mistakes_of_many_types_do_not_fill_a_log(make: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -49,7 +47,7 @@ def test_every_object_makes_one_report(metric: str, make: Make, caplog: pytest.L
         client.record(metric, value)
         status = client.status()
         assert status.queued == 1
-        assert list(status.trouble) == [f"mistaken value for metrics.{metric}"] * status.mistakes
+        assert list(status.trouble) == [f"wrong value for metrics.{metric}"] * status.mistakes
         assert status.outside >= status.mistakes
     assert "Very-Secret" not in caplog.text
 
@@ -101,7 +99,7 @@ def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make:
     with pytest.raises(dither.ParameterError, match=rf"^metrics\.{64 * 'x'}: not defined$"):
         client.record(1000 * "x", "dark")
     for name in (None, ["theme"], object()):
-        with pytest.raises(dither.ParameterError, match=r"^metrics: a value of type \w+ is no name of a metric$"):
+        with pytest.raises(dither.ParameterError, match=r"^metrics: a value of type \w+ is not the name of a metric$"):
             client.record(name, "true")  # type: ignore[arg-type]  # that is the mistake
 
 

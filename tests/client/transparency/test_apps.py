@@ -60,7 +60,7 @@ def test_without_any_app_nothing_is_made(home: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize("command", ["status", "preview", "sent", "off", "forget"])
 def test_a_misspelt_name_is_asked_about(command: str, used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--app", "org.example.note") == 0
-    question = "dither: nothing is kept of org.example.note; did you mean 'org.example.notes'?\n"
+    question = "dither: nothing is stored for org.example.note; did you mean 'org.example.notes'?\n"
     assert capsys.readouterr().err.startswith(question)
     for right in ("org.example.notes", "zzz"):
         assert run(command, "--app", right) == 0

@@ -184,7 +184,7 @@ def test_an_answer_that_does_not_fit_is_reported_and_counted(
     client.record(name, answer)
     status = client.status()
     assert (status.queued, status.outside, status.mistakes) == (1, outside, mistakes)
-    assert status.trouble == ({f"mistaken value for metrics.{name}": 1} if mistakes else {})
+    assert status.trouble == ({f"wrong value for metrics.{name}": 1} if mistakes else {})
 
 
 MISTAKES = [

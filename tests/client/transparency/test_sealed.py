@@ -78,9 +78,7 @@ def test_a_device_is_looked_at_without_its_questions(
     notes.record("theme", "dark")
     take_package(monkeypatch)
     assert program.main(["status", "--app", "notes"], environ={}) == 0
-    assert "2 of those that wait are sealed: a relay carries them, only the collector reads them" in (
-        capsys.readouterr().out
-    )
+    assert "2 of the waiting reports are sealed: only the collector can read them" in (capsys.readouterr().out)
     assert program.main(["status", "--app", "notes", "--json"], environ={}) == 0
     assert json.loads(capsys.readouterr().out)["sealed"] == 2
     assert program.main(["preview", "--app", "notes"], environ={}) == 0

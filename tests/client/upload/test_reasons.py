@@ -24,7 +24,7 @@ from ports import kept_port
         (302, "302: a redirect, which is not followed"),
         (503, "503: the collector is busy"),
         (507, "507: the collector failed"),
-        (204, "204: not what a collector answers; is there one at this address?"),
+        (204, "204: not an answer of a collector; is there one at this address?"),
     ],
 )
 def test_an_answer_is_told_in_words(make: Make, collector: Collector, status: int, words: str) -> None:

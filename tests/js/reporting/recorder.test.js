@@ -172,8 +172,8 @@ test("a mistake is reported under the catch-all label, and told by its type, onc
   for (const value of [{ secret: 1 }, { secret: 2 }]) await one.record("size", value);
   assert.equal((await one.outbox()).length, 1);
   assert.equal(one.recorder.counts.mistakes, 2);
-  assert.deepEqual(one.logged, ["dither: mistaken value for metrics.size: object"]);
-  assert.deepEqual(one.diagnostics.counts, { "mistaken value for metrics.size": 2 });
+  assert.deepEqual(one.logged, ["dither: wrong value for metrics.size: object"]);
+  assert.deepEqual(one.diagnostics.counts, { "wrong value for metrics.size": 2 });
 });
 
 test("an answer outside the domain is counted when it is reported", async () => {
@@ -237,7 +237,7 @@ test("a draw that fails costs nothing", async () => {
 test("if strict, mistakes reject, and nothing is drawn", async () => {
   const one = device({ strict: true });
   await assert.rejects(one.record("other", 1), /unknown metric/);
-  await assert.rejects(one.record("size", {}), /mistaken value for metrics.size: object/);
+  await assert.rejects(one.record("size", {}), /wrong value for metrics.size: object/);
   await assert.rejects(one.record("theme", true, { plattform: 1 }), /plattform/);
   assert.equal(one.taken, 0);
   assert.equal(await one.record("theme", true), "kept");

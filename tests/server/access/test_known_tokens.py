@@ -81,7 +81,7 @@ def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:
         ("soon", "not a date; write it as 90d or"), ("0d", "not a day to come"), ("2020-01-01", "not a day to come"),
         ("90", "not a date"), ("-1d", "not a date"), ("1e3d", "not a date"), ("٣d", "not a date"), ("d", "not a date"),
         ("99999999d", "not a date"), ("20270101", "not a date"),
-        ("99999d", "not a day to come, within a hundred years"),
+        ("99999d", "not a future day within a hundred years"),
     ):  # fmt: skip
         said = told(invoke(folder, "token", "create", "--role", "read", "--expires", given))
         assert f"--expires: {what}" in said, given

@@ -54,12 +54,12 @@ def test_candidates_that_are_found_have_a_column_beside_the_verdict(folder: Path
     header = next(line.split() for line in lines if line.startswith("value"))
     assert header[-2:] == ["found", "verdict"]
     assert [line.split()[-2] for line in lines if line.startswith(("1.0 ", "2.0 "))] == ["yes", "no"]
-    assert "found, of all candidates: those that stand out; an expected 5% of them are not there" in lines
+    assert "found: candidates that stand out; an expected 5% of them are false" in lines
 
 
 def test_simultaneous_intervals_are_wider_and_named(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme", "--simultaneous")
-    assert result.stdout.splitlines()[0].endswith(", 95% intervals, which hold all together")
+    assert result.stdout.splitlines()[0].endswith(", 95% intervals, which hold simultaneously")
     answer = json.loads(invoke(folder, "estimate", "theme", "--simultaneous", "--json", "--until", "2026-11-20").stdout)
     alone = json.loads(invoke(folder, "estimate", "theme", "--json").stdout)
     assert (answer["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
@@ -74,7 +74,7 @@ def test_compare_prints_a_table_or_json(folder: Path) -> None:
     first, second, notes, blank, *lines = result.stdout.splitlines()
     assert first == f"theme {THEME.version}: 2026-11-14 to 2026-11-20, 2,000 reports"
     assert second == f"theme {THEME.version}: 2026-11-21 to 2026-11-27, 2,000 reports"
-    assert (notes, blank) == ("95% intervals; changed is what has p < 0.05, by Holm's method", "")
+    assert (notes, blank) == ("95% intervals; changed means p < 0.05, by Holm's method", "")
     assert [line.split()[0] for line in lines] == ["value", "dark", "light", "=1+1", "other"]
     assert lines[1].endswith("changed")
     assert "no change seen; 5 points take " in lines[4]
@@ -91,7 +91,7 @@ def test_trend_prints_a_table_or_json(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     head, notes, _, *lines = result.stdout.splitlines()
     assert head == "theme: 2026-11-20 to 2026-11-27, 2 steps, 4,000 reports"
-    assert notes == "drift is told at p < 0.05, by Holm's method"
+    assert notes == "drift means p < 0.05, by Holm's method"
     assert lines[0].split() == ["value", "first", "%", "last", "%", "points", "a", "day", "±", "p"]
     assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
     told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)

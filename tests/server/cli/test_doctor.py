@@ -43,7 +43,7 @@ def test_healthy_collector_has_no_warnings(folder: Path) -> None:
     assert all(line.startswith("ok       ") for line in lines), result.stdout
     abouts = {line.split()[1] for line in lines}
     assert abouts == {"configuration:", "database:", "reports:", "refused:", "disk:", "fsync:", "collector:"}
-    assert "read whole, and not damaged" in result.stdout
+    assert "checked completely, and not damaged" in result.stdout
     assert result.stderr == "0 problems, 0 warnings\n"
 
 
@@ -131,7 +131,7 @@ def test_large_database_is_read_whole_only_on_request(folder: Path, monkeypatch:
     monkeypatch.setattr(database, "_LONG_LOG", -1)
     assert "not read whole, for it has" in doctor(folder).stdout
     result = doctor(folder, "--thorough")
-    assert "read whole, and not damaged" in result.stdout
+    assert "checked completely, and not damaged" in result.stdout
     assert "write-ahead log has 0 B. Some process has read for long" in result.stdout
 
 

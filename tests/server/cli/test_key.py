@@ -99,7 +99,7 @@ def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypa
         Finding(Level.OK, "configuration", f"what is sealed for {print_of} is opened here")
     ]
     assert of_seals(folder) == [
-        Finding(Level.OK, "configuration", "seal keys that are kept: 2; metrics.toml names none in [seal]")
+        Finding(Level.OK, "configuration", "seal keys in the file: 2; metrics.toml names none in [seal]")
     ]
     with monkeypatch.context() as patch:
         patch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
@@ -120,5 +120,5 @@ def test_doctor_warns_when_more_sealed_reports_than_the_alarm_do_not_open(store:
     for more, refused in ((0, 0), (1, 1), (1, 2), (998, 1000)):
         store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): more}, b"s" * 16)
         found = [one.text for one in in_field(store, TODAY, 0.05) if one.about == "sealed"]
-        said = f"{refused:,} of {21 + refused:,} reports of theme did not open in the last 7 days, tries counted anew"
+        said = f"{refused:,} of {21 + refused:,} reports of theme did not open in the last 7 days, counting each try"
         assert found == ([said] if refused > 1 else [])

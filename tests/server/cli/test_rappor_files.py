@@ -73,7 +73,7 @@ def test_found_candidates_are_printed_as_a_table(folder: Path) -> None:
     assert shown.startswith("200,000 reports, 60 candidates, ")
     assert "hold none of the candidates" in shown
     assert "\ncandidate 0 " in shown
-    assert "an expected 5% of them are not there" in shown
+    assert "an expected 5% of them are false" in shown
     assert {line.split()[-1] for line in shown.splitlines()[4:]} == {"yes"}
     assert {line.split()[-1] for line in decode(folder, "--all").splitlines()[4:]} == {"yes", "no"}
 

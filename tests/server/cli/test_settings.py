@@ -95,7 +95,7 @@ def test_doctor_names_an_unknown_variable_and_a_database_that_it_cannot_read(
 ) -> None:
     monkeypatch.setenv("DITHER_RETENTON", "3 days")
     result = examined(folder)
-    assert "DITHER_RETENTON: no such setting, and ignored; did you mean 'DITHER_RETENTION'?" in result.output
+    assert "DITHER_RETENTON: not a setting, and ignored; did you mean 'DITHER_RETENTION'?" in result.output
     (folder / "dither.db").write_bytes(b"no database\n" * 500)
     output = examined(folder).output
     assert "tokens: not known" in output

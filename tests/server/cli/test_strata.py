@@ -89,7 +89,10 @@ def test_export_has_a_column_for_each_attribute(folder: Path) -> None:
 def test_unknown_strata_are_refused_and_named(folder: Path) -> None:
     linux = ("--stratum", "platform=linux")
     for arguments, says in (
-        (("estimate", "layout", "--stratum", "linux"), "--stratum: no attribute with a value; write it as platform="),
+        (
+            ("estimate", "layout", "--stratum", "linux"),
+            "--stratum: not an attribute with a value; write it as platform=",
+        ),
         (("estimate", "layout", "--stratum", "platform=amiga"), "'amiga' is not one of linux, windows, other"),
         (("estimate", "layout", *linux, "--stratum", "platform=windows"), "--stratum: platform is given twice"),
         (("estimate", "theme", *linux), "'platform': unknown; known here: "),

@@ -58,7 +58,7 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("origins = ['https://app.example/']", "origins: 'https://app.example/' is not an origin as browsers write it"),
         ("origins = '*'", "origins: '*' would let every page of the web report"),
         ("trust_loopback = 'perhaps'", "trust_loopback: neither true nor false"),
-        ("retention = 400", "retention: no span of days; write 400 days"),
+        ("retention = 400", "retention: not a number of days; write 400 days"),
         ("retention = 'for ever'", "retention: no span of 1 to 365000 days"),
         ("retention = '0 days'", "retention: no span of 1 to 365000 days"),
         ("retention = '400000 days'", "retention: no span of 1 to 365000 days"),

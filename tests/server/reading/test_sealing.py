@@ -52,12 +52,12 @@ def test_sealed_reports_are_counted_in_answers_pages_and_commands(
     page = client.get("/m/theme").text
     assert "850 of these reports came sealed, through a relay, in 2 batches; 2 more were not counted." in page
     assert "each was shuffled among at least 800." in page
-    assert "whoever shuffles does not collude with whoever collects" in page
+    assert "the shuffler and the collector do not collude" in page
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "estimate", "theme").stdout
     assert shown.startswith(
-        "850 of the reports came sealed, shuffled among at least 800 by what their relay says; "
-        "to whoever sees a batch and nothing else, ε of a report is 0."
+        "850 of the reports came sealed, shuffled among at least 800 according to their relay; "
+        "to someone who sees only a batch, ε of a report is 0."
     )
 
 
@@ -91,7 +91,7 @@ def test_epsilon_after_shuffling_is_an_upper_bound_and_comes_with_its_conditions
         strict=True,
     ):
         assert bound <= float(shown.rstrip(".")) <= 1.01 * bound  # a bound that is rounded down is none
-    assert conditions.startswith("That stands beside ε, never in its place, and is true only if ")
+    assert conditions.startswith("This does not replace ε, and is true only if ")
     for one in CONDITIONS:
         assert one in conditions
     (_, alone, late, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])

@@ -224,7 +224,7 @@ def test_error_about_an_unknown_attribute_or_value_lists_the_known_ones(client: 
         assert refused(client, "estimate?by=color") == "by: names no attribute of layout; there are platform, channel"
         assert refused(client, "estimate?by=platform", "theme") == "by: names no attribute of theme; it has none"
         told = refused(client, "estimate?by=platform&platform=linux")
-        assert told == "by: platform has one value in all that is asked for; leave out either"
+        assert told == "by: platform has only one value in this query; leave out one of the two"
 
 
 def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -> None:

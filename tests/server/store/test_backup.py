@@ -106,7 +106,7 @@ def test_a_backup_is_one_file_that_only_its_owner_reads(folder: Path) -> None:
     assert saved.stat().st_mode & 0o777 == 0o600
     assert invoke(new := into(folder), "restore", saved).exit_code == 0
     assert (new / "dither.db").stat().st_mode & 0o777 == 0o600
-    assert tried(folder, "backup", saved)[1].endswith("is there already; --overwrite replaces it\n")
+    assert tried(folder, "backup", saved)[1].endswith("already exists; --overwrite replaces it\n")
     assert invoke(folder, "backup", saved, "--overwrite").exit_code == 0
 
 

@@ -286,7 +286,7 @@ def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: P
     (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
     settings = {**environment(tmp_path), "DITHER_RETENTION": "400 days, theem = 3 days, theme = 3 days"}
     said = CliRunner().invoke(cli, ["doctor", "--before-start"], env=settings).stdout
-    assert "configuration: retention: theem is no metric here; known are *, mobile, open, theme, version" in said
+    assert "configuration: retention: theem is not a metric here; known are *, mobile, open, theme, version" in said
     assert said.count("retention:") == 1
 
 

@@ -63,7 +63,7 @@ def test_a_report_budget_costs_accuracy_and_no_privacy(budget: int, least: int) 
 @pytest.mark.parametrize(
     ("size", "parameters", "complaint"),
     [
-        (8, {"epsilon": 1.0}, "at_most: missing; privset must know how many values an answer has at most"),
+        (8, {"epsilon": 1.0}, "at_most: missing; privset needs the maximum number of values in an answer"),
         (8, {"epsilon": 1.0, "at_most": 9}, "at_most: 9 is out of range; it must lie between 1 and 8"),
         (8, {"epsilon": 1.0, "at_most": 0}, "at_most: 0 is out of range"),
         (8, {"at_most": 2}, "epsilon: missing"),

@@ -145,7 +145,7 @@ def test_version_changes_with_what_the_numbers_depend_on_and_nothing_else() -> N
         (THEME.replace('["light", "dark"]', '"light"'), "m.toml: metrics.theme.values: 'light' is not a list of"),
         (
             THEME.replace("[metrics.theme]", "[metrics.ui.theme]"),
-            'm.toml: metrics.ui: holds a table; a name with a dot is quoted: [metrics."ui.theme"]',
+            'm.toml: metrics.ui: contains a table; quote a name that has a dot: [metrics."ui.theme"]',
         ),
         (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
         (

@@ -76,7 +76,7 @@ def test_cells_of_chosen_attribute_values_are_listed() -> None:
     assert TWO.places({"platform": "macos"}) == (6, 7, 8)
     assert TWO.places({"channel": "beta"}) == (1, 4, 7)
     assert TWO.places({"channel": "beta", "platform": "linux"}) == (1,)
-    with pytest.raises(ParameterError, match=r"^user: no attribute; known here: platform, channel$"):
+    with pytest.raises(ParameterError, match=r"^user: not an attribute; known here: platform, channel$"):
         TWO.places({"user": "me"})
     with pytest.raises(ParameterError, match=r"^channel: 'Beta' is not one of stable, beta, other$"):
         TWO.places({"channel": "Beta"})

@@ -46,7 +46,7 @@ def test_those_of_one_survey_have_one_period(period: str) -> None:
         parse_metrics(defined(theme=looks, failed='one_of = "looks"\n'))
     assert str(caught.value) == (
         f"metrics.toml: metrics.failed.period: day; theme is of the survey 'looks', too, and its period is {period}; "
-        "all of one survey share it"
+        f"all metrics of a survey share it"
     )
 
 

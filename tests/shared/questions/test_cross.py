@@ -137,7 +137,7 @@ def test_stored_crossing_is_read_back_without_the_other_metrics() -> None:
         ('["theme", "theme"]', "cross: 'theme' is listed twice"),
         ('["theme", "device"]', "cross: 'device' is no metric of this file"),
         ('["theme", 3]', "cross: 3 is no metric of this file"),
-        ('["theme", "browser"]', "cross: browser is no boolean or choice, of which two can be crossed"),
+        ('["theme", "browser"]', "cross: browser is no boolean or choice; only these can be crossed"),
         ("3", "cross: missing or no list"),
         ("{theme = [], failed = []}", "cross.theme.values: empty"),
         ("{theme = 3, failed = []}", "cross.theme.values: 3 is not a list"),

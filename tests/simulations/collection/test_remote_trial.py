@@ -76,7 +76,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     alone = estimate(mechanism, POPULATION.labels, sample_tally(mechanism, POPULATION, np.random.default_rng(1)))
     assert np.allclose(symbols(mechanism, alone.frequency), rows[0])
     assert again.exit_code == 1
-    assert "has 400 reports; a trial begins with none" in again.stderr
+    assert "has 400 reports; a trial must begin with none" in again.stderr
     assert other.exit_code == 1
     assert f"lab-randomized-response-6-1.5: randomized-response, 6 values, version {SIX.version}" in other.stderr
     assert "1 of 1 metric asked for" in other.stderr

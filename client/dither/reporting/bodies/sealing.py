@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _HPKE = "cryptography.hazmat.primitives.hpke"
 _MISSING = (
-    "reports are to be sealed, and the package cryptography (47 or later) cannot be imported here; pip install"
-    ' "dither[sealed]". Nothing is ever sent unsealed in its place'
+    "sealing reports needs the package cryptography (47 or later), which cannot be imported here; pip install"
+    ' "dither[sealed]". Reports are never sent unsealed instead'
 )
 
 

@@ -14,10 +14,11 @@ from .blanket import blanket_epsilon
 from .generic import checked_shuffle, generic_epsilon
 
 CONDITIONS = (
-    "whoever shuffles does not collude with whoever collects",
-    "who collects sees one multiset of reports: no ids, no addresses, no times, no order, no cohort that lasts",
-    "n counts the honest reports of one batch, of one metric, version and stratum: forged ones hide nobody",
-    "a device has no more reports, in a batch or in all, than is said, and draws each afresh: any other adds its own ε",
+    "the shuffler and the collector do not collude",
+    "the collector sees one multiset of reports: no ids, no addresses, no times, no order, no lasting cohort",
+    "n is the number of honest reports in one batch of one metric, version and stratum: forged reports hide nobody",
+    "a device has at most the stated number of reports, per batch and in total, and draws each independently: each "
+    "further report adds its own ε",
 )
 """What must be true for any of these numbers to be."""
 
@@ -107,7 +108,7 @@ def _amplified(mechanism: Mechanism, honest: int, delta: float, own: int) -> Amp
 def _reason(mechanism: Mechanism) -> str | None:
     """Return why a shuffle adds nothing to what the mechanism promises, or None."""
     if mechanism.memoised:
-        return "reports of one device repeat its permanent draw, in its own cohort: no shuffle parts them"
+        return "reports of one device repeat its permanent draw in its own cohort, so shuffling does not separate them"
     if mechanism.delta:
         return "it has a δ of its own, for which these bounds are not proven"
     return None

@@ -32,8 +32,8 @@ _RECENT = timedelta(days=1)
 """How far back collectors are sought that count otherwise than others."""
 
 _BOTH_WAYS = (
-    "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
-    "database spool, or none; a batch that comes to both kinds counts twice"
+    "reports of {} were counted both directly and from a spool: unless you switched on that day, let all collectors "
+    "of a database use a spool, or none; a batch that is sent to both kinds counts twice"
 )
 
 
@@ -79,7 +79,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
             names = {version: name for name, version in store.definitions.registered()}
             known = {*metrics, *names.values(), ALL}
             for name in dict(config.retention.days).keys() - known:
-                yield _warning(f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")
+                yield _warning(f"retention: {name} is not a metric here; known are {', '.join(sorted(known))}")
             for version, day in store.disabled().items():
                 yield _warning(f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:
@@ -89,7 +89,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
         yield from spool_package().findings_of_configuration(config, database)
     yield from seals(config, metrics)
     if tokens is None:
-        yield _warning("tokens: not known, for the database cannot be read")
+        yield _warning("tokens: not known, because the database cannot be read")
     else:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
@@ -110,12 +110,12 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
     ours = {key.fingerprint for key in keys.known}
     for key in named:
         if key.fingerprint in ours:
-            yield _ok(f"what is sealed for {key.fingerprint} is opened here")
+            yield _ok(f"reports sealed for {key.fingerprint} are opened here")
         else:
             told = f"{file.path} does not hold; its keys: {', '.join(sorted(ours)) or 'none'}"
             yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
     if not named:
-        yield _ok(f"seal keys that are kept: {len(ours)}; metrics.toml names none in [seal]")
+        yield _ok(f"seal keys in the file: {len(ours)}; metrics.toml names none in [seal]")
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
     known = {*_OTHERS, *map(variable_of, SETTINGS)}
     for name in sorted(environment):
         if name.startswith("DITHER_") and name not in known:
-            yield _warning(f"{name}: no such setting, and ignored{did_you_mean(name, known)}")
+            yield _warning(f"{name}: not a setting, and ignored{did_you_mean(name, known)}")
 
 
 def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
@@ -134,9 +134,11 @@ def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
     elif config.origins.listed:
         yield _ok(f"pages of {config.origins} may report; a page of any other origin may not")
     if Role.ADMIN in config.open:
-        yield _warning("open: whoever reaches the port is admin")
+        yield _warning("open: anyone who reaches the port is admin")
     if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):
-        yield _ok("this machine reports without a token; behind a proxy on it, set trust_loopback = false")
+        yield _ok(
+            "programs on this machine may report without a token; if a proxy runs on it, set trust_loopback = false"
+        )
     if config.local_token:
         yield _ok(
             "a read token, valid until the server stops, is printed at the start; if this is logged,"

@@ -32,7 +32,9 @@ def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
     yield ok("database", about)
     yield from _whole(store, condition, thorough)
     if condition.wal is not None and condition.wal > _LONG_LOG:
-        advice = "Some process has read for long and holds it, an export say; end that"
+        advice = (
+            "A process that has been reading for long, such as an export, keeps it from shrinking; end that process"
+        )
         yield warning("database", f"the write-ahead log has {size(condition.wal)}", advice)
     before = datetime.now(UTC)
     there = store.clock()
@@ -45,7 +47,7 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
     if condition.wal is None:
         return
     if condition.size > _LARGE and not thorough:
-        yield ok("database", f"not read whole, for it has {size(condition.size)}; --thorough does")
+        yield ok("database", f"not checked completely, because it has {size(condition.size)}; --thorough does it")
         return
     if store.damage():
         store.close()  # a collector that writes again by now makes a file look so, that is read as if nobody did
@@ -53,7 +55,7 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
         advice = "Stop the collector, keep a copy of all its files, and restore the last backup"
         yield problem("database", f"it is damaged: {damage}", advice)
     else:
-        yield ok("database", "read whole, and not damaged")
+        yield ok("database", "checked completely, and not damaged")
 
 
 def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
@@ -73,7 +75,7 @@ def _last(last: date | None, today: date) -> Finding:
         return ok("reports", "none have come yet")
     if last > today:
         advice = "This machine's clock is wrong, or that of a collector was; set it before batch ids are forgotten"
-        return problem("clock", f"reports are counted under {last}, which is to come: it is {today} here", advice)
+        return problem("clock", f"reports are counted under {last}, a day in the future: today is {today} here", advice)
     if last < today - timedelta(days=1):
         advice = "Try python -m dither test with the apps' endpoint; see whether a proxy or a certificate is at fault"
         return warning("reports", f"the last came on {last}", advice)
@@ -91,7 +93,7 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
     if kinds:
         most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
         parts.insert(0, f"{counted(kinds.total(), 'batch', 'batches')} ({most})")
-    return ok("refused", f"{' and '.join(parts)} in the last 7 days; dither-server refusals tells more")
+    return ok("refused", f"{' and '.join(parts)} in the last 7 days; see dither-server refusals")
 
 
 def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:
@@ -106,8 +108,8 @@ def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: 
         whole = reports + (0 if sealed is None else sealed.reports)
         if reports > alarm * whole:
             part = f"{reports:,} of {counted(whole, 'report')} of {name}"
-            about = f"{part} did not open in the last 7 days, tries counted anew"
-            advice = "Compare dither-server key list with the keys of all apps; see whether somebody floods the relay"
+            about = f"{part} did not open in the last 7 days, counting each try"
+            advice = "Compare dither-server key list with the keys of all apps; check whether somebody floods the relay"
             yield warning("sealed", about, advice)
 
 
@@ -127,7 +129,7 @@ def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Ite
             yield warning("versions", f"{about}; it is not known here", advice)
     others = versions.total() - sum(batches for *_, batches in named[:_MOST])
     if others:
-        advice = "Many versions at once are made up, unless many releases are in the field"
+        advice = "So many versions at once are probably forged, unless many releases are in use"
         yield warning(
             "versions",
             f"{counted(others, 'batch more was', 'batches more were')} of other versions that are not known here",

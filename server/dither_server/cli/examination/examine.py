@@ -35,7 +35,7 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
     if config.spool:
         yield from spool_package().findings(config)
     if peer is None:
-        yield ok("collector", "not asked; --url https://... looks at it as devices do, proxies and clock included")
+        yield ok("collector", "not asked; --url https://... asks it as devices do, and also checks proxies and clock")
     else:
         yield from of_running(peer, config, _metrics(config))
 

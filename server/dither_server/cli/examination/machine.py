@@ -37,7 +37,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 def on_machine(folder: Path) -> Iterator[Finding]:
     """Yield what is found about the folder of a database."""
     if not folder.is_dir():
-        yield problem("disk", f"{folder} is no folder", "Make it, or mount what should be there")
+        yield problem("disk", f"{folder} is not a folder", "Make it, or mount what should be there")
         return
     yield _room(folder)
     yield from _kind(file_system_of(folder))
@@ -48,7 +48,7 @@ def _room(folder: Path) -> Finding:
     usage = shutil.disk_usage(folder)
     share = usage.free / usage.total if usage.total else 0.0
     text = f"{100 * share:.0f}% free, {size(usage.free)} of {size(usage.total)}"
-    advice = "Free some room, or set retention; when it is full, reports are answered 503"
+    advice = "Free some space, or set retention; when the disk is full, reports are refused with 503"
     if usage.free < 100e6 or share < 0.01:
         return problem("disk", text, advice)
     return warning("disk", text, advice) if usage.free < 1e9 or share < 0.1 else ok("disk", text)
@@ -56,13 +56,15 @@ def _room(folder: Path) -> Finding:
 
 def _kind(name: str) -> Iterator[Finding]:
     if name in FORGETS:
-        yield problem("disk", f"{name} is memory, and loses everything at the next start", "Put the database on a disk")
+        yield problem(
+            "disk", f"{name} is in memory, and everything is lost at the next start", "Put the database on a disk"
+        )
     elif name in NETWORKS:
         advice = "Put it on a disk of this machine, or use PostgreSQL"
-        yield problem("disk", f"{name} is a network's; SQLite's log and locks do not work there", advice)
+        yield problem("disk", f"{name} is a network file system; SQLite's log and locks do not work there", advice)
     elif name in _CONTAINERS:
         advice = "Put the database on a volume"
-        yield warning("disk", f"{name} is a container's own layer, which goes when the container does", advice)
+        yield warning("disk", f"{name} is a container's own layer, which is deleted with the container", advice)
 
 
 def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:

@@ -26,7 +26,7 @@ _SECONDS = 10.0
 _LONGEST = 1 << 16
 """Bytes read of an answer's body."""
 
-_ADMIN = "--token of the role admin lets the collector tell what it sees"
+_ADMIN = "with the --token of an admin, the collector reports what it sees"
 
 
 class Peer:
@@ -36,7 +36,7 @@ class Peer:
         """Take the apps' endpoint; raise ParameterError unless a collector may have it."""
         self.url = CollectorUrl.parse("--url", url)
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise ParameterError("--token", "not a token: it has characters that none has")
+            raise ParameterError("--token", "not a token: it has characters that no token contains")
         self.has_token = token is not None
         self._secret = {} if token is None else {"Authorization": f"Bearer {token}"}
 
@@ -63,7 +63,10 @@ def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Ite
         yield from _versions(peer, list(metrics.values())[:_MOST])
         yield from _proxies(peer, config)
     except UnreachableError as error:
-        advice = "Is it running, the address right, the proxy in front up? Until then devices keep their reports"
+        advice = (
+            "Check that it runs, that the address is right and that the proxy in front is up. Until then devices "
+            "keep their reports"
+        )
         yield problem("collector", f"it {error}", advice)
 
 
@@ -80,9 +83,11 @@ def _health(health: Answer) -> Finding:
     if health.status == 200 and _json(health).get("status") == "ok":
         return ok("collector", "answers")
     if 300 <= health.status < 400:
-        advice = "Devices follow no redirect: give apps the address that it leads to"
-        return problem("collector", f"the address leads elsewhere ({health.status})", advice)
-    return problem("collector", f"what answers there is no collector ({health.status})", "See what the proxy passes on")
+        advice = "Devices do not follow redirects: give apps the address that it redirects to"
+        return problem("collector", f"the address redirects elsewhere ({health.status})", advice)
+    return problem(
+        "collector", f"the server there is not a collector ({health.status})", "Check what the proxy forwards"
+    )
 
 
 def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Finding]:
@@ -92,7 +97,7 @@ def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Findin
     except ValueError:
         return
     if there.tzinfo is not None:
-        yield compared("the clock of what answers", there, before, after)
+        yield compared("the clock of the server that answers", there, before, after)
 
 
 def _readiness(ready: Answer) -> Iterator[Finding]:
@@ -105,7 +110,7 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
     """Yield whether the collector counts what ``metrics.toml`` asks, which it read when it started."""
     unknown = [one for one in metrics if peer.get("v1", "metrics", one.name, "versions", one.version).status == 404]
     if metrics and not unknown:
-        yield ok("collector", "counts what metrics.toml asks")
+        yield ok("collector", "counts all metrics of metrics.toml")
     for metric in unknown:
         advice = "Restart it: it reads metrics.toml when it starts"
         yield problem("collector", f"does not count {metric.name} in version {metric.version}", advice)
@@ -114,20 +119,20 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
 def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
     """Yield what the collector sees of a request to this address, if the token allows to ask."""
     if not peer.has_token:
-        yield ok("proxies", f"not looked at; {_ADMIN}")
+        yield ok("proxies", f"not checked; {_ADMIN}")
         return
     reply = peer.get("v1", "diagnosis", identified=True)
     if reply.status == 403:  # as it should be: the token is good for what it is for
-        yield ok("proxies", f"not looked at, for this token is of another role; {_ADMIN}")
+        yield ok("proxies", f"not checked, because this token has another role; {_ADMIN}")
         return
     if reply.status != 200:
         said = _json(reply).get("detail", "no collector of this version answers")
-        advice = "Draw one: dither-server token create --role admin --expires 1d"
-        yield warning("proxies", f"not looked at ({reply.status}): {said}", advice)
+        advice = "Create one: dither-server token create --role admin --expires 1d"
+        yield warning("proxies", f"not checked ({reply.status}): {said}", advice)
         return
     diagnosis = _json(reply)
     if diagnosis.get("version") != VERSION:
-        advice = "Restart it with this one, or run the doctor of that one"
+        advice = "Restart it with this version, or run the doctor of its version"
         yield warning("collector", f"runs dither {diagnosis.get('version')}, this is {VERSION}", advice)
     yield from seen(diagnosis.get("seen", {}), is_loopback(peer.url.host), config.connections_per_address)
 
@@ -136,24 +141,26 @@ def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Findin
     """Yield what it means that the collector sees a request so; ``is_near`` if it was sent to this machine itself."""
     signs, address = ", ".join(sight.get("signs", [])), sight.get("address")
     if sight.get("local") and not is_near:
-        advice = "Set trust_loopback = false: whoever comes this way may report without a token"
-        yield problem("proxies", "what comes from elsewhere passes for this machine's own", advice)
+        advice = "Set trust_loopback = false: anyone who comes through the proxy may report without a token"
+        yield problem("proxies", "requests from elsewhere are taken for this machine's own", advice)
     if sight.get("proxy") and not sight.get("forwarded_for"):
-        advice = "Let it send X-Forwarded-For, or raise connections_per_address"
+        advice = "Make it send X-Forwarded-For, or raise connections_per_address"
         yield warning(
-            "proxies", f"{address} is declared and tells no address: {limit} requests at a time for all of them", advice
+            "proxies",
+            f"{address} is declared but forwards no addresses: all devices behind it share {limit} requests at a time",
+            advice,
         )
     elif sight.get("proxy"):
-        yield ok("proxies", f"{address} is declared, and tells for whom it asks")
+        yield ok("proxies", f"{address} is declared, and forwards the addresses of devices")
     elif signs and sight.get("loopback"):
-        yield ok("proxies", f"one on the collector's machine passes requests on ({signs})")
+        yield ok("proxies", f"a proxy on the collector's machine forwards requests ({signs})")
     elif signs:
         advice = f'Set proxies = "{address}", if it is yours: its devices count as one address'
-        yield warning("proxies", f"{address} passes requests on ({signs}), and is not declared", advice)
+        yield warning("proxies", f"{address} forwards requests ({signs}), and is not declared", advice)
     elif is_near:
-        yield ok("proxies", "none, by this address; the apps' own tells what stands before it")
+        yield ok("proxies", "none on the way to this address; try the address that apps use, too")
     elif sight.get("loopback"):
-        advice = "Let it send Forwarded or X-Forwarded-For, and set trust_loopback = false"
-        yield warning("proxies", "something on the collector's machine passes requests on, and hides it", advice)
+        advice = "Make it send Forwarded or X-Forwarded-For, and set trust_loopback = false"
+        yield warning("proxies", "a program on the collector's machine forwards requests, and hides it", advice)
     else:
         yield ok("proxies", "none: the collector sees this machine's own address")

@@ -98,7 +98,9 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
             finally:
                 _remove(new)
     except OSError as error:
-        raise SiteError(f"{out}: cannot be written ({error.strerror or error}); what was there still is") from None
+        raise SiteError(
+            f"{out}: cannot be written ({error.strerror or error}); the previous site is unchanged"
+        ) from None
 
 
 def _swap(new: Path, out: Path, old: Path, exchange: Callable[[Path, Path], bool]) -> None:
@@ -146,7 +148,7 @@ def _recover(out: Path, old: Path) -> None:
 def _require_reasonable(out: Path) -> None:
     """Raise ParameterError for the root and for the home directory."""
     if out == out.parent or out == Path.home():
-        raise ParameterError(str(out), "is no folder for a site; name one of its own, such as site/")
+        raise ParameterError(str(out), "cannot be the folder of a site; name a separate one, such as site/")
 
 
 def _require_ours(path: Path, *, finished: bool = True) -> None:
@@ -158,19 +160,21 @@ def _require_ours(path: Path, *, finished: bool = True) -> None:
         return
     if path.is_symlink() or not path.is_dir():
         what = "a symbolic link" if path.is_symlink() else "no folder"
-        raise ParameterError(str(path), f"is {what}; name a folder, or one that is not there yet")
+        raise ParameterError(str(path), f"is {what}; name a folder, or a path that does not exist yet")
     found = sorted(str(one.relative_to(path)) for one in _files(path))
     if not found:
         return
     if LIST not in found:
         raise ParameterError(
-            str(path), f"holds {found[0]} and was not published: it is left alone; name an empty folder, or a new one"
+            str(path),
+            f"holds {found[0]} and was not written by publish, so nothing was changed; name an empty folder, or a "
+            f"new one",
         )
     listed = {LIST, *(path / LIST).read_text(encoding="utf-8", errors="replace").split("\n")[1:]}
     strange = [one for one in found if one not in listed]
     if strange and finished:
         raise ParameterError(
-            str(path), f"holds {strange[0]}, which publish did not write and would remove: keep that elsewhere"
+            str(path), f"holds {strange[0]}, which publish did not write and would remove: move it elsewhere"
         )
 
 

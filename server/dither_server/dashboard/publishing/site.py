@@ -128,7 +128,7 @@ def base_of(text: str) -> str:
 def title_of(text: str) -> str:
     """Return a title. Raises ParameterError if a page or a feed cannot show it."""
     if not text.strip():
-        raise ParameterError("--title", "is empty; a page and a feed want one")
+        raise ParameterError("--title", "is empty; pages and feed need one")
     if replace_control_chars(text) != text:
         raise ParameterError(
             "--title", f"{text!r:.80} holds characters that no page may; in a locale without them, set LC_ALL=C.UTF-8"

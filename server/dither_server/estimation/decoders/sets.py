@@ -17,8 +17,10 @@ from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from .decoder import Decoder, Pairs, Support, of_all
 
-_ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
-_APART = "a report speaks of {} neighbours on the list, on which the first follows the last"
+_ALONE = (
+    "a report covers only one value, so no two are seen together; at a larger epsilon it covers neighbouring values"
+)
+_APART = "a report covers {} neighbouring values of the list, in which the first follows the last"
 
 _SUMMED = 1024
 """So many bits of windows that are summed cost as much as a value that is shown."""
@@ -173,7 +175,7 @@ def _places(size: int, window: int) -> tuple[Indices, Indices, Indices]:
 
 
 _SINGLY = (
-    "the values of a report are counted each by itself; the mechanism set-response tells of neighbours on the list"
+    "each value of a report is counted separately; the mechanism set-response also counts neighbouring values together"
 )
 
 

@@ -86,7 +86,7 @@ class KeyFile:
 
         Raises ParameterError where the file cannot be read or written, StoreError where another command holds it.
         """
-        lock = FileLock(self.path.with_name(self.path.name + ".lock"), "seal keys", "another command changes them")
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them")
         with lock.held(_WAIT):
             self._write(changed(self.read()))
 

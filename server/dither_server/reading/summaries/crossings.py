@@ -35,9 +35,9 @@ MARGINALS = [column for column in SHARES if column.name not in {"gain_up", "gain
 """The columns of a marginal: one row per answer to one of the questions."""
 
 CONDITIONAL = (
-    Column("given", str, "The answer of those among whom the share is, to the question named beside."),
+    Column("given", str, "The answer to the other question that defines the group of people."),
     Column("value", str),
-    number("share", "Share of the value among them. Null if so few have that answer that it is open."),
+    number("share", "Share of the value in that group. Null if too few have that answer to say."),
     number("low", "Lower end of the share's interval (Fieller's), for the population."),
     number("high", "Upper end of that interval."),
     VERDICT,

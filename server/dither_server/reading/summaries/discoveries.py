@@ -40,12 +40,12 @@ _SOUGHT = 0.01
 _PANEL_STRINGS = 5
 """Maximum strings shown on a card and in a stratum panel."""
 
-_MARKED = f"{MARK} stands for what is not told: the rest of a longer text, or all of one with other characters."
+_MARKED = f"{MARK} stands for text that is left out: the rest of a longer text, or all of one with other characters."
 """What the mark means, wherever a string has it."""
 
 COLUMNS = (
-    Column("value", str, "A string that is found. Of all that are, 5% are expected to be held by nobody."),
-    number("frequency", "Estimated share of people who hold it, from the reports that confirm."),
+    Column("value", str, "A string that is found. Of all found strings, 5% are expected to be held by nobody."),
+    number("frequency", "Estimated share of people who hold it, from the confirming reports."),
     number("count", "The frequency times the number of reports."),
     number("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
     number("low", "Lower end of the interval of the share in the population; it allows for the selection."),
@@ -135,9 +135,9 @@ class Discoveries(Summary[Discovered]):
         **ABOUT,
         "confirming": {"type": "integer", "description": "Reports of whole strings, which tell the frequencies."},
         "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
-        "reach": NUMBER | {"description": "Share of people that is found about half the time with so many reports."},
+        "reach": NUMBER | {"description": "Share at which these reports find a string about half the time."},
         "sought": closed({
-            "share": {"type": "number", "description": "A share of people, to measure by."},
+            "share": {"type": "number", "description": "A share of people, for reference."},
             "reports": {"type": "integer", "description": "Number of reports that find such a string half the time."},
         }),
         "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},

@@ -29,7 +29,8 @@ _TESTS = ("slope", "slope_error", "p_value")
 
 _COMPARE_NOTE = (
     "the error of the mean allows for people who reported in every period of a side; an interval of quantiles "
-    "reaches as far as those of both sides allow, and holds whoever reported on both; means are not tested if the "
+    "reaches as far as those of both sides allow, and holds even if the same people reported on both; means are not "
+    "tested if the "
     "sides have different ranges, which cut off different answers, or if one has too few reports"
 )
 _TREND_NOTE = (
@@ -46,7 +47,7 @@ def compared(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimat
     """
     first, second = (Scale.of(side.metric) for side in sides)
     if (first.unit, first.log) != (second.unit, second.log):
-        raise ParameterError("other", "the two are in other units, or only one is on a log scale")
+        raise ParameterError("other", "the two have different units, or only one is on a log scale")
     level = (1 - query.confidence) / _STATISTICS
     rows = [
         _means(sides, query, estimator, level),

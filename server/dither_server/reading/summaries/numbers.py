@@ -262,7 +262,10 @@ class Numbers(Summary[NumericEstimate]):
             numbers = (number_text(row[name]) for name in ("first", "second", "difference"))
             words = change_words(row, f"{100 * answer['change']:g}% of the range takes")
             rows.append((row["value"], *numbers, _interval(row), words))
-        how = f"{100 * answer['confidence']:g}% intervals; changed is told at an error of {level:.3g} for all together"
+        how = (
+            f"{100 * answer['confidence']:g}% intervals; changed is reported at an error of {level:.3g} for all "
+            f"together"
+        )
         return TextTable([*map(side_line, answer["sides"]), how], rows)
 
     def trend_text(self, answer: Mapping[str, Any]) -> TextTable:

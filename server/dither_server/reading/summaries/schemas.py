@@ -9,14 +9,14 @@ COST = {
     "privacy": TEXT,
 }
 
-_UNCOUNTED = "Reports beside these that did not open, no device could have sent, or were counted before."
+_UNCOUNTED = "Further reports that did not open, that no device could have sent, or that were counted before."
 _REFUSED = "Number of the metric's batches that were refused on these days, by the last part of the problem's type."
 _CHECK = {
     "test": TEXT,
     "says": {"type": "string", "description": "What the test expects of honest reports."},
     "p_value": {"type": "number", "minimum": 0, "maximum": 1},
     "level": {"type": "number", "description": "Significance level: all tests alarm falsely in 1 of 1,000 estimates."},
-    "odd": {"type": "boolean", "description": "Whether p_value is below level: honest reports hardly look like this."},
+    "odd": {"type": "boolean", "description": "Whether p_value is below level: honest reports rarely look like this."},
 }
 
 _REPEATS = "Design effect: the largest mean of the number of reports that the device of a report made here."
@@ -30,22 +30,24 @@ STRATUM = Optional({
 FOLDED = Optional({
     "type": "string",
     "format": "date-time",
-    "description": "Where collectors spool: when the last fold began. Segments of then are counted, journals are not.",
+    "description": "If collectors use a spool: when the last fold began. Segments that existed then are counted, "
+    "journals are not.",
 })  # fmt: skip
 
 _SHUFFLED: Json = {
-    "description": "What it is worth that they were shuffled, if relay and collector do not work together and all of "
-    "least_total are honest. It stands beside epsilon, never in its place. Left out in answers by day or stratum.",
+    "description": "What shuffling adds to privacy, if relay and collector do not work together and all of "
+    "least_total are honest. It does not replace epsilon. Left out in answers by day or stratum.",
     "oneOf": [
-        closed({"none": TEXT | {"description": "Why it is worth nothing."}}),
+        closed({"none": TEXT | {"description": "Why shuffling adds nothing."}}),
         closed({
             "reports": REPORTS
             | {
-                "description": "Number for which it holds: least_total less refused, or the reports that came sealed "
-                "if they are fewer; rounded down."
+                "description": "Number of reports for which it holds: least_total minus refused, or the number of "
+                "sealed "
+                "reports if that is smaller; rounded down."
             },
             "delta": NUMBER,
-            "epsilon": NUMBER | {"description": "The least of this_law, any_law and the epsilon of a report."},
+            "epsilon": NUMBER | {"description": "The smallest of this_law, any_law and the epsilon of a report."},
             "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
             "this_law": Optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
             "periods": {"type": "integer", "minimum": 1},
@@ -54,8 +56,8 @@ _SHUFFLED: Json = {
             "together_delta": NUMBER,
             "late": {
                 "type": "boolean",
-                "description": "Whether a device may have more reports here than one for each period: those that came "
-                "late, since it was offline or its relay waited for others. Each adds its own epsilon.",
+                "description": "Whether a device may have more reports here than one for each period: late ones, "
+                "because it was offline or its relay waited for others. Each adds its own epsilon.",
             },
         }),
     ],
@@ -64,10 +66,10 @@ _SHUFFLED: Json = {
 _SEALED = Optional(closed({
     "batches": REPORTS,
     "reports": REPORTS,
-    "least_total": REPORTS | {"description": "Reports that the relay shuffled together, by its word, at least."},
+    "least_total": REPORTS | {"description": "Minimum number of reports shuffled together, according to the relay."},
     "refused": REPORTS | {"description": _UNCOUNTED},
     "shuffled": Optional(_SHUFFLED),
-}) | {"description": "Reports among these that came sealed, through a relay. Only there if any did."})  # fmt: skip
+}) | {"description": "Reports among these that came sealed, through a relay. Left out if there are none."})  # fmt: skip
 
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,

@@ -32,7 +32,7 @@ _AVERAGE = {
     "low": {"type": "number"},
     "high": {"type": "number"},
 }
-_UNSEEN = {"type": ["string", "null"], "description": "Why other pairs are in no report. Null if all are in some."}
+_UNSEEN = {"type": ["string", "null"], "description": "Why other pairs never occur in a report. Null if all can occur."}
 
 PAIRS = (
     Column("given", str, "The value that all people of the share have."),
@@ -183,12 +183,12 @@ def _joined(values: ColumnData, more: ColumnData) -> ColumnData:
 
 def _pairs_text(pairs: Sequence[Mapping[str, Any]], unseen: str | None) -> TextTable:
     known = sorted((row for row in pairs if row["share"] is not None), key=lambda row: -(row["both"] or 0.0))
-    head = f"pairs that are seen together: {len(pairs) // 2:,}"
+    head = f"pairs that can be seen together: {len(pairs) // 2:,}"
     if not pairs:
         return TextTable([f"no pairs: {unseen}"], [])
     heads = [head] if unseen is None else [head, unseen]
     if not known:
-        return TextTable([*heads, "too few reports to say of any which have the other value, too"], [])
+        return TextTable([*heads, "too few reports to say how many people with one value have another"], [])
     left = len(pairs) - len(known)
     after = [f"too few reports for {counted(left, 'more share')}"] * bool(left)
     if len(known) > _TERMINAL_PAIRS:

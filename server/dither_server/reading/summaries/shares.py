@@ -25,15 +25,13 @@ from .svg import TimeSeries
 from .text import TOO_FEW, change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
-_FOUND_RULE = (
-    f"found, of all candidates: those that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are not there"
-)
+_FOUND_RULE = f"found: candidates that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are false"
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
     "reports_to_appear": {
         "type": "integer",
-        "description": "Number of forged reports that moves the interval of a value that nobody has above 0.",
+        "description": "Number of forged reports that lifts the interval of a value that nobody has above 0.",
     },
 }
 _UNLISTED = {
@@ -139,7 +137,7 @@ class Shares(Summary[Estimate]):
         ± is the standard error scaled to the confidence. The interval is the estimate's own, and may be cut at 0 or 1.
         """
         errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        together = ", which hold all together" if answer["simultaneous"] else ""
+        together = ", which hold simultaneously" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
         header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
         rows = [header, *(_cells(row, errors) for row in _named(answer))]
@@ -151,7 +149,7 @@ class Shares(Summary[Estimate]):
     def compared_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent and differences in points."""
         notes = (
-            f"{100 * answer['confidence']:g}% intervals; changed is what has p < {1 - answer['confidence']:.3g}, by "
+            f"{100 * answer['confidence']:g}% intervals; changed means p < {1 - answer['confidence']:.3g}, by "
             f"{answer['correction'].title()}'s method"
         )
         header = ("value", "first %", "second %", "change", "interval", "p", "")
@@ -160,7 +158,7 @@ class Shares(Summary[Estimate]):
 
     def trend_text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with slopes in points per day and ± as in ``text``."""
-        notes = f"drift is told at p < {1 - answer['confidence']:.3g}, by {answer['correction'].title()}'s method"
+        notes = f"drift means p < {1 - answer['confidence']:.3g}, by {answer['correction'].title()}'s method"
         header = ("value", "first %", "last %", "points a day", "±", "p", "")
         errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
         return TextTable([trend_line(answer), notes], [header, *(_slope(row, errors) for row in _named(answer))])
@@ -177,7 +175,7 @@ def _doubts(answer: Mapping[str, Any]) -> list[str]:
             f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
         )
     if (rest := answer["unlisted"]) is not None:
-        lines.append(f"{interval(rest)}% of people hold none of those looked for.")
+        lines.append(f"{interval(rest)}% of people have none of the candidates.")
     return lines
 
 

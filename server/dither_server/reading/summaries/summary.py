@@ -176,17 +176,17 @@ class Summary(ABC, Generic[E]):
 
     def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
         """Return the comparison of two surveys. Raises ParameterError for what cannot be compared."""
-        raise ParameterError("other", f"{sides[0].metric.name} is of a kind that is not compared")
+        raise ParameterError("other", f"{sides[0].metric.name} asks a kind of question that cannot be compared")
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Return the combination of one metric's versions. Raises ParameterError for what cannot be combined."""
-        raise ParameterError("metric", f"{name} is of a kind whose versions are not combined")
+        raise ParameterError("metric", f"{name} asks a kind of question whose versions cannot be combined")
 
     def trend(
         self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Indices | None
     ) -> Generator[None, None, Table]:
         """Make the trend of ``count`` steps, and yield between them. Raises ParameterError if this kind has none."""
-        raise ParameterError("metric", f"{metric.name} is of a kind that has no trend")
+        raise ParameterError("metric", f"{metric.name} asks a kind of question that has no trend")
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from dither_shared.counted import counted
 
-TOO_FEW = "Too few reports to say anything: whatever they were, the intervals would be all that is possible."
+TOO_FEW = "Too few reports to say anything: whatever people answered, the intervals would cover everything possible."
 
 
 def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:
@@ -34,7 +34,7 @@ def trend_line(answer: Mapping[str, Any]) -> str:
 def odd_lines(answer: Mapping[str, Any]) -> list[str]:
     """Return a line for each test by which the reports do not look like those of honest devices."""
     return [
-        f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
+        f"unusual for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
         for check in answer["health"]
         if check["odd"]
     ]

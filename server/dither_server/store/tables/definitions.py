@@ -105,7 +105,7 @@ def _read(definition: dict[str, Any], version: str) -> Metric:
     family, kind = MECHANISMS.get(definition["mechanism"]), QUESTIONS.get(definition["type"])
     if family is None or kind is None:
         what = "mechanism" if family is None else "type"
-        raise ParameterError(f"version {version}", f"its {what} is not known to this program; another one knew it")
+        raise ParameterError(f"version {version}", f"its {what} is not known to this program; another version wrote it")
     exact = {name: _number(value) for name, value in cast("dict[str, str]", definition["parameters"]).items()}
     given = {key: definition[key] for key in kind.keys if definition[key] not in (None, [])}
     return Metric(

@@ -33,7 +33,7 @@ def characters_of(alphabet: str) -> str:
             raise ParameterError("alphabet", f"the range {first}-{last} is too long")
         found.update(map(chr, range(ord(first), ord(last) + 1)))
     if wrong := sorted(each for each in found if each == MARK or not each.isprintable()):
-        raise ParameterError("alphabet", f"{wrong[0]!r} cannot be printed, or is the mark of what is left out")
+        raise ParameterError("alphabet", f"{wrong[0]!r} cannot be printed, or is the mark for omitted text")
     return "".join(sorted(found))
 
 

@@ -49,7 +49,7 @@ class Grid:
         if self.log and low <= 0:
             raise ParameterError("low", f"{self.low} has no logarithm; a grid with log = true begins above 0")
         if high - low < steps * _FINEST * max(abs(low), abs(high)):
-            raise ParameterError("high", f"{self.high} is too near low, {self.low}, for {steps} steps between them")
+            raise ParameterError("high", f"{self.high} is too close to low, {self.low}, for {steps} steps between them")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 

@@ -35,7 +35,7 @@ from ...trials.mechanism_by_name import (
 )
 
 _INDEXED_MEMOIZED = tuple(name for name in MEMOIZED if name in {*CLOSED, *SET_MECHANISMS, *NUMERIC})
-_ATTACKED = "Attack this; repeatable.  [default: all]"
+_ATTACKED = "Attack this mechanism; repeatable.  [default: all]"
 
 
 @click.group(cls=Commands)
@@ -53,7 +53,7 @@ def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple
             callback=positive,
             default="2",
             show_default=True,
-            help="Bound all reports of a value, by devices that remember.",
+            help="Total privacy loss of all reports of a value, for devices with a permanent draw.",
         ),
         click.option(
             "-k", "--size", type=click.IntRange(2, 256), default=4, show_default=True, help="Number of values."
@@ -98,7 +98,7 @@ _series(
     200,
     "1,7,30,90",
     "Guess a value from many reports.",
-    "Guess a value from many reports of it, by devices that remember and by devices that do not.",
+    "Guess a value from many reports of it, by devices with and without a permanent draw.",
 )
 _series(
     "linkage",
@@ -106,23 +106,24 @@ _series(
     500,
     "1,7,30",
     "Match a device's uploads.",
-    "Match two series of uploads: which are of one device? All have one value, so that only noise tells.",
+    "Match two series of uploads: which come from the same device? All devices have the same value, so only noise "
+    "can tell them apart.",
 )
 _series(
     "change",
     MEMOIZED,
     200,
     "1,7,30",
-    "Tell whether a value changed.",
-    "Tell whether a device's value changed between two series of its reports, which memory does not hide.",
+    "Detect whether a value changed.",
+    "Detect whether a device's value changed between two series of its reports, which permanent draws do not hide.",
 )
 
 
-@attack.command(short_help="Raise estimates by forged reports.")
+@attack.command(short_help="Push estimates up with forged reports.")
 @type_option("Raise shares of answers or of items, the mean of a number, or a string that nobody has.")
 @mechanism_option(
     (*LISTED_SPEAKING, *NUMERIC, *SET_MECHANISMS, *STRING_MECHANISMS, *DISCOVERING),
-    "Attack this; repeatable.  [default: all of the type]",
+    "Attack this mechanism; repeatable.  [default: all of the type]",
 )
 @epsilon_option
 @click.option(
@@ -133,7 +134,7 @@ _series(
 )
 @discover_option
 @click.option(
-    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
 )
 @click.option("-n", "--users", callback=users_of, help="Number of honest users.  [default: 1e5; 1e6 of strings]")
 @click.option(
@@ -144,14 +145,16 @@ _series(
     show_default=True,
     help="Forged share of all reports, or a list.",
 )
-@click.option("--targets", type=click.IntRange(min=1), default=1, show_default=True, help="Number of values to raise.")
+@click.option(
+    "--targets", type=click.IntRange(min=1), default=1, show_default=True, help="Number of values to push up."
+)
 @click.option(
     "--attack",
     "attacks",
     type=click.Choice(ATTACKS),
     multiple=True,
     callback=once,
-    help="Attack in this way; repeatable.  [default: all]",
+    help="Use this attack; repeatable.  [default: all]",
 )
 @click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Number of trials.")
 @run_options
@@ -162,7 +165,7 @@ def poisoning(
     plot: Path | None,
     **chosen: Any,
 ) -> None:
-    """Send forged reports: raise shares of values or items, or the mean of a number, or make a string appear."""
+    """Send forged reports to raise shares of values or items or the mean of a number, or to make a string appear."""
     from ...output.plots import save
     from .poisoning import NumberPoisoning, SharePoisoning
     from .selection_poisoning import SelectionPoisoning

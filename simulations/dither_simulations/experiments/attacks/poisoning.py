@@ -168,7 +168,7 @@ class Poisoning(Experiment):
         ]
         if not panels:
             raise ParameterError(
-                "--plot", "no gain is above its margin of error; give more users, a greater share or ε"
+                "--plot", "no gain is above its margin of error; use more users, a larger share or a larger ε"
             )
         raised, size = self.raised(rows[0])
         title = f"{raised} raised by forged reports\n{counted(self.users, 'user')}{size}, ε = {self.epsilon:g}"

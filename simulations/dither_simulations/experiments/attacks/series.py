@@ -226,7 +226,7 @@ def answers_of(mechanism: Mechanism) -> tuple[Item, ...]:
     if not mechanism.items.sets:
         return tuple(range(size))
     if size > _MOST_ITEMS:
-        raise ParameterError("--size", f"{size} items make too many sets to guess from; take up to {_MOST_ITEMS}")
+        raise ParameterError("--size", f"{size} items make too many sets to guess from; use at most {_MOST_ITEMS}")
     return tuple(chosen for chosen in range(1 << size) if chosen.bit_count() <= mechanism.largest)
 
 

@@ -85,7 +85,7 @@ class StringPoisoning(Experiment):
         check_names(given["names"], known)
         experiment = cls(**{"names": known, **given_fields(cls, given), "seed": seed})
         if discover is not None and len(discover.characters) ** discover.length <= experiment.size:
-            raise ParameterError("--size", f"{experiment.size} strings leave none that nobody has")
+            raise ParameterError("--size", f"{experiment.size} strings leave no string that nobody has")
         for name in experiment.names:
             experiment.mechanism(name)  # what cannot be is refused before anything is computed
         return experiment

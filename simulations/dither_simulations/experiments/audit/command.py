@@ -67,7 +67,7 @@ def table(rows: Sequence[AuditRow]) -> str:
     """Return the findings as a table for a terminal, with their meaning."""
     first = rows[0]
     failed = dict.fromkeys(row.mechanism for row in rows if not row.passed)
-    verdict = "none tells more than it declares"
+    verdict = "none reveals more than it declares"
     if failed:
         verdict = click.style(f"VIOLATED by {', '.join(failed)}", fg="red", bold=True)
     return "\n".join(
@@ -94,7 +94,7 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
 
 @click.command()
 @mechanism_option(
-    (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Attack this; repeatable.  [default: every mechanism]"
+    (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Attack this mechanism; repeatable.  [default: every mechanism]"
 )
 @epsilon_option
 @click.option(
@@ -103,7 +103,7 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
     type=click.IntRange(2, MAX_SIZE),
     default=16,
     show_default=True,
-    help="Number of values; a set of them that is limited has at most half.",
+    help="Number of values; a set with a limit has at most half of them.",
 )
 @permanent_option
 @click.option(
@@ -136,9 +136,9 @@ def audit(
     confidence: float,
     system: bool,
 ) -> None:
-    """Attack the installed randomizers: measure what their reports tell, and compare it with what they declare.
+    """Attack the installed randomizers: measure how much their reports reveal, and compare it with what they declare.
 
-    Ends with status 1 if one tells more than it declares.
+    Exit status 1 if one reveals more than it declares.
     """
     from tqdm import tqdm
 

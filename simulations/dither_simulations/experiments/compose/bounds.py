@@ -194,7 +194,7 @@ def composition_plot(rows: Sequence[Bounds]) -> Figure:
     """
     last = rows[-1]
     lines = [_line("sum", rows, [row.sum for row in rows])]
-    title = "What the reports of one person come to"
+    title = "Total privacy loss of one person's reports"
     if _granted(last):
         lines.append(_line("advanced", rows, [row.advanced for row in rows]))
         lines.append(_line("optimal", rows, [row.optimal for row in rows]))
@@ -238,7 +238,7 @@ def _verdict(row: Bounds, people: int) -> list[str]:
     if _granted(row):
         lines.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {_up(row.optimal)}, by optimal composition.")
         if row.optimal > (1 - _LEAST_GAIN) * row.sum:
-            lines.append("That is hardly less: say the sum.")
+            lines.append("That is hardly less; use the sum.")
     return lines
 
 
@@ -255,4 +255,6 @@ def _shorthand(row: Bounds) -> list[str]:
 def _lasting(asked: Sequence[Asked]) -> list[str]:
     """Return what the number of reports means where some do not count."""
     names = ", ".join(one.name for one in asked if one.lasting)
-    return [f"With permanent draws a report counts only if its value is new: {names}.", MEMOISATION] if names else []
+    return (
+        [f"With permanent draws, a report adds loss only if its value is new: {names}.", MEMOISATION] if names else []
+    )

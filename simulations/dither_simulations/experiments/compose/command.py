@@ -54,27 +54,33 @@ def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...])
 @click.option(
     "--metrics",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Add the metrics of this metrics.toml: what they cost one device in --days.",
+    help="Add the metrics of this metrics.toml: their privacy loss for one device in --days.",
 )
 @click.option("--days", type=click.IntRange(1, 100_000), help="Days that --metrics are asked.  [default: 365]")
 @click.option(
     "--values",
     type=click.IntRange(min=1),
-    help="Different values of a device, of each metric with permanent draws.  [default: as many as its cap pays for]",
+    help=(
+        "Different values that a device has over time, for each metric with permanent draws. [default: as many "
+        "as its cap allows]"
+    ),
 )
+@click.option("--delta", callback=_exact, metavar="δ", default="1e-6", show_default=True, help="Total δ, or 0.")
 @click.option(
-    "--delta", callback=_exact, metavar="δ", default="1e-6", show_default=True, help="Grant this δ to all, or 0."
-)
-@click.option(
-    "--group", "people", type=click.IntRange(1, 10_000), default=1, show_default=True, help="People with one secret."
+    "--group",
+    "people",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Number of people who share one secret.",
 )
 @click.option("--parallel", is_flag=True, help="Each person answers one of the parts, and not all.")
 @run_options
 @plot_option
 def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path | None, **given: Any) -> None:
-    """Add up what reports tell: of one question day by day, of several, of a whole metrics.toml.
+    """Add up the privacy loss of reports: of one question day by day, of several questions, or of a whole metrics.toml.
 
-    Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
+    Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
     from .bounds import composition_plot, composition_table, course, of_group, weigh
 
@@ -101,7 +107,7 @@ def _asked(
     from .bounds import Asked, of_metrics
 
     if epsilon is None and reports is not None:
-        raise ParameterError("--reports", "goes with --epsilon; or write both as one, --part 0.5x365")
+        raise ParameterError("--reports", "needs --epsilon; or write both as one, --part 0.5x365")
     if metrics is None and (days is not None or values is not None):
         raise ParameterError("--days" if days is not None else "--values", "goes with --metrics")
     found = [] if epsilon is None else [Asked(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]

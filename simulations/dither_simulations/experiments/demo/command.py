@@ -18,16 +18,20 @@ from ...options.common import input_options
     type=click.IntRange(1, 10**6),
     help=f"Number of devices, or of visitors.  [default: {DEVICES}; {VISITORS} with --browser; all rows of --input]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draw the users from this seed.")
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), help="Devices that run at a time.  [default: 32; 8 with --browser]"
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed from which users are drawn."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Number of devices that run at the same time.  [default: 32; 8 with --browser]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write charts and the database into this folder."
 )
 @input_options
-@click.option("--browser", is_flag=True, help="Let visitors answer on a web page, in Chromium (in a checkout alone).")
+@click.option("--browser", is_flag=True, help="Let visitors answer on a web page, in Chromium (only in a checkout).")
 @click.option("--no-http", is_flag=True, help="Run the devices' randomizers alone, seeded: no client, no collector.")
 @click.option(
     "--repeats", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Number of runs, with --no-http."
@@ -48,16 +52,16 @@ def demo(
 
     The users are drawn from a table of browser usage, or are the rows of --input. The seed draws the users; the noise
     of their devices comes from the operating system, except with --no-http. With --browser they are visitors of a web
-    page: each fills in its form in a browser context of its own.
+    page, each in a separate browser context, who fill in its form.
     """
     if repeats > 1 and not no_http:
-        raise ParameterError("--repeats", "goes with --no-http")
+        raise ParameterError("--repeats", "needs --no-http")
     if no_http and out is not None:
-        raise ParameterError("--out", "goes without --no-http, which only counts")
+        raise ParameterError("--out", "cannot be used with --no-http, which only counts")
     if no_http and as_json:
-        raise ParameterError("--json", "goes without --no-http, which only counts")
+        raise ParameterError("--json", "cannot be used with --no-http, which only counts")
     if browser and (no_http or source or column):
-        raise ParameterError("--browser", "goes without --no-http and --input: its page asks questions of its own")
+        raise ParameterError("--browser", "cannot be used with --no-http or --input: its page has its own questions")
     from .showing import Devices, Visitors, asked_on_the_page, count, show_all, survey_of
 
     if browser:

@@ -63,7 +63,7 @@ class Devices(Crowd):
     def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
         """Send what each device draws."""
         if not send_all(survey.metrics, url, survey.people, self.jobs, step):
-            raise CollectorError("it took no reports from a device for as long as a device waits")
+            raise CollectorError("it did not accept a device's reports within the time that a device waits")
 
 
 class Visitors(Crowd):
@@ -119,7 +119,7 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")
     if devices is not None:
-        raise ParameterError("--devices", "goes without --input, each row of which is a device")
+        raise ParameterError("--devices", "cannot be used with --input, each row of which is a device")
     return column_survey(source, column)
 
 

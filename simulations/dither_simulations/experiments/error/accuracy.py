@@ -71,7 +71,7 @@ class Accuracy(Experiment):
         """Return the fields: options by their name, and the usual ones; a file says itself how many users there are."""
         law: Law | None = "device" if given["device"] else given["law"]
         if cls.only_joint and law == "marginal":
-            raise ParameterError("--law", f"marginal goes with --type share; {cls.only_joint}")
+            raise ParameterError("--law", f"marginal needs --type share; {cls.only_joint}")
         check_names(given["names"], cls.offered)
         usual = {
             "names": tuple(cls.usual(given)),
@@ -97,7 +97,7 @@ class Accuracy(Experiment):
 
     def define(self, path: Path) -> None:
         """Write the definitions that a collector must have. Raises ParameterError if none can collect this."""
-        raise ParameterError("--definitions", "goes with --type share")
+        raise ParameterError("--definitions", "needs --type share")
 
     def cells(self) -> Sequence[Cell]:
         """Return the grid: for each name each number of users, then ε."""

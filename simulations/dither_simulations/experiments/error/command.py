@@ -33,8 +33,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @mechanism_option(
     tuple(dict.fromkeys((*NAMES, *NUMERIC, *SELECTIONS, *DISCOVERING))),
-    "Simulate this; repeatable; auto is the best for shares, or of a selection, whose report fits 64 bytes; boolean "
-    "asks of each item of a selection by itself, at ε/d.  "
+    "Simulate this mechanism; repeatable. auto is the most precise one for shares or selections whose report fits "
+    "into 64 bytes; boolean asks about each item of a selection separately, at ε/d.  "
     "[default: every mechanism of the type]",
 )
 @click.option(
@@ -63,12 +63,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @source_options
 @click.option(
-    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
 )
 @click.option(
     "--candidates",
     type=click.IntRange(1, 10**7),
-    help="Look for this many strings, --size of which people hold.  [default: ten times as many]",
+    help="Look for this many strings; people have --size of them.  [default: ten times as many]",
 )
 @discover_option
 @click.option(
@@ -79,7 +79,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     callback=once,
     default=("raw",),
     show_default=True,
-    help="Turn estimates into shares by this step; repeatable.",
+    help="Turn estimates into shares with this method; repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Days with one report each.")
 @permanent_option
@@ -108,8 +108,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--law",
     type=click.Choice(LAWS),
-    help="Draw all counts together, each value by itself, or user by user with the device's randomizer.  "
-    "[default: joint, or marginal where that takes long]",
+    help=(
+        "Draw all counts together, each value separately, or user by user with the device's randomizer. "
+        "[default: joint, or marginal if joint takes long]"
+    ),
 )
 @click.option(
     "--device", is_flag=True, help="Run every user through the device's randomizer (--law device); slow for many users."
@@ -117,19 +119,19 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--collector",
     metavar="URL|auto",
-    help="Let real clients report to this collector, and ask it. Give the address with the token that it prints; auto "
-    "starts one that ends with the command.",
+    help=(
+        "Let real clients report to this collector, and read its estimates. Give the address with token that it "
+        "prints; auto starts a collector for the duration of the command."
+    ),
 )
-@click.option(
-    "--definitions", "write_to", type=_FILE, help="Write the metrics.toml that --collector must have, and do no more."
-)
+@click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector needs.")
 @run_options
 @plot_option
 def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path | None, **asked: Any) -> None:
-    """Measure the error of estimates over repeated trials, beside what theory expects.
+    """Measure the error of estimates over repeated trials, and compare it with theory.
 
-    The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand. Of a number
-    (--type number), the mean, the distribution and quantiles are measured.
+    The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand. For a number
+    (--type number), the errors of the mean, the distribution and quantiles are measured.
     """
     from ...output.plots import save
     from .numbers import NumberAccuracy

@@ -29,7 +29,7 @@ class NumberAccuracy(Accuracy):
     quantiles: tuple[float, ...] = (0.5, 0.95)
 
     offered: ClassVar = NUMERIC
-    only_joint: ClassVar = "the points of a number hang together"
+    only_joint: ClassVar = "the points of a number are dependent"
     words: ClassVar = 2
     columns: ClassVar = (
         value("asked", "mechanism"),

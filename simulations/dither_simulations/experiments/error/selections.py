@@ -105,7 +105,7 @@ class SelectionAccuracy(SizedAccuracy):
     offered: ClassVar = SELECTIONS
     usual_size: ClassVar = 8
     noun: ClassVar = "item"
-    only_joint: ClassVar = "the items of a report hang together"
+    only_joint: ClassVar = "the items of a report are dependent"
     axes: ClassVar = {"epsilon": "ε of one report", "users": "users", "size": "items"}
     curves: ClassVar = (Curve("mse", "mean squared error of a share"),)
     columns: ClassVar = (
@@ -133,7 +133,7 @@ class SelectionAccuracy(SizedAccuracy):
         people = self.source.people(cell.size, self.at_most)
         mechanism = named_selection(cell.asked, cell.size, self.at_most, cell.epsilon, self.permanent_epsilon)
         if self.law == "device" and not mechanism.items.sets:
-            raise ParameterError("--law", f"device cannot be used with {cell.asked}, whose items are asked one by one")
+            raise ParameterError("--law", f"device cannot be used with {cell.asked}, which asks about items one by one")
         return SetSetting(mechanism, people, cell.users, self.confidence, self.law or "joint", self.top)
 
     def simulate(self, setting: SetSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:

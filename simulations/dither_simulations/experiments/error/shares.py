@@ -89,10 +89,11 @@ class ShareAccuracy(SizedAccuracy):
     def check(self, scheduler: str | None) -> None:
         """Raise ParameterError for what one collector cannot do, and for impossible cells of the first day."""
         if self.collector and (self.repeats, self.days, self.permanent_epsilon) != (1, 1, None):
-            raise ParameterError("--collector", "goes with one repeat, one day and no --permanent-epsilon")
+            raise ParameterError("--collector", "needs one repeat, one day and no --permanent-epsilon")
         if self.collector == _AUTO and scheduler is not None:
             raise ParameterError(
-                "--collector", "auto goes without --scheduler, whose workers cannot reach this machine's"
+                "--collector",
+                "auto cannot be used with --scheduler: its workers cannot reach a collector on this machine",
             )
         for cell in self.cells():
             if cell.day == 1:

@@ -68,7 +68,8 @@ class StringAccuracy(SizedAccuracy):
         value("missed", "missed", ".3f"),
     )
     notes: ClassVar = (
-        "Top: share of the 8, 16, 32 most frequent that are found. Reach: the share of people whose string should",
+        "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: a string that this share of people "
+        "have should",
         "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
     )
 
@@ -76,7 +77,7 @@ class StringAccuracy(SizedAccuracy):
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that options set."""
         if given["discover"] is not None and given["candidates"] is not None:
-            raise ParameterError("--candidates", "goes without --discover, which needs no list")
+            raise ParameterError("--candidates", "cannot be used with --discover, which needs no list")
         check_names(given["names"], tuple(cls.usual(given)))
         return super().chosen(seed, given)
 
@@ -117,7 +118,7 @@ class StringAccuracy(SizedAccuracy):
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
         labels = made_up(cell.size, characters, length)
         if len(labels) < cell.size:
-            raise ParameterError("--size", f"{cell.size} strings are more than the {len(labels)} that there can be")
+            raise ParameterError("--size", f"{cell.size} strings are more than the {len(labels)} possible ones")
         return labels, people.shares
 
     def simulate(self, setting: StringSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:

@@ -37,16 +37,18 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 
 
 @click.command()
-@type_option("Ask for shares of listed answers, for a number, for which of some items apply, or for any string.")
+@type_option("Kind of question: shares of listed answers, a number, which of several items apply, or any string.")
 @click.option(
     "-k",
     "--size",
     type=click.IntRange(2, MAX_SIZE),
-    help="Number of values (of a crossing: of its pairs), of items, or of listed strings; of a number, how many "
-    "different answers there can be, if few.",
+    help=(
+        "Number of values (for a crossing: of pairs), of items, or of listed strings; for a number, the number "
+        "of different answers, if few."
+    ),
 )
 @click.option(
-    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
 )
 @click.option(
     "--aim",
@@ -54,7 +56,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=_aim,
     default="mean",
     show_default=True,
-    help="Learn this: the mean, or a quantile such as p95.",
+    help="What to estimate: the mean, or a quantile such as p95.",
 )
 @click.option(
     "--within",
@@ -62,13 +64,13 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=share,
     default="0.0625",
     show_default=True,
-    help="Part of the range within which a quantile is to be named.",
+    help="Precision of the quantile, as a part of the range.",
 )
 @discover_option
 @click.option(
     "--share",
     callback=share,
-    help="Plan for this share of people; without it for the share that is known worst, and for strings that 1% hold.",
+    help="Plan for this share of people. [default: the share with the largest error; for strings 1%]",
 )
 @click.option("--pairs", is_flag=True, help="Plan for the shares of people who have two items of a selection.")
 @click.option(
@@ -78,7 +80,10 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     metavar="LIST",
     default="0.25,0.5,1,2,4",
     show_default=True,
-    help="Privacy loss of one report. One ε compares mechanisms; several compare what each costs and reaches.",
+    help=(
+        "Privacy loss of one report. With one ε, mechanisms are compared; with several, the cost and precision "
+        "of each ε."
+    ),
 )
 @permanent_option
 @click.option(
@@ -90,7 +95,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     type=click.IntRange(1, 1 << 20),
     default=64,
     show_default=True,
-    help="Most bytes of a report.",
+    help="Maximum bytes of a report.",
 )
 @click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="Number of users.")
 @click.option(
@@ -98,17 +103,16 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=share,
     default="0.01",
     show_default=True,
-    help="How far the interval may reach to each side: of a share; of a mean, in parts of the range; of a quantile, "
-    "in rank.",
+    help="Half-width of the interval: of a share; of a mean, as a part of the range; of a quantile, in rank.",
 )
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
 )
 @run_options
 def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
-    """Show how many users an answer takes, how precise it is with those there are, and what it costs them.
+    """Show how many users an answer needs, how precise it is with the users you have, and what privacy it costs them.
 
-    Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
+    Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
     from .numbers import NumberPlanner
     from .shares import SelectionPlanner, SharePlanner

@@ -79,7 +79,7 @@ class NumberPlanner(IntervalPlanner):
         """
         law = law_of(mechanism)
         if not isinstance(law, Dithered):
-            raise ParameterError("mechanism", f"{mechanism.name} has no theory of quantiles; take dithered-response")
+            raise ParameterError("mechanism", f"{mechanism.name} has no theory of quantiles; use dithered-response")
         last, half = law.points - 1, max(self.within_range * (law.points - 1) / 2, 0.5)
         cuts = np.arange(1, law.points)
         near = cuts[np.abs(cuts - rank * last) <= half]

@@ -148,18 +148,18 @@ class Planner(ABC):
     def answer(self) -> str:
         """Return a sentence on the least ε that will do."""
         if self.users is None:
-            return "Give the number of users (-n) to find the least ε that will do."
+            return "Give the number of users (-n) to find the smallest ε that is enough."
         users, least = counted(self.users, "user"), self.least()
         if least is None:
-            return f"No: {users} cannot do it at any ε of a report up to {self._most:.3g}."
-        return f"Yes: with {users} ε = {least:g} is the least that will do."
+            return f"No: {users} are not enough at any ε of a report up to {self._most:.3g}."
+        return f"Yes: with {users} ε = {least:g} is the smallest that is enough."
 
     def explain(self, rows: Sequence[Row]) -> str:
         """Return the aim, a table of the rows, and what follows from them, for a terminal."""
         users = "" if self.users is None else f"{counted(self.users, 'user')}; "
         epsilon = f"ε = {self.epsilons[0]:g} a report; " if len(self.epsilons) == 1 else ""
         spoken = [(each, self.mechanisms(each)[0]) for each in self.epsilons]
-        star = ["* is taken if no mechanism is named."] if len(rows) > len(self.epsilons) else []
+        star = ["* is used if no mechanism is named."] if len(rows) > len(self.epsilons) else []
         return "\n".join(
             (
                 f"{users}{epsilon}wanted: {self.wanted}",

@@ -37,7 +37,7 @@ class StringPlanner(Planner):
         if (self.size is None) == (self.discover is None):
             raise ParameterError(
                 "--size",
-                "or --discover is needed, and not both: how many candidates there are, or that none are listed",
+                "or --discover is needed, but not both: the number of candidates, or what to discover without a list",
             )
 
     @property
@@ -91,7 +91,7 @@ class StringPlanner(Planner):
             return []
         row, users = worst[-1], counted(self.users or 0, "user")
         share = "no string at all is" if row["margin"] >= 1 else f"only strings of {percent(row['margin'], 2)} are"
-        other = "" if self.discover is None else "; shorter strings, fewer characters or a list want far fewer users"
+        other = "" if self.discover is None else "; shorter strings, fewer characters or a list need far fewer users"
         return [
             f"Do not hope at ε = {row['asked']:g}: of {users} {share} found, and few questions have any. "
             f"{percent(self.share, 2)} takes {counted(row['users_needed'], 'user')}{other}."

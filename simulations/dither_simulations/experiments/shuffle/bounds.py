@@ -193,7 +193,7 @@ def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
         if rows[0].own > 1:
             lines += [f"The bounds are for {rows[0].own:,} reports of one device in a batch, all together."]
         lines += [
-            "Each ε but that of the attack is an upper bound. It does not replace the ε of one report, and holds",
+            "Each ε except that of the attack is an upper bound. It does not replace the ε of one report, and holds",
             "only if",
             *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
         ]

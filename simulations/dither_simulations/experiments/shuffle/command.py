@@ -33,7 +33,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
 
 @click.command()
 @mechanism_option(
-    (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Shuffle reports of this; repeatable.  [default: auto]"
+    (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Shuffle reports of this mechanism; repeatable. [default: auto]"
 )
 @epsilon_option
 @click.option(
@@ -42,7 +42,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     type=click.IntRange(2, MAX_SIZE),
     default=16,
     show_default=True,
-    help="Number of values; a set of them that is limited has at most half.",
+    help="Number of values; a set with a limit has at most half of them.",
 )
 @permanent_option
 @click.option(
@@ -52,11 +52,9 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     metavar="NUMBER",
     default="10000",
     show_default=True,
-    help="Reports of one batch, such as 10000 or 1e6, a list, or LOW:HIGH:COUNT.",
+    help="Number of reports in a batch, such as 10000 or 1e6, a list, or LOW:HIGH:COUNT.",
 )
-@click.option(
-    "--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="Grant each batch this δ."
-)
+@click.option("--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="The δ of each batch.")
 @click.option(
     "--forged", callback=_forged, metavar="SHARE", default="0", show_default=True, help="Share of forged reports, 10%."
 )
@@ -89,9 +87,9 @@ def shuffle(
     batches: int,
     plot: Path | None,
 ) -> None:
-    """Say what one report tells among others that a second party shuffles, by two bounds and an attack.
+    """Compute how much one report reveals when a second party shuffles it among others: two upper bounds and an attack.
 
-    Everything is computed and nothing drawn, so --seed changes nothing.
+    Everything is computed and nothing is simulated, so --seed has no effect.
     """
     from .bounds import Shuffle, course, shuffle_plot, shuffle_table, weigh
 

@@ -118,8 +118,8 @@ def test_reports_refusals_and_unknown_versions_are_named(store: Store) -> None:
     store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 1}, SHARD)
     among = [text for text, _ in levels(in_field(store, TODAY, 0.05), "refused")]
     assert among == [
-        "1,782 batches (version-conflict 1,779, malformed 3) and 1 sealed report that did not open in the last 7 days; "
-        "dither-server refusals tells more"
+        "1,782 batches (version-conflict 1,779, malformed 3) and 1 sealed report that did not open in the last 7 "
+        "days; see dither-server refusals"
     ]
     assert (told[2][1], "registered by now" in told[2][0]) == (Level.OK, True)
     assert [level for _, level in told[3:]] == [Level.WARNING] * 5

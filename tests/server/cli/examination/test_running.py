@@ -74,7 +74,7 @@ def test_running_collector_is_asked_what_it_counts_and_sees(tmp_path: Path) -> N
         assert traces(tmp_path).keys() == before.keys()
         assert result.exit_code == 1, result.output
         assert re.sub(r"(?m)^.*lists no candidates.*\n|^ok .*\n", "", result.stdout) == ""
-        for said in ("collector: answers", "counts what metrics.toml asks", "proxies: none, by this address"):
+        for said in ("collector: answers", "counts all metrics of metrics.toml", "proxies: none, by this address"):
             assert said in result.stdout
         (tmp_path / "metrics.toml").write_text(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 1.5"), encoding="utf-8")
         other = doctor(tmp_path, "--url", url, "--token", reader)

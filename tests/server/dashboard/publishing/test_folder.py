@@ -244,7 +244,7 @@ def test_root_home_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.raises(ParameterError, match="no folder for a site"):
             publish(out, "new")
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ParameterError, match="is no folder"):
+    with pytest.raises(ParameterError, match="is not a folder"):
         publish(tmp_path / "file", "new")
 
 

@@ -51,7 +51,7 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
         assert whole["average"]["value"] == pytest.approx(People.of(9).chances.mean(axis=0).sum(), abs=0.01)
         assert {row["verdict"] for row in whole["pairs"]} == {"ok"}
     text = as_text(SELECTIONS.text(whole))
-    assert "pairs that are seen together: 27" in text
+    assert "pairs that can be seen together: 27" in text
     assert "- to -" not in text
     assert "\n\n\n" not in text
     assert ("too few reports to say of any" in text) == all(row["share"] is None for row in whole["pairs"])
