@@ -166,7 +166,9 @@ def _needed(variance: Floats, values: int, confidence: float, change: float) -> 
     """
     normal = NormalDist()
     reach = normal.inv_cdf(POWER) - normal.inv_cdf((1 - confidence) / (2 * values))
-    return np.asarray(np.ceil(variance * (reach / change) ** 2))
+    steps = reach / change
+    with np.errstate(over="ignore", invalid="ignore"):  # a tiny change takes infinitely many
+        return np.asarray(np.ceil(variance * (steps * steps)))
 
 
 def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:

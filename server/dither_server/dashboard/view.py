@@ -69,7 +69,7 @@ class View(Parameters):
             refuse_unknown(query.strata[0][0], cls.names())
         if not query.selection.everything:
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
-        for name in ("quantile", "at", "by"):
+        for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):
                 raise ParameterError(name, "not for pages; the API takes it")
         return cls(query, **own)

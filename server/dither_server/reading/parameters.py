@@ -84,12 +84,15 @@ def refuse_unknown(name: str, known: Iterable[str]) -> NoReturn:
 
 
 def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
-    """Return the date that ``text`` writes as 2026-11-20; raise ParameterError at ``place`` otherwise."""
+    """Return the date that ``text`` writes as 2026-11-20; raise ParameterError at ``place`` otherwise.
+
+    The first and the last year of the calendar are refused, so that there are days and weeks before and after each day.
+    """
     try:
         day = date.fromisoformat(text)
     except ValueError:
         day = None
-    if day is None or day.isoformat() != text:
+    if day is None or day.isoformat() != text or day.year in {date.min.year, date.max.year}:
         raise ParameterError(place, f"not a date; write it as {example}")
     return day
 

@@ -161,6 +161,13 @@ def test_stated_number_of_reports_detects_the_change_with_the_stated_power() -> 
     assert (pilot["power"], pilot["change"], pilot["correction"]) == (0.8, 0.04, "holm")
 
 
+def test_change_below_all_numbers_takes_more_reports_than_can_be_counted() -> None:
+    metric, rng = ASKED["few"], np.random.default_rng(3)
+    sides = surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21])
+    for change in (1e-300, 5e-324):
+        assert {row["reports_needed"] for row in alike(metric, *sides, change=change)["values"]} == {None}
+
+
 def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     metric = ASKED["few"]
     first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))

@@ -94,7 +94,7 @@ def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Findin
     """Yield a comparison with the clock that answers, which may be that of a proxy."""
     try:
         there = parsedate_to_datetime(health.fields.get("date", ""))
-    except ValueError:
+    except (ValueError, OverflowError):  # a year of twenty digits, for example
         return
     if there.tzinfo is not None:
         yield compared("the clock of the server that answers", there, before, after)
@@ -125,21 +125,23 @@ def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
     if reply.status == 403:  # as it should be: the token is good for what it is for
         yield ok("proxies", f"not checked, because this token has another role; {_ADMIN}")
         return
-    if reply.status != 200:
-        said = _json(reply).get("detail", "no collector of this version answers")
+    diagnosis = _json(reply)
+    sight = diagnosis.get("seen")
+    if reply.status != 200 or not isinstance(sight, dict):
+        said = diagnosis.get("detail", "no collector of this version answers")
         advice = "Create one: dither-server token create --role admin --expires 1d"
         yield warning("proxies", f"not checked ({reply.status}): {said}", advice)
         return
-    diagnosis = _json(reply)
     if diagnosis.get("version") != VERSION:
         advice = "Restart it with this version, or run the doctor of its version"
         yield warning("collector", f"runs dither {diagnosis.get('version')}, this is {VERSION}", advice)
-    yield from seen(diagnosis.get("seen", {}), is_loopback(peer.url.host), config.connections_per_address)
+    yield from seen(sight, is_loopback(peer.url.host), config.connections_per_address)
 
 
 def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Finding]:
     """Yield what it means that the collector sees a request so; ``is_near`` if it was sent to this machine itself."""
-    signs, address = ", ".join(sight.get("signs", [])), sight.get("address")
+    signs, address = sight.get("signs"), sight.get("address")
+    signs = ", ".join(map(str, signs)) if isinstance(signs, list) else ""
     if sight.get("local") and not is_near:
         advice = "Set trust_loopback = false: anyone who comes through the proxy may report without a token"
         yield problem("proxies", "requests from elsewhere are taken for this machine's own", advice)

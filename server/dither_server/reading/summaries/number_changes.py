@@ -117,7 +117,7 @@ def _means(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator
     p_value = 2 * normal.cdf(-abs(second.coordinate - first.coordinate) / error) if error > 0 else math.nan
     changed = p_value < level  # NaN compares false
     reach = (normal.inv_cdf(POWER) - normal.inv_cdf(level / 2)) / query.change
-    needed = (first.spread + second.spread) * reach**2 if alike else math.nan
+    needed = (first.spread + second.spread) * (reach * reach) if alike else math.nan
     return {
         "value": "mean",
         "first": finite(first.value),

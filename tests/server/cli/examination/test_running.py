@@ -1,6 +1,7 @@
 """What the doctor finds of a collector that runs, and of what is none."""
 
 import http.server
+import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -93,9 +94,13 @@ def test_running_collector_is_asked_what_it_counts_and_sees(tmp_path: Path) -> N
 
 @contextmanager
 def answering(
-    status: int, body: bytes = b"{}", when: datetime | None = None, headers: Mapping[str, str] = {}
+    status: int,
+    body: bytes = b"{}",
+    when: datetime | None = None,
+    headers: Mapping[str, str] = {},
+    shown: str | None = None,
 ) -> Iterator[str]:
-    """Something on HTTP that is no collector; its URL."""
+    """Something on HTTP that is no collector; its URL. It is shown no token, but ``shown`` if it passes for one."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -118,7 +123,7 @@ def answering(
         finally:
             server.shutdown()
             thread.join()
-    assert asked == [None] * len(asked), "nobody but a collector is shown the token"
+    assert {None, shown}.issuperset(asked), "nobody but a collector is shown the token"
 
 
 def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Path) -> None:
@@ -135,6 +140,17 @@ def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Pat
     with answering(200, b'{"status": "ok"}', datetime.now(UTC) - timedelta(days=2)) as url:
         findings = list(of_running(Peer(url), config(tmp_path), {}))
     assert [one.level for one in findings if one.about == "clock"] == [Level.PROBLEM]
+
+
+def test_nonsense_of_what_answers_ends_no_examination(tmp_path: Path) -> None:
+    for nonsense in ({}, {"seen": "x"}, {"seen": None}, {"seen": {"signs": None}}, {"seen": {"signs": [1, {}]}}):
+        body = json.dumps({"status": "ok", **nonsense}).encode()
+        for year in ("1", "0001", "9999", "9" * 30):
+            headers = {"Date": f"Mon, 01 Jan {year} 00:00:00 +2300"}
+            with answering(200, body, headers=headers, shown="Bearer secret") as url:
+                about = [one.about for one in of_running(Peer(url, "secret"), config(tmp_path), {})]
+            assert about[0] == "collector"
+            assert about[-1] == "proxies", nonsense
 
 
 def test_wrong_url_is_refused_and_unreachable_one_is_named(folder: Path) -> None:

@@ -75,6 +75,7 @@ def test_reports_needed_see_the_change_with_the_stated_power() -> None:
     some = drawn(LINEAR, sides[0], 10**6, rng)
     needed = comparison(LINEAR, some, some, change=change)[0]["reports_needed"]
     assert 5000 < needed < 50_000
+    assert comparison(LINEAR, some, some, change=1e-300)[0]["reports_needed"] is None  # more than can be counted
     seen = sum(
         comparison(LINEAR, *(drawn(LINEAR, side, needed, rng) for side in sides))[0]["changed"] for _ in range(RUNS)
     )
