@@ -18,20 +18,8 @@ from .terminal_tables import as_text, headed
 _OTHER_STRATUM = "Read only reports of this stratum on the other side; repeat the option for each attribute."
 
 _OF_ESTIMATES = (
-    *(
-        "since",
-        "until",
-        "version",
-        "confidence",
-        "simultaneous",
-        "distinct",
-        "forged",
-        "top",
-        "limit",
-        "offset",
-        "values",
-    ),
-    *("strata", "by", "by_day", "quantile", "at"),
+    *("since", "until", "version", "confidence", "distinct", "simultaneous", "forged", "top", "limit", "offset"),
+    *("values", "strata", "by", "by_day", "quantile", "at"),
 )
 
 

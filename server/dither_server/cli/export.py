@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
 )
-@query_options(Query, "by_day", "by", "strata", "since", "until", "confidence")
+@query_options(Query, "by_day", "by", "strata", "since", "until", "confidence", "distinct")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
 @refusing
 def export(found: Found, query: Query, names: tuple[str, ...], form: str, output: str | None) -> None:
