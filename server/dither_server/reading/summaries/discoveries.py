@@ -116,7 +116,7 @@ class DiscoveryView(EstimateView):
     def needs(self) -> str:
         """How many reports find a string that some people hold."""
         sought = self.table.about["sought"]
-        return f"{sought['reports']:,} to find a string that {100 * sought['share']:g}% of people hold, half the time"
+        return f"{_needed(sought)} to find a string that {100 * sought['share']:g}% of people hold, half the time"
 
 
 class Discoveries(Summary[Discovered]):
@@ -127,10 +127,13 @@ class Discoveries(Summary[Discovered]):
         **ABOUT,
         "confirming": {"type": "integer", "description": "Reports of whole strings, which tell the frequencies."},
         "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
-        "reach": NUMBER | {"description": "Share of people that is found about half the time with so many reports."},
+        "reach": NUMBER | {"description": "Share of people that is found half the time with this number of reports."},
         "sought": closed({
             "share": {"type": "number", "description": "A share of people, to measure by."},
-            "reports": {"type": "integer", "description": "Number of reports that find such a string half the time."},
+            "reports": {
+                "type": ["integer", "null"],
+                "description": "Number of reports that find such a string half the time; null if none does.",
+            },
         }),
         "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},
         "poisoning": closed(_POISONING),
@@ -168,7 +171,7 @@ class Discoveries(Summary[Discovered]):
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
-            "reach": reach(metric.mechanism, found.reports) if found.reports else None,
+            "reach": float(reach(metric.mechanism, found.reports)) if found.reports else None,
             "unlisted": None if rest is None else asdict(rest),
             "poisoning": _poisoning(metric, found, asked.forged),
         }
@@ -230,10 +233,16 @@ def shown(value: str) -> str:
 def reach_text(answer: Mapping[str, Any]) -> str:
     """Return in words what this many reports can find, and how many are needed to find more."""
     sought, reach = answer["sought"], answer["reach"]
-    more = f"one that {100 * sought['share']:g}% hold takes {counted(sought['reports'], 'report')}"
+    more = f"one that {100 * sought['share']:g}% hold takes {_needed(sought)}"
     if reach is None or reach >= 1:
         return f"So few reports cannot find a string that everybody holds; {more}."
-    return f"A string that {_percent(reach)}% of people hold is found about half the time; {more}."
+    return f"A string that {_percent(reach)}% of people hold is found half the time; {more}."
+
+
+def _needed(sought: Mapping[str, Any]) -> str:
+    """Return the number of reports that find a string, in words."""
+    reports = sought["reports"]
+    return "more reports than there can be" if reports is None else counted(reports, "report")
 
 
 def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
@@ -258,7 +267,7 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
     mechanism = metric.mechanism
     weight = mechanism.reach[1]
     confirming = max(found.confirming, 1)
-    alone = reach(mechanism, found.reports) * found.reports / weight
+    alone = float(reach(mechanism, found.reports)) * found.reports / weight
     return {
         "share": forged,
         "reports": round(forged * found.reports),
