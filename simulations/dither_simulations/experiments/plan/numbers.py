@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.mean import student
 from dither_server.estimation.numeric.registry import law_of
 from dither_server.estimation.precision import half_width, users_for
 from dither_server.tally.arrays import Counts, Floats
@@ -67,7 +68,8 @@ class NumberPlanner(IntervalPlanner):
         assert isinstance(mechanism, NumericMechanism)  # noqa: S101 - for mypy: mechanisms() returns no other
         if self.rank is None:
             # The printed error adds one report that is as far off as the worst on average are (``mean_of``).
-            return np.asarray(self.quantile * np.sqrt(_worst_variance(mechanism) * (1 + 1 / users) / users))
+            width = self.quantile * student(self.confidence, users)
+            return np.asarray(width * np.sqrt(_worst_variance(mechanism) * (1 + 1 / users) / users))
         return np.asarray(self.quantile * np.sqrt(self._rank_variance(mechanism, self.rank) / users))
 
     def _rank_variance(self, mechanism: NumericMechanism, rank: float) -> float:
