@@ -171,14 +171,15 @@ def strings(rng: np.random.Generator, *, discover: bool = False) -> Planned:
     else:
         plan = StringPlanner(size=size, epsilons=(_epsilon(rng),), share=share)
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
+    users = plan.needed(mechanism) or 0
     labels = tuple("".join(chr(97 + place) for place in row) for row in rng.integers(0, 26, (20, question.length)))
     shares = np.array([share, *rng.dirichlet(np.ones(19)) * (1 - share)])
     if discover:
         people = spelled(question, mechanism, labels, shares)
-        setting = StringSetting(mechanism, people.labels, people.shares, plan.needed(mechanism), (), question)
+        setting = StringSetting(mechanism, people.labels, people.shares, users, (), question)
     else:
         listed = numbered(size)
-        setting = StringSetting(mechanism, listed[:20], shares, plan.needed(mechanism), listed)
+        setting = StringSetting(mechanism, listed[:20], shares, users, listed)
 
     def survey(rng: np.random.Generator) -> tuple[bool, ...]:
         people = Population.drawn(setting.labels, setting.shares, setting.users, rng)

@@ -109,7 +109,7 @@ def estimate(
     fits = decoder_of(mechanism).fits
     found = np.zeros(len(labels), dtype=np.bool_) if fits else None
     unlisted: Unlisted | None = None
-    if not tally.total or not informative(_error_of_none(mechanism, tally.total), alpha):
+    if not tally.total or not informative(_error_of_none(mechanism, tally.total, tally.repeats.effect), alpha):
         columns = _of_nothing(len(labels))
     elif fits:
         columns, found, unlisted = _fitted(mechanism, labels, tally, alpha)
@@ -121,9 +121,10 @@ def estimate(
     return Estimate(labels, tally.total, confidence, rule, *columns, said, found, unlisted, tally.repeats.effect)
 
 
-def _error_of_none(mechanism: Mechanism, reports: Floats | int) -> Floats:
-    """Return the standard error of a share of 0 from this many reports of all cohorts."""
-    return np.sqrt(mechanism.variance(0.0) / (mechanism.fitted_cells * np.maximum(reports, 1)))
+def _error_of_none(mechanism: Mechanism, reports: Floats | int, repeats: float) -> Floats:
+    """Return the standard error of a share of 0 from this many reports of all cohorts, with that design effect."""
+    again = noise_law(mechanism, repeats).constant / noise_law(mechanism).constant
+    return np.sqrt(mechanism.variance(0.0) * again / (mechanism.fitted_cells * np.maximum(reports, 1)))
 
 
 class Debiased(NamedTuple):
@@ -191,7 +192,8 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
     )
-    return columns.where(informative(_error_of_none(mechanism, trials / float(mechanism.coverage)), alpha))
+    none = _error_of_none(mechanism, trials / float(mechanism.coverage), repeats)
+    return columns.where(informative(none, alpha))
 
 
 def _fitted(

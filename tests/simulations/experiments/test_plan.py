@@ -159,10 +159,11 @@ def test_a_question_must_make_sense() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_surveys_are_as_precise_as_planned(kind: str) -> None:
-    """Of two random plans, each in at least the promised part of 60 surveys; less than 1e-6 of true plans fail.
+    """Of two random plans, each in at least the promised part of surveys; less than 1e-6 of true plans fail.
 
-    Slow because 16 plans are simulated as a whole.
+    Slow because 16 plans are simulated as a whole; one of strings takes half a second a survey.
     """
-    result = run_plans(kind, 2, 60)
+    surveys = 25 if kind in {"strings", "discovery"} else 60
+    result = run_plans(kind, 2, surveys)
     for kept, promised in zip(result.kept, result.promised, strict=True):
-        assert stats.binom.cdf(kept, 60, promised) > 5e-7
+        assert stats.binom.cdf(kept, surveys, promised) > 5e-7

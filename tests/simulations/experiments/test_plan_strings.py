@@ -17,9 +17,9 @@ def plan(kind: str, *arguments: str) -> Result:
 
 def test_a_million_people_find_what_two_in_a_hundred_and_more_hold() -> None:
     (row,) = json.loads(plan("string", "--discover", "a-z0-9._-/12", "-n", "1e6", "--epsilon", "1", "--json").stdout)
-    assert row["margin"] == pytest.approx(0.0234, rel=0.01)
+    assert row["margin"] == pytest.approx(0.0263, rel=0.01)
     assert row["reached"] is False, "1 % are wanted"
-    assert row["users_needed"] == pytest.approx(5.5e6, rel=0.02)
+    assert row["users_needed"] == pytest.approx(7.2e6, rel=0.02)
     assert row["users_listed"] < row["users_needed"] / 3
 
 

@@ -18,8 +18,8 @@ from .feldman_cousins import normal_scores, tails
 _PASSES = 2
 """How often an end is computed: first with the skewness at the estimate, then with that at the end before."""
 
-_LEAST_NOISE = 10.0
-"""Variance of a count from which 95% noise intervals hold in at least 93.5 of 100 surveys, by enumeration.
+LEAST_NOISE = 10.0
+"""Variance of a count, or of a sum of scores in squares of their range, from which 95% noise intervals hold in at least 93.5 of 100 surveys, by enumeration.
 
 At 0.25 they held in 79: 100 reports of two values at ε = 6.
 """
@@ -105,10 +105,10 @@ def noise_interval(
 def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends) -> Ends:
     """Return the ends of noise intervals, NaN where a count of support has too few values for its law to be normal.
 
-    There the noise gives the count a variance of less than ``_LEAST_NOISE``, whichever share it is of.
+    There the noise gives the count a variance of less than ``LEAST_NOISE``, whichever share it is of.
     """
     p, q = float(mechanism.p), float(mechanism.q)
-    normal = trials * min(p * (1 - p), q * (1 - q)) >= _LEAST_NOISE
+    normal = trials * min(p * (1 - p), q * (1 - q)) >= LEAST_NOISE
     low, high = ends
     return np.where(normal, low, np.nan), np.where(normal, high, np.nan)
 

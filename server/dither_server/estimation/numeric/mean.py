@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
+from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..confidence import require_confidence
-from ..intervals.score import normal_interval
+from ..intervals.score import LEAST_NOISE, Law, normal_interval, score_interval
 from .law import NumericLaw
 
 
@@ -27,7 +29,9 @@ class Mean:
     - ``shared``: the part of ``standard_error``² that stays if the same people report again, or more: of who they are,
       and of their permanent draws.
 
-    Intervals are at ``confidence``, normal and in [0, 1]. Of no reports every other number is NaN.
+    Intervals are at ``confidence`` and in [0, 1]. That from the noise is normal, and NaN of ``few`` reports. That of
+    the population is Student's and, of few reports, reaches as far as that of answers at the ends of the range, which
+    few reports may miss. Of no reports every other number is NaN.
     """
 
     reports: int
@@ -40,6 +44,11 @@ class Mean:
     low: float
     high: float
     shared: float
+
+    @property
+    def few(self) -> bool:
+        """Whether the reports are too few for a normal law of the noise."""
+        return math.isnan(self.noise_low)
 
 
 def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
@@ -61,7 +70,25 @@ def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
     shared = max(variance - law.least_noise_variance(tally), 0.0) + permanent
     repeats = tally.repeats.effect
     noise, variance = noise + (repeats - 1) * permanent, variance + (repeats - 1) * shared
-    return _with_intervals(scores.mean, noise, variance, repeats * shared, tally.total, confidence)
+    made = _with_intervals(scores.mean, noise, variance, repeats * shared, tally.total, confidence, repeats)
+    if law.worst_variance * tally.total >= LEAST_NOISE * repeats:
+        return made
+    return _of_few(made, Law(law.worst_variance + (repeats - 1) * permanent, 0.0, repeats))
+
+
+def _of_few(mean: Mean, widest: Law) -> Mean:
+    """Return a mean of few reports: no noise interval, and one of the population as of answers at the ends.
+
+    Of a mean μ no answers vary more, by μ (1-μ).
+    """
+    low, high = score_interval(widest, np.array([mean.estimate]), np.array([mean.reports]), 1 - mean.confidence)
+    return replace(
+        mean,
+        noise_low=math.nan,
+        noise_high=math.nan,
+        low=min(mean.low, float(low[0])),
+        high=max(mean.high, float(high[0])),
+    )
 
 
 def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
@@ -80,17 +107,18 @@ def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
     parts = np.array([(one.noise_error**2, one.standard_error**2, one.shared) for one in known])
     noise, variance, shared = (weights**2 @ parts * reports).tolist()
     estimate = float(weights @ [one.estimate for one in known])
-    return _with_intervals(estimate, noise, variance, shared, reports, confidence)
+    made = _with_intervals(estimate, noise, variance, shared, reports, confidence)
+    return _of_few(made, Law(noise, 0.0, 1.0)) if all(one.few for one in known) else made
 
 
 def _with_intervals(
-    estimate: float, noise: float, variance: float, shared: float, reports: int, confidence: float
+    estimate: float, noise: float, variance: float, shared: float, reports: int, confidence: float, repeats: float = 1.0
 ) -> Mean:
-    """Return a mean, given the variances of one report."""
+    """Return a mean, given the variances of one report; people report ``repeats`` times each."""
     ends = []
     errors = [math.sqrt(noise / reports), math.sqrt(variance / reports)]
-    for error in errors:
-        low, high = normal_interval(np.array([estimate]), np.array([error]), confidence)
+    for error, wider in zip(errors, (1.0, float(student(confidence, reports / repeats))), strict=True):
+        low, high = normal_interval(np.array([estimate]), np.array([wider * error]), confidence)
         ends.append((float(low[0]), float(high[0])))
     return Mean(reports, confidence, estimate, errors[0], *ends[0], errors[1], *ends[1], shared / reports)
 
@@ -98,6 +126,12 @@ def _with_intervals(
 def _unknown(confidence: float) -> Mean:
     nan = math.nan
     return Mean(0, confidence, nan, nan, 0.0, 1.0, nan, 0.0, 1.0, nan)
+
+
+def student(confidence: float, people: Counts | float) -> Floats:
+    """Return how much wider an interval is whose error is estimated from so many people (Student 1908)."""
+    tail = (1 + confidence) / 2
+    return np.asarray(scipy.special.stdtrit(np.maximum(people - 1, 1.0), tail) / scipy.special.ndtri(tail))
 
 
 class Difference(NamedTuple):

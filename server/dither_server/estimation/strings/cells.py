@@ -23,7 +23,7 @@ from .rows import Rows, Total
 _APART = 1e-6
 """The largest miss in fitting a string to cells of itself alone; beyond it the string is not identifiable."""
 
-_SLACK = 0.65
+SLACK = 0.65
 """Standard errors by which a string may look rarer in one row than in all."""
 
 _THRESHOLDS, _WIDTH = np.arange(1.5, 10.1, 0.25), 0.05
@@ -58,7 +58,7 @@ class Chance:
         chance = np.interp(scores, _THRESHOLDS, self._tails)
         far = scores > _THRESHOLDS[-1]
         if far.any():
-            least = scores[far] / np.sqrt(len(self.cells)) - _SLACK
+            least = scores[far] / np.sqrt(len(self.cells)) - SLACK
             chance[far] = sum(np.log(_share_above(cells, least)) for cells in self.cells)
         return np.where(scores < _THRESHOLDS[0], scores, np.minimum(scores, -scipy.special.ndtri_exp(chance)))
 
@@ -71,7 +71,7 @@ class Chance:
         laws = [np.bincount(row, minlength=most + 1) / max(1, len(row)) for row in places]
         tails = np.empty(len(_THRESHOLDS))
         for place, threshold in enumerate(_THRESHOLDS):
-            least = max(0, int(np.rint((threshold / root - _SLACK) / root / _WIDTH)))
+            least = max(0, int(np.rint((threshold / root - SLACK) / root / _WIDTH)))
             sums = np.ones(1)
             for law in laws:
                 sums = np.convolve(sums, law[least:])
@@ -175,14 +175,14 @@ def _agreed(rows: Iterable[tuple[Floats, Floats]], score: Floats) -> Floats:
 
     ``rows`` have a frequency and a standard error each. Other people only add to a cell, so a string that nobody holds
     looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the score is at most that
-    of rows that all speak for the string as the least of them does, and by ``_SLACK`` standard errors more.
+    of rows that all speak for the string as the least of them does, and by ``SLACK`` standard errors more.
     """
     least, reported = np.full(len(score), np.inf), np.zeros(len(score))
     for frequency, errors in rows:
         known = np.isfinite(errors)
         least = np.where(known, np.minimum(least, frequency / errors), least)
         reported += known
-    return np.minimum(score, np.sqrt(reported) * (least + _SLACK))
+    return np.minimum(score, np.sqrt(reported) * (least + SLACK))
 
 
 class _Solved(NamedTuple):

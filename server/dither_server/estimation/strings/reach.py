@@ -1,43 +1,114 @@
-"""Say beforehand what a sketch of strings can find: the smallest share of people that is found about half the time."""
+"""Say beforehand what a sketch of strings can find: the smallest share of people that is found half the time.
+
+Other strings are taken to be listed if as many people hold them: they are found too, and what they add to the cells of
+rarer ones is known (``selection``). Those that are not found have a sum of squared shares of at most f (1 - f), if none
+of them has more than f; that is the crowd which a string of share f is found in.
+"""
 
 import math
-from functools import singledispatch
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy
 
 from dither_shared import Mechanism, ParameterError, PrefixSketch, ProjectiveSketch
+from dither_shared.mechanisms.prefix_levels import CONFIRMING, KEPT, WEIGHT
 
-from .selection import threshold
+from ...tally.arrays import Counts, Floats
+from ..fit import FALSE_DISCOVERIES
+from ..intervals.score import law_of
+from ..precision import users_for
+from .cells import SLACK
 
-_LISTED = 1_000_000
+LISTED = 1_000_000
 """Candidates of a list that is brought later, if nobody says how many."""
 
+_LEAST, _MOST, _HALVINGS = 1e-9, 1e6, 50
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
-@singledispatch
-def reach(mechanism: Mechanism, reports: int, listed: int = _LISTED) -> float:
-    """Return the smallest share of people whose string is found about half the time from so many reports.
 
-    It falls with the root of their number, and may be above 1: then nothing can be found. In a sketch so many strings
-    are ``listed``. Raises ParameterError for a mechanism of another kind.
+class _Tests(NamedTuple):
+    """What a string passes to be found: tests of reports of their own.
+
+    Each gets a ``part`` of the reports, and a string that nobody holds passes it with ``chance``. In the ``last`` the
+    error is that of a string as frequent, in the others that of one that nobody holds.
     """
-    raise ParameterError("mechanism", f"{mechanism.name} finds no strings")
+
+    part: Floats
+    chance: Floats
+    last: Floats
 
 
-@reach.register
-def _(mechanism: ProjectiveSketch, reports: int, listed: int = _LISTED) -> float:
-    """Take the score that the first of the listed must pass."""
-    return threshold(1, listed) * math.sqrt(mechanism.variance() / max(reports, 1))
+def reach(mechanism: Mechanism, reports: int | Counts, listed: int = LISTED) -> Floats:
+    """Return the smallest share of people whose string is found half the time; an entry a number of reports.
 
-
-@reach.register
-def _(mechanism: PrefixSketch, reports: int, listed: int = _LISTED) -> float:
-    """Take what its levels are weighed for."""
-    return mechanism.least_share(max(reports, 1))
-
-
-def reports_for(mechanism: Mechanism, share: float, listed: int = _LISTED) -> int:
-    """Return from how many reports a string that a ``share`` of people hold is found about half the time.
-
-    Rounded up to two digits: a third would claim what nobody knows.
+    It falls with their number, and may be above 1: then nothing can be found. In a sketch so many strings are
+    ``listed``. Raises ParameterError for a mechanism of another kind.
     """
-    number = math.ceil((reach(mechanism, 1, listed) / share) ** 2)
+    tests = _tests(mechanism, listed)
+    users = np.maximum(np.asarray(reports, dtype=np.float64), 1)[..., np.newaxis] * tests.part
+    bars = _bars(float(mechanism.q), users, tests.chance)
+    low, high = np.full(users.shape[:-1], np.log(_LEAST)), np.full(users.shape[:-1], np.log(_MOST))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        passes = _found(mechanism, np.exp(middle)[..., np.newaxis], users, bars, tests.last) >= 0.5
+        low, high = np.where(passes, low, middle), np.where(passes, middle, high)
+    return np.asarray(np.exp(high))
+
+
+@lru_cache(maxsize=64)
+def reports_for(mechanism: Mechanism, share: float, listed: int = LISTED) -> int | None:
+    """Return from how many reports a string that a ``share`` of people hold is found half the time.
+
+    Rounded up to two digits: a third would claim what nobody knows. None if no number is enough, because other strings
+    share its buckets.
+    """
+    number = users_for(lambda users: reach(mechanism, users, listed), share)
+    if number is None:
+        return None
     step: int = 10 ** max(0, len(str(number)) - 2)
     return -(-number // step) * step
+
+
+def _tests(mechanism: Mechanism, listed: int) -> _Tests:
+    """Return the tests: of a list one, of a discovery one a level, for which its levels are weighed."""
+    if isinstance(mechanism, ProjectiveSketch):
+        return _Tests(np.ones(1), np.array([min(0.5, FALSE_DISCOVERIES / listed)]), np.ones(1, dtype=np.bool_))
+    if not isinstance(mechanism, PrefixSketch):
+        raise ParameterError("mechanism", f"{mechanism.name} finds no strings")
+    part = np.array(mechanism.weights) / WEIGHT
+    chance = scipy.special.ndtr(1 - (float(CONFIRMING) + 1) * np.sqrt(part / part[-1]))
+    chance[-1] = FALSE_DISCOVERIES / KEPT
+    return _Tests(part, chance, np.arange(len(part)) == len(part) - 1)
+
+
+def _bars(q: float, users: Floats, chance: Floats) -> Floats:
+    """Return the least score with which a string passes that nobody holds passes with ``chance`` at most.
+
+    Of few reports support is a skewed count, and high scores are more frequent than normal ones.
+    """
+    least = np.maximum(np.round(users), 1)
+    count = scipy.stats.binom.isf(chance, least, q) + 1
+    return np.maximum(-scipy.special.ndtri(chance), (count - least * q) / np.sqrt(least * q * (1 - q)))
+
+
+def _found(mechanism: Mechanism, share: Floats, users: Floats, bars: Floats, last: Floats) -> Floats:
+    """Return P[a string of this share passes all tests], each by its score and by that of its lesser row."""
+    law, held = law_of(mechanism).sampled(), np.minimum(share, 1)
+    crowd = np.sqrt(held * (1 - held) * mechanism.collision_variance)
+    spread = law.error(held, users, crowd)
+    unit = np.where(last, spread, law.error(np.zeros(1), users, crowd))
+    return np.asarray(_both(share / spread - bars * unit / spread, SLACK * unit / spread).prod(axis=-1))
+
+
+def _both(excess: Floats, slack: Floats) -> Floats:
+    """Return P[(X + Y)/√2 > -e, min(X, Y) > -e/√2 - s] of two standard normal rows (``cells._agreed``).
+
+    Of the quadrant of the second the first cuts off a triangle with legs of 2s.
+    """
+    corner = -excess / math.sqrt(2) - slack
+    x = corner[..., np.newaxis] + slack[..., np.newaxis] * (1 + _NODES)
+    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    cut = scipy.special.ndtr(-math.sqrt(2) * excess[..., np.newaxis] - x) - scipy.special.ndtr(corner)[..., np.newaxis]
+    return np.asarray(scipy.special.ndtr(-corner) ** 2 - slack * ((density * cut) @ _WEIGHTS))

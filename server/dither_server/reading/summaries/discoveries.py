@@ -123,8 +123,10 @@ class DiscoveryView(EstimateView):
     def needs(self) -> str:
         """How many reports find a string that some people hold."""
         sought = self.table.about["sought"]
-        needed = counted(sought["reports"], "report finds", "reports find")
-        return f"About {needed} a string that {100 * sought['share']:g}% of people have, half of the time."
+        held = f"a string that {100 * sought['share']:g}% of people have"
+        if sought["reports"] is None:
+            return f"No number of reports finds {held}."
+        return f"About {counted(sought['reports'], 'report finds', 'reports find')} {held}, half of the time."
 
 
 class Discoveries(Summary[Discovered]):
@@ -138,7 +140,10 @@ class Discoveries(Summary[Discovered]):
         "reach": NUMBER | {"description": "Share at which these reports find a string about half the time."},
         "sought": closed({
             "share": {"type": "number", "description": "A share of people, for reference."},
-            "reports": {"type": "integer", "description": "Number of reports that find such a string half the time."},
+            "reports": {
+                "type": ["integer", "null"],
+                "description": "Number of reports that find such a string half the time; null if none does.",
+            },
         }),
         "unlisted": {"anyOf": [{"type": "null"}, closed(_UNLISTED)]},
         "poisoning": closed(_POISONING),
@@ -176,7 +181,7 @@ class Discoveries(Summary[Discovered]):
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
-            "reach": reach(metric.mechanism, found.reports) if found.reports else None,
+            "reach": float(reach(metric.mechanism, found.reports)) if found.reports else None,
             "unlisted": None if rest is None else asdict(rest),
             "poisoning": _poisoning(metric, found, asked.forged),
         }
@@ -238,10 +243,16 @@ def shown(value: str) -> str:
 def reach_text(answer: Mapping[str, Any]) -> str:
     """Return in words what this many reports can find, and how many are needed to find more."""
     sought, reach = answer["sought"], answer["reach"]
-    more = f"one that {100 * sought['share']:g}% hold takes {counted(sought['reports'], 'report')}"
+    more = f"one that {100 * sought['share']:g}% hold takes {_needed(sought)}"
     if reach is None or reach >= 1:
         return f"So few reports cannot find a string that everybody holds; {more}."
-    return f"A string that {_percent(reach)}% of people hold is found about half the time; {more}."
+    return f"A string that {_percent(reach)}% of people hold is found half the time; {more}."
+
+
+def _needed(sought: Mapping[str, Any]) -> str:
+    """Return the number of reports that find a string, in words."""
+    reports = sought["reports"]
+    return "more reports than there can be" if reports is None else counted(reports, "report")
 
 
 def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
@@ -266,7 +277,7 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
     mechanism = metric.mechanism
     weight = mechanism.reach[1]
     confirming = max(found.confirming, 1)
-    alone = reach(mechanism, found.reports) * found.reports / weight
+    alone = float(reach(mechanism, found.reports)) * found.reports / weight
     return {
         "share": forged,
         "reports": round(forged * found.reports),

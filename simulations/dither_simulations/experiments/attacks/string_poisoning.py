@@ -170,7 +170,7 @@ class StringPoisoning(Experiment):
             return None
         p, q = float(mechanism.p), float(mechanism.q)
         worth = (1 - q) / (p - q) if cell.attack == "crafted-report" else 1.0
-        return round(reach(mechanism, self.users, 10 * self.size) * self.users / worth)
+        return round(float(reach(mechanism, self.users, 10 * self.size)) * self.users / worth)
 
     def table(self, rows: Sequence[Row]) -> str:
         """Return a table of how often the string appeared."""

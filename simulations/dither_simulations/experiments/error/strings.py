@@ -37,7 +37,7 @@ class StringAccuracy(SizedAccuracy):
     """Every mechanism of strings. With ``discover`` nothing is listed, else ``candidates`` strings are looked for.
 
     People hold ``size`` strings, which are among the candidates. ``reach`` is the share of people that a string must
-    have to be found about half the time, as computed beforehand; None of mechanisms for which nothing says it.
+    have to be found half the time, as computed beforehand; None of mechanisms for which nothing says it.
     """
 
     candidates: int | None = None
@@ -133,7 +133,7 @@ class StringAccuracy(SizedAccuracy):
             "size": cell.size,
             "listed": many,
             "discover": None if question is None else f"{question.alphabet}/{question.length}",
-            "reach": reach(mechanism, cell.users, many or 0) if mechanism.pure else None,
+            "reach": float(reach(mechanism, cell.users, many or 1)) if mechanism.pure else None,
         }
 
     def table(self, rows: Sequence[Row]) -> str:

@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.mean import student
 from dither_server.estimation.numeric.registry import law_of
 from dither_server.estimation.precision import half_width, users_for
 from dither_server.tally.arrays import Counts, Floats
@@ -68,7 +69,8 @@ class NumberPlanner(IntervalPlanner):
         numeric = cast("NumericMechanism", mechanism)  # mechanisms() returns no other
         if self.rank is None:
             # The printed error adds one report that is as far off as the worst on average are (``mean_of``).
-            return np.asarray(self.quantile * np.sqrt(_worst_variance(numeric) * (1 + 1 / users) / users))
+            width = self.quantile * student(self.confidence, users)
+            return np.asarray(width * np.sqrt(_worst_variance(numeric) * (1 + 1 / users) / users))
         return np.asarray(self.quantile * np.sqrt(self._rank_variance(numeric, self.rank) / users))
 
     def _rank_variance(self, mechanism: NumericMechanism, rank: float) -> float:

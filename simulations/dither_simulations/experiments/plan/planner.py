@@ -226,6 +226,11 @@ def percent(share: float, digits: int = 3) -> str:
     return f"{100 * share:.{digits}g} %"
 
 
+def users_text(number: int | None) -> str:
+    """Return a number of users in words, if one is enough."""
+    return "more users than there are" if number is None else counted(number, "user")
+
+
 def yes_or_no(name: str, head: str) -> Column:
     """Return a column of a condition; a dash for None."""
     return Column(head, lambda row: {True: "yes", False: "no", None: "-"}[row[name]])

@@ -20,7 +20,7 @@ from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 from ...output.tables import Column
 from ...sweeps import Row
 from ...trials.mechanism_by_name import PER_ITEM, named_selection
-from .planner import IntervalPlanner, in_percent, percent, yes_or_no
+from .planner import IntervalPlanner, in_percent, percent, users_text, yes_or_no
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ class SelectionPlanner(SharePlanner):
             ]
         alone = named_selection(PER_ITEM, self.size, self.at_most, self.epsilons[-1])
         users = users_for(lambda many: half_width(alone, many, self.confidence, self.share), self.error)
-        return [f"Asked one by one, at ε = {self.epsilons[-1]:g}/{self.size} each: {_users(users)}."]
+        return [f"Asked one by one, at ε = {self.epsilons[-1]:g}/{self.size} each: {users_text(users)}."]
 
 
 def _pairs(mechanism: Mechanism) -> Pairs:
@@ -165,10 +165,6 @@ def _pairs(mechanism: Mechanism) -> Pairs:
     even = Tally.zero(mechanism)
     even.reports[:] = 1
     return decoder_of(mechanism).pairs(mechanism, even)
-
-
-def _users(number: int | None) -> str:
-    return "no number of users is enough" if number is None else counted(number, "user")
 
 
 def _short(number: float) -> str:

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from dither_server.estimation.strings.reach import reach, reports_for
+from dither_server.estimation.strings.reach import LISTED, reach, reports_for
 from dither_server.tally.arrays import Counts, Floats
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.counted import counted
@@ -14,13 +12,13 @@ from dither_shared.counted import counted
 from ...output.tables import Column, value
 from ...sweeps import Row
 from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
-from .planner import Planner, percent
-
-_LIST = 1_000_000
-"""Candidates of a list that might be given instead of a discovery."""
+from .planner import Planner, percent, users_text
 
 _HOPELESS = 0.03
 """Few questions have a string that more people hold."""
+
+_OTHERS = "\nThe list is to have every string that more people hold: one that is missing hides rarer ones."
+"""What ``reach`` takes to be so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +52,8 @@ class StringPlanner(Planner):
         else:
             few = f"up to {self.discover.length} of the {len(self.discover.characters)} characters"
             where = f"no list: {few} of {self.discover.alphabet}"
-        found = "Found: about half the time. Twice as frequent: nearly always. At most 5 % of those found are false."
-        return f"{strings}; {where}\n{found}"
+        found = "Found: half the time. Twice as frequent: nearly always. At most 5 % of those found are false."
+        return f"{strings}; {where}\n{found}{'' if self.discover else _OTHERS}"
 
     def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
         """Return the mechanism; raise ParameterError if there is none for that ε."""
@@ -67,16 +65,16 @@ class StringPlanner(Planner):
         return named(STRING_MECHANISMS[0], 0, epsilon, self.permanent_epsilon)
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
-        """Return the share of people whose string is found about half the time; above 1 there is none."""
-        return np.array([reach(mechanism, int(one), self.size or _LIST) for one in users])
+        """Return the share of people whose string is found half the time; above 1 there is none."""
+        return reach(mechanism, users, self.size or LISTED)
 
-    def needed(self, mechanism: Mechanism) -> int:
-        """Return how many users find strings of the share about half the time, to two digits."""
-        return reports_for(mechanism, self.share, self.size or _LIST)
+    def needed(self, mechanism: Mechanism) -> int | None:
+        """Return how many users find strings of the share half the time, to two digits; None if no number does."""
+        return reports_for(mechanism, self.share, self.size or LISTED)
 
     def more(self, mechanism: Mechanism) -> Row:
         """Return how many counters there are and, of a discovery, the users needed with a list of a million."""
-        listed = None if self.discover is None else reports_for(self._by_list(mechanism.epsilon), self.share, _LIST)
+        listed = None if self.discover is None else reports_for(self._by_list(mechanism.epsilon), self.share)
         return {"share": self.share, "counters": mechanism.cohorts * mechanism.cells, "users_listed": listed}
 
     def more_columns(self, rows: Sequence[Row]) -> list[Column]:
@@ -94,5 +92,5 @@ class StringPlanner(Planner):
         other = "" if self.discover is None else "; shorter strings, fewer characters or a list need far fewer users"
         return [
             f"Do not hope at ε = {row['asked']:g}: of {users} {share} found, and few questions have any. "
-            f"{percent(self.share, 2)} takes {counted(row['users_needed'], 'user')}{other}."
+            f"{percent(self.share, 2)} takes {users_text(row['users_needed'])}{other}."
         ]

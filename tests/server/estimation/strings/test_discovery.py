@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from dither_server.estimation.strings.discovery import Discovered, discover
+from dither_server.estimation.strings.lookup import look_up
 from dither_server.estimation.strings.reach import reach, reports_for
 from dither_server.estimation.strings.spelling import Spelling
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch, RandomizedResponse
-from dither_simulations.users.populations import Population
+from dither_simulations.users.populations import Population, numbered
 from server.estimation.strings.sketched import tally_of, zipf
 
 CHARACTERS, LENGTH = 26, 8
@@ -110,14 +111,48 @@ def test_progress_is_told_level_by_level() -> None:
     assert seen == [(level, levels) for level in range(1, levels + 2)]
 
 
-def test_reach_falls_with_the_root_of_the_reports() -> None:
-    assert reach(SKETCH, 400) == pytest.approx(reach(SKETCH, 100) / 2)
+def test_reach_is_that_of_rare_strings_where_reports_are_many() -> None:
+    """Then only the noise counts, and the lesser of two rows asks for 0.2 standard errors more."""
     sketch = ProjectiveSketch.calibrate(None, 1.0)
-    assert reach(sketch, 10**6) == pytest.approx(5.327 * (3.69 / 10**6) ** 0.5, rel=0.01)
+    assert reach(sketch, 10**6) == pytest.approx(5.53 * (3.69 / 10**6) ** 0.5, rel=0.02)
     assert reach(sketch, 10**6, 1000) < reach(sketch, 10**6)
+    assert reach(SKETCH, 400) == pytest.approx(reach(SKETCH, np.array([100, 400]))[1])
     word = PrefixSketch.calibrate(None, 1.0, characters=39, length=12)
-    assert reach(word, 10**6) == pytest.approx(10.4 * 1.18 * (3.69 / 10**6) ** 0.5, rel=0.01)  # 64 bits in 11 levels
-    needed = reports_for(word, 0.01)
+    needed = reports_for(word, 0.01) or 0
     assert 0.95 * 0.01 < reach(word, needed) <= 0.01
+    assert word.least_share(10**6) < reach(word, 10**6) < 1.2 * word.least_share(10**6)
     with pytest.raises(ParameterError, match="finds no strings"):
         reach(RandomizedResponse.calibrate(4, 1.0), 100)
+
+
+def test_no_number_of_reports_finds_what_shares_its_buckets() -> None:
+    assert reports_for(ProjectiveSketch.calibrate(None, 1.0, buckets=64), 0.01) is None
+    assert reach(SKETCH, np.array([0, 1])).min() > 1
+
+
+@pytest.mark.parametrize(("epsilon", "many"), [(1.0, 200), (4.0, 9)])
+def test_strings_of_a_list_are_found_half_the_time(epsilon: float, many: int) -> None:
+    """Of 40 surveys, where the others are rare or each as frequent; P[Bin(40, 1/2) < 6] = 7e-7."""
+    rng = np.random.default_rng(20261124)
+    mechanism, labels = ProjectiveSketch.calibrate(None, epsilon, buckets=1 << 11), numbered(500)
+    users = reports_for(mechanism, 0.1, len(labels)) or 0
+    shares = np.array([0.1, *[0.9 / many] * many])
+    hits = 0
+    for _ in range(40):
+        tally = tally_of(mechanism, Population.drawn(labels[: many + 1], shares, users, rng), rng)
+        hits += bool(look_up(mechanism, labels, tally, 0.95).found[0])
+    assert hits >= 6
+    assert many == 9 or hits <= 34, "what is planned is no more than half"
+
+
+def test_strings_without_a_list_are_found_half_the_time() -> None:
+    """Of 30 surveys at a high ε, where counts are few; P[Bin(30, 1/2) < 3] = 4e-7."""
+    rng = np.random.default_rng(20261124)
+    mechanism = PrefixSketch.calibrate(None, 4.0, characters=CHARACTERS, length=4, buckets=1 << 11)
+    users = reports_for(mechanism, 0.1) or 0
+    labels = tuple(dict.fromkeys(word[:4] for word in WORDS))[:200]
+    shares, hits = np.array([0.1, *[0.9 / (len(labels) - 1)] * (len(labels) - 1)]), 0
+    for _ in range(30):
+        people = Population.drawn(labels, shares, users, rng)
+        hits += labels[0].encode() in discover(mechanism, SPELLING, tally_of(mechanism, people, rng)).items
+    assert hits >= 3

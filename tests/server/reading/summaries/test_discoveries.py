@@ -157,7 +157,7 @@ def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
 def test_reach_in_words() -> None:
     sought = {"share": 0.01, "reports": 12_000}
     assert reach_text({"sought": sought, "reach": 0.02}) == (
-        "A string that 2.00% of people hold is found about half the time; one that 1% hold takes 12,000 reports."
+        "A string that 2.00% of people hold is found half the time; one that 1% hold takes 12,000 reports."
     )
     for too_much in (None, 1.2):
         assert reach_text({"sought": sought, "reach": too_much}) == (
