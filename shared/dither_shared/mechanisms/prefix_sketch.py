@@ -132,8 +132,9 @@ class PrefixSketch(ProjectiveBuckets):
         return self.levels[min(cohort // self.rows, self.confirming - 1)]
 
     def least_share(self, users: int) -> float:
-        """Return the share of ``users`` who must hold a string for it to be found about half the time, if it is rare and there are many users.
+        """Return the share of ``users`` who must hold a string for it to be found about half the time.
 
+        This holds if the string is rare and the users are many.
         A level of a share w of them lets it pass with probability Φ(f √(w n/V) - z), V the variance of a rare string; f
         is the share at which all of them do with probability 1/2. What the levels let pass follows from their weights,
         which are in proportion to (z + 1)².
