@@ -180,7 +180,7 @@ def test_pages_show_what_the_answer_says(app: Flask) -> None:
     assert "Chosen together" in page
     assert "of those with <bdi>search</bdi>" in page
     few = http.get("/m/matters").text
-    assert "Which values go together cannot be seen" in few
+    assert "Which answers go together cannot be seen" in few
     home = http.get("/").text
     assert home.count("may add up to more than 100%") == len(METRICS)
 
