@@ -181,8 +181,6 @@ def test_pages_show_what_the_answer_says(app: Flask) -> None:
     assert "of those with <bdi>search</bdi>" in page
     few = http.get("/m/matters").text
     assert "Which answers go together cannot be seen" in few
-    home = http.get("/").text
-    assert home.count("may add up to more than 100%") == len(METRICS)
 
 
 def test_commands_print_shares_and_pairs(app: Flask, folder: Path) -> None:
