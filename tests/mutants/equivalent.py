@@ -42,6 +42,19 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "if self._drawn[ -1] != tag:",
     ): "a draw is drawn anew each time, and is the same",
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
+    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", -1'): "likewise",
+    (
+        f"{_CLIENT}/reporting/keys.py",
+        "if self._drawn[ 1] != record.tag:",
+    ): "a draw is read anew each time, and is the same",
+    (
+        f"{_SERVER}/store/tables/tallies.py",
+        "connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 2))",
+    ): "whoever kept an estimate only looks whether the number is another",
+    (
+        f"{_SERVER}/store/batch_ids.py",
+        "opened = 1 if current is None else current.opened + 2",
+    ): "days are only put in the order in which they were opened",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
     (

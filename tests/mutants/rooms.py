@@ -90,10 +90,10 @@ ROOMS: dict[str, Room] = {
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "score", "feldman_cousins", "exact"),
-        _tests("server/estimation/intervals", "score", "exact"),
+        _tests("server/estimation", "intervals/test_score", "intervals/test_exact", "repeats"),
     ),
     "health": Room((f"{_SERVER}/analysis/health.py",), _tests("server/analysis", "health", "health_sets")),
-    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit")),
+    "audit": Room((f"{_SHARED}/privacy/audit.py",), _tests("shared/privacy", "audit", "audit_of_sets")),
     "composition": Room(
         (f"{_SERVER}/analysis/composition.py", f"{_SHARED}/privacy/composition.py"),
         ("tests/server/analysis/test_composition.py", "tests/shared/privacy/test_composition.py"),
@@ -102,7 +102,7 @@ ROOMS: dict[str, Room] = {
         (f"{_SERVER}/estimation/estimate.py",),
         _tests(
             *("server/estimation", "estimate", "collisions", "decoders/test_support", "intervals/test_score"),
-            "strings/test_lookup",
+            *("strings/test_lookup", "repeats", "regression/test_rappor"),
         ),
     ),
 }

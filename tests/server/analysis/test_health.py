@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from contract.cases import each, usual
-from dither_server.analysis.health import health, spare_supports
+from dither_server.analysis.health import health, spare_supports, uniform_counts
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
@@ -138,6 +138,12 @@ def test_devices_that_repeat_themselves_are_not_forgers() -> None:
     fresh = OptimizedUnary.calibrate(10, 1.0)
     tally = sample_tally(fresh, population, rng)
     assert health(fresh, (), replace(tally, repeats=Repeats((1,) * 10))) == health(fresh, (), tally)
+
+
+def test_a_mechanism_without_uniform_cells_has_no_uniform_counts() -> None:
+    mechanism, counts = RandomizedResponse.calibrate(4, 1.0), np.ones((1, 4))
+    assert mechanism.uniform_cells is None
+    assert len(uniform_counts(mechanism, counts)) == 0
 
 
 def test_points_beyond_the_values_are_spare() -> None:

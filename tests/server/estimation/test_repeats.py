@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from dither_server.estimation.estimate import estimate
+from dither_server.estimation.hashing import marks_of
+from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.intervals.score import noise_law, score_interval, shared_variance, third_moment
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.registry import law_of
@@ -22,6 +24,7 @@ from dither_shared import (
     OptimizedUnary,
     PrivSet,
     RandomizedResponse,
+    Rappor,
     SetResponse,
     parse_metrics,
 )
@@ -115,6 +118,61 @@ def test_two_reports_of_a_device_share_what_the_permanent_stage_has(mechanism: M
             third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
     people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
     assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
+
+
+def test_without_permanent_draws_reports_of_a_device_share_who_it_is() -> None:
+    """By enumeration in fractions: the third moment of the mean of three reports of one device, of a share of 3/10."""
+    mechanism, third = RandomizedResponse.calibrate(3, 1.0), Fraction()
+    p, q = mechanism.p, mechanism.q
+    for weight, chance in ((SHARE, p), (1 - SHARE, q)):
+        for seen, ways in enumerate((1, 3, 3, 1)):
+            likely = ways * chance**seen * (1 - chance) ** (3 - seen)
+            third += weight * likely * ((Fraction(seen, 3) - q) / (p - q) - SHARE) ** 3
+    people = third_moment(mechanism, ONE, np.array([3.0]), 3.0, sampled=True)
+    assert float(people[0]) == pytest.approx(float(third), rel=1e-9)
+
+
+@pytest.mark.parametrize("repeats", [1, 1.5])
+def test_intervals_of_different_people_are_exact_and_those_of_the_same_contain_them(repeats: float) -> None:
+    mechanism, counts = RandomizedResponse.calibrate(2, 1.0), np.array([[700, 300]])
+    reports = np.full(2, 1000)
+    again = Repeats((750, 250)) if repeats > 1 else Repeats((1000,))
+    found = estimate(mechanism, ("no", "yes"), Tally(reports[:1], counts, again))
+    assert found.repeats == repeats
+    low, high = exact_interval(mechanism, counts[0], reports, 0.05)
+    same = np.allclose([found.low, found.high], [low, high], rtol=1e-12)
+    assert same == (repeats == 1)
+    assert (found.low <= low + 1e-12).all()
+    assert (found.high >= high - 1e-12).all()
+
+
+def test_a_regression_adds_who_is_asked_for_each_further_report() -> None:
+    """Var f̂ grows by (D - 1) f (1 - f) / n, so does that of the unlisted share; both ends move in proportion."""
+    mechanism, rng, reports = (
+        Rappor.calibrate(None, 4.0, bits=32, hashes=2, cohorts=4),
+        np.random.default_rng(1),
+        40_000,
+    )
+    listed, held = ("a", "b", "c"), np.array([0.5, 0.2, 0.1])
+    marks = [marks_of(("a", "b", "c", "d"), 4, 32, 2)[cohort] for cohort in range(4)]
+    counts = np.full((4, 32), float(mechanism.b))
+    for cohort, positions in enumerate(marks):
+        for place, share in enumerate((*held, 0.2)):
+            counts[cohort, np.unique(positions[:, place])] += share * float(mechanism.a - mechanism.b)
+    tally = np.full(4, reports // 4), rng.binomial(reports // 4, counts)
+    once, twice = (estimate(mechanism, listed, Tally(*tally, days)) for days in (Repeats(), Repeats((20_000,) * 2)))
+    share = np.clip(once.frequency, 0, 1)
+    assert twice.repeats == 2
+    wider = np.sqrt(once.standard_error**2 + share * (1 - share) / reports)
+    assert twice.standard_error == pytest.approx(wider)
+    ratio = wider / once.standard_error
+    assert once.frequency - twice.low == pytest.approx(ratio * (once.frequency - once.low))
+    assert twice.high - once.frequency == pytest.approx(ratio * (once.high - once.frequency))
+    assert once.unlisted is not None
+    assert twice.unlisted is not None
+    rest = once.unlisted.frequency
+    added = twice.unlisted.standard_error**2 - once.unlisted.standard_error**2
+    assert added == pytest.approx(rest * (1 - rest) / reports)
 
 
 @pytest.mark.parametrize(

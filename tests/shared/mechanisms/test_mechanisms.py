@@ -19,6 +19,7 @@ from dither_shared import (
     OptimizedUnary,
     ParameterError,
     ProjectiveGeometry,
+    ProjectiveSketch,
     RandomizedResponse,
     Rappor,
     SetResponse,
@@ -101,10 +102,16 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
     assert sorted(bloom_positions(b"all", 0, 3, 3)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(("bits", "cohorts"), [(2, 1), (4, 3), (256, 2)])
-def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(bits: int, cohorts: int) -> None:
+@pytest.mark.parametrize(
+    ("sketch", "bits", "cohorts"),
+    [
+        *((CountMeanSketch(bits=m, cohorts=n, keep=THREE_QUARTERS), m, n) for m, n in ((2, 1), (4, 3), (256, 2))),
+        (ProjectiveSketch.calibrate(None, 1.0, buckets=64), 64, 2),
+    ],
+)
+def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(sketch: Mechanism, bits: int, cohorts: int) -> None:
     """Of the cohorts in which another value shares the column: Bin(M, 1/m)/M, less what is expected, times m/(m-1)."""
-    chance, sketch = Fraction(1, bits), CountMeanSketch(bits=bits, cohorts=cohorts, keep=THREE_QUARTERS)
+    chance = Fraction(1, bits)
     law = {k: math.comb(cohorts, k) * chance**k * (1 - chance) ** (cohorts - k) for k in range(cohorts + 1)}
     bias = {k: (Fraction(k, cohorts) - chance) * Fraction(bits, bits - 1) for k in law}
     second, third = (sum(law[k] * bias[k] ** power for k in law) for power in (2, 3))

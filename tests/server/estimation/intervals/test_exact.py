@@ -8,7 +8,15 @@ import pytest
 from scipy import optimize, special
 
 from dither_server.estimation.confidence import level_of_each
-from dither_server.estimation.intervals.exact import LowEnds, Support, crossing, ends_of_many, exact_interval
+from dither_server.estimation.intervals.exact import (
+    LowEnds,
+    Support,
+    _degree_for,
+    _log_far_tail,
+    crossing,
+    ends_of_many,
+    exact_interval,
+)
 from dither_server.estimation.intervals.feldman_cousins import tails
 from dither_server.estimation.intervals.score import noise_law, score_interval
 from dither_shared import MECHANISMS, Mechanism, OptimizedUnary, RandomizedResponse
@@ -215,3 +223,19 @@ def test_a_crossing_begins_at_its_guess_or_else_in_the_middle_of_the_bracket() -
     assert tried[0].tolist() == [4.0, 5.0, 5.0, 5.0, 5.0]
     assert found == pytest.approx(5.0)
     assert len(tried) <= 3  # a secant meets a straight line at once
+
+
+def test_tails_too_small_for_a_double_are_known_by_their_logarithm() -> None:
+    """P[400 or more of 10^4 at 1/1000] by its terms in logarithms; the rest of them is nearly a geometric series."""
+    seen, trials, chance = 400.0, 10_000.0, 1e-3
+    terms = np.arange(seen, seen + 100)
+    logs = -np.log1p(trials) - special.betaln(trials - terms + 1, terms + 1)
+    exact = special.logsumexp(logs + terms * np.log(chance) + (trials - terms) * np.log1p(-chance))
+    found = _log_far_tail(np.array([seen]), np.array([trials]), np.array([chance]))[0]
+    assert exact < np.log(1e-300)
+    assert found == pytest.approx(exact, abs=1e-5)
+
+
+def test_the_degree_makes_a_polynomial_right_to_ten_digits() -> None:
+    """From 1 to 4 a function that is singular at 0 is approximated to 3^-degree: 3 = 5/3 + 4/3 is its ellipse."""
+    assert (_degree_for(1.0, 4.0), _degree_for(2.0, 2.0)) == (21, 0)
