@@ -42,7 +42,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "if self._drawn[ -1] != tag:",
     ): "a draw is drawn anew each time, and is the same",
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
-    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", -1'): "likewise",
+    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", -1'): "no tag is empty, so nobody is given this draw",
     (
         f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ 1] != record.tag:",

@@ -4,13 +4,15 @@ import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import sqlalchemy
 
 from dither_server.store import Refusal, Store, StoredToken, StoreError
+from dither_server.store.counting.uploads import count
+from dither_server.store.errors import RacedError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (
@@ -52,6 +54,25 @@ def test_shards_and_days_add_up(store: Store) -> None:
     assert store.tally(THEME, since=TODAY + timedelta(days=5)).total == 0
     assert store.reports_by_day(THEME) == {TODAY + timedelta(days=day): 2 * (day + 1) for day in range(5)}
     assert store.reports_by_day(MOBILE) == {}
+
+
+@pytest.mark.parametrize("races", [4, 5])
+def test_commit_that_another_process_overtakes_is_tried_five_times(
+    store: Store, monkeypatch: pytest.MonkeyPatch, races: int
+) -> None:
+    overtaken = [RacedError("another was first")] * races
+
+    def raced(*arguments: Any) -> Any:
+        if overtaken:
+            raise overtaken.pop()
+        return count(*arguments)
+
+    monkeypatch.setattr("dither_server.store.store.count", raced)
+    if races == 5:
+        with pytest.raises(RacedError):
+            store.commit([upload()], TODAY, SHARD)
+    else:
+        assert store.commit([upload()], TODAY, SHARD) == [COUNTED]
 
 
 def test_commit_on_a_full_disk_fails_and_succeeds_when_there_is_room(store: Store, tmp_path: Path) -> None:
