@@ -26,11 +26,11 @@ Mechanism, parameters and epsilon come from here and from nowhere else: nothing 
 import json
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from typing import Literal
 
 from ..answers import Answers
 from ..draws import Draws, draws_of
+from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Question
