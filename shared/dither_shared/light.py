@@ -1,5 +1,8 @@
 """What a device needs of ``typing`` while it runs, without the import of it, which takes 6 ms of a program's start.
 
+And ``cached_property`` without the lock that Python 3.11 holds while one is computed: a process that was forked by
+another thread at that moment would wait for it for ever.
+
 Type checkers see the real thing. Annotations are never evaluated (``from __future__ import annotations``).
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from functools import cached_property as cached_property  # noqa: PLC0414 - it is handed on
     from typing import Literal as Literal  # noqa: PLC0414 - it is handed on
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - it is handed on
     from typing import Protocol as Protocol  # noqa: PLC0414 - it is handed on
@@ -27,6 +31,21 @@ else:
 
         def __class_getitem__(cls, values):
             return type(list[int])(cls, values)
+
+    class cached_property:  # noqa: N801 - as it is called
+        """A property that is computed once for each object; by two threads at once, maybe twice, to the same."""
+
+        def __init__(self, compute):
+            self._compute, self.__doc__ = compute, compute.__doc__
+
+        def __set_name__(self, _, name):
+            self._name = name
+
+        def __get__(self, one, _=None):
+            if one is None:
+                return self
+            value = one.__dict__[self._name] = self._compute(one)
+            return value
 
     class Protocol:
         """A base that says nothing."""

@@ -14,11 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from .answers import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
 from .errors import ParameterError
+from .light import cached_property
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .primitives.two_level import TwoLevel

@@ -7,12 +7,12 @@ the order of bytes that its ``Shape`` says, and zero beyond its lowest ``payload
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
 from .counted import counted
 from .errors import ParameterError, WireError
+from .light import cached_property
 
 
 class Shape(Enum):

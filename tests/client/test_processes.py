@@ -5,14 +5,18 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dither
 import dither_shared
 from client.devices import METRICS, Calendar, Make, Script, Stuck
+from dither_shared.answers import Answers
+from dither_shared.questions.boolean import BooleanQuestion
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -200,6 +204,35 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
     assert client.flush(60)
     assert len(sent.bodies) == 2
     assert client.status().trouble == {}
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_while_another_thread_works_out_a_property_of_a_metric(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, whole = make(metrics={"mobile": replace(METRICS["mobile"])}), BooleanQuestion.answers
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> Answers:
+        begun.set()
+        assert go_on.wait(60)
+        return whole(*arguments)
+
+    monkeypatch.setattr(BooleanQuestion, "answers", slow)
+    first = threading.Thread(target=client.record, args=("mobile", True))
+    first.start()
+    assert begun.wait(60)
+
+    def child() -> None:
+        go_on.set()  # the child's own copy
+        client.record("mobile", True)
+        assert client.status().queued == 1
+
+    assert in_child(child) == 0
+    go_on.set()
+    first.join()
+    assert client.status().queued == 1
 
 
 @needs_fork

@@ -50,6 +50,11 @@ class Account:
         self.charges = max(self.charges, len(self.tags))
 
     @property
+    def size(self) -> int:
+        """Number of tags, and one more for each 250 digits of the last permanent draw."""
+        return len(self.tags) + (len(self.last.draw) // 250 if self.last else 0)
+
+    @property
     def spent(self) -> float:
         """``charges`` times ``epsilon``, rounded up."""
         return times(self.epsilon, self.charges)

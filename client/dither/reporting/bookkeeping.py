@@ -76,7 +76,8 @@ class Journal:
         self._kind = kind_for((metrics or {}).values())
         self._warn = warn
         self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
-        self._cursor = START
+        self.cursor = START
+        """How far ledger and outbox follow the journal: another object after each change of them, never START then."""
         self._compacted_to = 0  # the position of its end after it was last rewritten
         self._rests_until = 0.0
         self.needs_compaction = False
@@ -94,7 +95,7 @@ class Journal:
         position = self.state.append(records)
         for record in records:
             self._apply(record)
-        self._cursor = Cursor(self._cursor.mark, position)  # last: records that were not applied must be read again
+        self.cursor = Cursor(self.cursor.mark, position)  # last: records that were not applied must be read again
         if position > 2 * self._compacted_to + _SLACK:
             self.needs_compaction = True
 
@@ -141,12 +142,12 @@ class Journal:
 
     def _compact(self, pace: Callable[[Iterator[Record]], Iterator[Record]]) -> None:
         with self.transaction():
-            kept, since = self._kept(), self._cursor
+            kept, since = self._kept(), self.cursor
         with self.state.draft(pace(kept)), self.transaction():
-            if self._cursor.mark == since.mark:  # else another process has rewritten or deleted it
-                late = self._cursor.position > since.position
-                self._cursor = self.state.install(since)
-                self._compacted_to = self._cursor.position
+            if self.cursor.mark == since.mark:  # else another process has rewritten or deleted it
+                late = self.cursor.position > since.position
+                self.cursor = self.state.install(since)
+                self._compacted_to = self.cursor.position
                 self._drawn = self._day if late else 0
         self.state.sync()
 
@@ -217,7 +218,7 @@ class Journal:
             self.state.forget()
             self.ledger = self._new_ledger()
             self.outbox.clear()
-            self._cursor, self._keys = START, None
+            self.cursor, self._keys = START, None
 
         self._transactions.alone(clear)
 
@@ -225,7 +226,7 @@ class Journal:
         """Start again in a child process, with free locks and without the reports that the parent will send."""
         self._transactions.after_fork()
         self.state.after_fork()
-        self._cursor = START
+        self.cursor = START
 
     def _follow(self, today: int) -> None:
         """Read what others wrote, and correct what a clock that was ahead has left.
@@ -239,7 +240,7 @@ class Journal:
 
     def _catch_up(self, today: int) -> None:
         """Read what others wrote, piece by piece, so that memory is bounded by what the records say."""
-        cursor, records, damaged = self._cursor, 0, 0
+        cursor, records, damaged = self.cursor, 0, 0
         rewritten = torn = False
         while (news := self.state.news(cursor)) is not None:
             if news.anew:
@@ -249,15 +250,15 @@ class Journal:
             self.ledger.check_size()
             cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
             rewritten, torn = rewritten or news.anew, news.torn
-        if cursor == self._cursor:
+        if cursor == self.cursor:
             return
-        self._cursor = cursor  # last: if a piece cannot be applied, all is read again
+        self.cursor = cursor  # last: if a piece cannot be applied, all is read again
         if damaged:
             self.ledger.apply(self.ledger.hold(today, damaged))
         if damaged or torn:
             self._rewrite()
         elif rewritten:
-            self._compacted_to = self._cursor.position
+            self._compacted_to = self.cursor.position
             self.needs_compaction = records > _SLACK_RECORDS and records > 2 * sum(1 for _ in self._kept())
         self.needs_compaction = self.needs_compaction or 0 < self._drawn < today
 
@@ -269,9 +270,9 @@ class Journal:
         self._day = self._drawn = 0
 
     def _rewrite(self) -> None:
-        self._cursor = START  # if this fails, it must be tried again before anything is appended
-        self._cursor = self.state.rewrite(self._kept())
-        self._compacted_to = self._cursor.position
+        self.cursor = START  # if this fails, it must be tried again before anything is appended
+        self.cursor = self.state.rewrite(self._kept())
+        self._compacted_to = self.cursor.position
         self._drawn = 0
         self.needs_compaction = False
 

@@ -11,7 +11,7 @@ from dither_shared.metrics.period import first_day
 from dither_shared.plain import type_name
 
 from ..settings import NONE_GIVEN
-from ..state.state import StateError
+from ..state.state import START, StateError
 from .bodies.report import build
 from .bodies.sealing import sealer
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..consent.permission import Permission
     from ..diagnostics import Diagnostics
     from ..state.journal_records import Permanent, Queued
+    from ..state.state import Cursor
     from .bookkeeping import Journal
     from .keys import Keys
     from .ledger import Ledger
@@ -83,11 +84,14 @@ class Recorder:
         if given:
             self.strata.check(metric, given)
         today = self._today()
-        # First without the journal, because most calls end here; and again when it is held.
-        ledger, day = self._journal.ledger, today.toordinal()
-        if not ledger.open_to(metric, day) and ledger.correction(day) is None:
-            self.ignored += 1
-            return False
+        # First without the journal, because most calls end here; and again when it is held and there was news.
+        journal, day = self._journal, today.toordinal()
+        ledger, seen = journal.ledger, journal.cursor
+        if not ledger.open_to(metric, day):
+            if ledger.correction(day) is None:
+                self.ignored += 1
+                return False
+            seen = START
         consent = self._permission.consent()
         if consent.mode == "off":
             return False
@@ -97,12 +101,14 @@ class Recorder:
         local = consent.mode == "local"
         if metric.seal is not None and not local:
             sealer(metric.seal)  # load HPKE, which takes long, before the journal is held
-        return self._journal.hold(lambda: self._report(metric, answer, given, day, local), day)
+        return journal.hold(lambda: self._report(metric, answer, given, day, local, seen), day)
 
-    def _report(self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool) -> bool:
-        """Make a report while the journal is held."""
+    def _report(
+        self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool, seen: Cursor
+    ) -> bool:
+        """Make a report while the journal is held, which leaves the metric open if nothing came behind ``seen``."""
         journal = self._journal
-        if not journal.ledger.open_to(metric, today):
+        if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
         if not self.asks(metric, journal.keys(), today):

@@ -70,8 +70,13 @@ def replace(path: str, data: bytes) -> None:
 
 
 def read_small(path: str, most: int = _SMALL) -> bytes:
-    """Return the content of a small file; raise OSError if it has more than ``most`` bytes."""
-    return _content(open_private(path, os.O_RDONLY), path, most)
+    """Return the content of a small file; raise OSError if it has more than ``most`` bytes or another owner."""
+    return _content(open_private(path, os.O_RDONLY), path, most, own=True)
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Return whether a file or folder of this status belongs to this user; on Windows its place in the profile says."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
 def read_foreign(path: str) -> bytes:
@@ -80,10 +85,12 @@ def read_foreign(path: str) -> bytes:
     return _content(descriptor, path, _FOREIGN)
 
 
-def _content(descriptor: int, path: str, most: int) -> bytes:
-    """Return the content of an open file, and close it; refuse a pipe, a device or a socket unread."""
+def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> bytes:
+    """Return the content of an open file, and close it; refuse a pipe, a device, a socket or a stranger's unread."""
     try:
         found = os.fstat(descriptor)
+        if own and not is_own(found):
+            raise PermissionError(errno.EPERM, "belongs to another user", path)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
         data = read(descriptor, 0, most + 1) if found.st_size <= most else None

@@ -26,7 +26,7 @@ import stat
 import time
 from contextlib import contextmanager, suppress
 
-from .files import delete, overwrite, read_small, replace
+from .files import delete, is_own, overwrite, read_small, replace
 from .journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line
 from .locks import FileLock, holder_of, sign
@@ -123,7 +123,11 @@ class FolderState(FolderJournal):
         return news
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
-        """Return the device's secret; draw it if there is none and ``may_create``."""
+        """Return the device's secret; draw it if there is none and ``may_create``.
+
+        Raises StateError if the folder is not this user's, whatever lies in it.
+        """
+        self._make_folder()
         if may_create and not self.has_secret():
             replace(self._paths["secret"], to_line(Secret(entropy.take(SECRET_BYTES).hex())))
             self._key = None
@@ -204,7 +208,7 @@ class FolderState(FolderJournal):
         found = os.lstat(self.folder)
         if not stat.S_ISDIR(found.st_mode):
             raise StateError("the state folder is a symbolic link")
-        if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+        if not is_own(found):
             raise StateError("the state folder belongs to another user")
         if found.st_mode & 0o077:
             os.chmod(self.folder, 0o700)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
+from ..light import cached_property
 from ..mechanism import Item
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward

@@ -6,10 +6,10 @@ a keyed stream, and ``repeat`` for each report. Without a permanent part the fir
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar
 
 from ..draws import Draws, draws_of
+from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy

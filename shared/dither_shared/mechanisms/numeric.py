@@ -8,11 +8,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from math import lcm
 from typing import ClassVar
 
 from ..errors import ParameterError
+from ..light import cached_property
 from ..mechanism import NUMBERS, Item, Items, Mechanism
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_up

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import combinations
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
+from ..light import cached_property
 from ..mechanism import STRINGS, Item, Items, Mechanism
 from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel

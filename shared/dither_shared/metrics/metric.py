@@ -26,10 +26,11 @@ Mechanism, parameters and epsilon come from here and from nowhere else: nothing 
 import json
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from typing import Literal
 
 from ..answers import Answers
+from ..draws import Draws, draws_of
+from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Question
@@ -103,10 +104,11 @@ class Metric:
         """How an answer to it is read."""
         return self.question.answers(self.mechanism)
 
-    @property
-    def draws(self) -> Mechanism:
-        """By what a device draws its reports."""
-        return self.mechanism
+    @cached_property
+    def draws(self) -> Draws | Mechanism:
+        """By what a device draws its reports: by the few integers that it would keep, if they are enough."""
+        stored = self.mechanism.stored_draws
+        return self.mechanism if stored is None else draws_of(stored)
 
     def item(self, value: object) -> Item:
         """Return the item of an answer, for a number its lower point; an object that is no answer has one, too."""

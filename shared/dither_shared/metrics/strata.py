@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import prod
 from typing import NamedTuple, Self
 
 from ..errors import ParameterError
+from ..light import cached_property
 from ..plain import text_of
 from ..questions.fields import Fields
 from ..wire import LONGEST_STRATUM, OTHER

@@ -6,8 +6,8 @@ A chain without a permanent part is a channel that is drawn afresh for each repo
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
+from ..light import cached_property
 from .entropy import Entropy
 from .probability import ONE
 

@@ -5,9 +5,10 @@ hyperplane, those with ⟨u, v⟩ = 0, and two of them share c' = (q^(t-2) - 1)/
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 
+from ..light import cached_property
 from .entropy import Entropy
 from .galois import Field
 from .galois import field as galois_field

@@ -8,11 +8,11 @@ laws tells is found by going through its numbers, not by a theorem on real numbe
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import accumulate
 from typing import Self
 
 from ..errors import ParameterError
+from ..light import cached_property
 from .entropy import Entropy
 from .probability import ONE
 

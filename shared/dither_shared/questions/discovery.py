@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from ..answers import Answers, Encoded
 from ..errors import ParameterError
+from ..light import cached_property
 from ..mechanism import SPELLED, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.checks import checked_count

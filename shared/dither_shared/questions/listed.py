@@ -1,9 +1,9 @@
 """Questions with listed answers: what is not listed is reported under the catch-all label."""
 
 from abc import abstractmethod
-from functools import cached_property
 from typing import ClassVar
 
+from ..light import cached_property
 from ..mechanism import LISTED, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from .domains.domain import Domain

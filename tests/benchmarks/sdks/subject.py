@@ -22,8 +22,8 @@ _PAUSE = 0.3
 """Seconds in which a thread gets to its upload."""
 
 _FLUSH = 120.0
-_VALUES = ("Firefox", "Chrome", "Safari", "Edge", "Opera", "Brave", "Vivaldi", "Samsung Internet", "Lynx", "other")
-"""Ten answers in turn: as many as the change budget of a permanent metric pays for by default."""
+_VALUES = ("Firefox", "Chrome", "Safari", "Edge", "Opera", "Brave", "Vivaldi")
+"""Answers in turn, all of which a permanent metric's budget pays for, and for 1,000 metrics the ledger has room."""
 
 
 class Bare:

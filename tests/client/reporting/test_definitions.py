@@ -1,8 +1,11 @@
 """Definitions that are kept compiled: believed only as this device and version wrote them, and never looser."""
 
+import errno
 import json
 import marshal
 import math
+import os
+import stat
 import subprocess
 import sys
 import tomllib
@@ -17,7 +20,7 @@ import dither.reporting.definitions as module
 from client.devices import ENDPOINT, Calendar
 from client.test_processes import FLOORS, needs_posix
 from dither.reporting.bodies.report import build
-from dither.reporting.definitions import CompiledMetric, load
+from dither.reporting.definitions import CompiledMetric, Whole, load
 from dither.reporting.keys import Keys
 from dither.state.folder import FolderState
 from dither_shared import VERSION, KeyedEntropy, load_metrics
@@ -161,9 +164,7 @@ DAMAGE: dict[str, Callable[[Path], bytes]] = {
     "a larger probability of the truth": _surer,
     "metrics that are swapped": lambda kept: kept.read_bytes()[:32] + marshal.dumps(_stored(kept)[::-1], 4),
     "no tag": lambda kept: kept.read_bytes()[32:],
-    "cut short": lambda kept: kept.read_bytes()[:-1],
     "longer": lambda kept: kept.read_bytes() + b"N",
-    "empty": lambda _: b"",
     "code of another kind": lambda _: b"\xff" * 4096,
     "too large": lambda kept: kept.read_bytes() + b"\0" * (1 << 18),
 }
@@ -179,6 +180,80 @@ def test_what_this_device_did_not_write_is_not_believed(
     assert not is_compiled(definitions, folder)
     assert is_compiled(definitions, folder), "it was written again"
     assert kept.read_bytes() == whole
+
+
+def test_neither_a_flipped_bit_nor_a_missing_end_is_believed(
+    definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definitions.write_text(TOML.partition("[metrics.mobile]")[0], encoding="utf-8")
+    assert not is_compiled(definitions, folder)
+    assert is_compiled(definitions, folder)
+    whole = kept.read_bytes()
+    monkeypatch.setattr(Whole, "metrics", lambda _: {})  # in place of reading TOML 500 times
+    monkeypatch.setattr(module, "overwrite", lambda *_: None)
+    flipped = (whole[:place] + bytes([byte ^ 1 << place % 8]) + whole[place + 1 :] for place, byte in enumerate(whole))
+    for damaged in (*flipped, *(whole[:length] for length in range(len(whole)))):
+        kept.write_bytes(damaged)
+        assert loaded(definitions, folder) == {}, damaged
+    kept.write_bytes(whole)
+    assert loaded(definitions, folder), "the whole file is believed"
+
+
+def test_definitions_edited_in_the_same_second_and_length_are_read_again(
+    definitions: Path, folder: Path, kept: Path
+) -> None:
+    found = definitions.stat()
+    definitions.write_text(TOML.replace("epsilon = 0.5", "epsilon = 0.7"), encoding="utf-8")
+    os.utime(definitions, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert definitions.stat().st_size == found.st_size
+    assert not is_compiled(definitions, folder)
+    assert is_compiled(definitions, folder)
+    assert 0.69 < loaded(definitions, folder)["mobile"].mechanism.epsilon <= 0.7
+
+
+@needs_posix
+@pytest.mark.parametrize("owner", ["the folder", "the files"])
+def test_nothing_of_another_user_is_unmarshalled(
+    definitions: Path, folder: Path, kept: Path, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_another(status: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def found(what: Any) -> os.stat_result:
+            fields = [*status(what)]
+            fields[stat.ST_UID] += 1
+            return os.stat_result(fields)
+
+        return found
+
+    assert is_compiled(definitions, folder)
+    name = "lstat" if owner == "the folder" else "fstat"
+    monkeypatch.setattr(os, name, of_another(getattr(os, name)))
+    monkeypatch.setattr(marshal, "loads", lambda _: pytest.fail("unmarshalled"))
+    assert not is_compiled(definitions, folder)
+
+
+@needs_posix
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir], ids=["a pipe", "a folder"])
+def test_what_stands_in_the_place_of_compiled_definitions_stops_nothing(
+    definitions: Path, folder: Path, kept: Path, put: Callable[[Path], None]
+) -> None:
+    kept.unlink()
+    put(kept)
+    client = dither.Client(definitions, ENDPOINT, "tests", folder, environ={}, background=False)
+    client.record("theme", "dark")
+    assert (client.status().queued, client.status().trouble) == (1, {})
+    assert sorted(folder.glob("definitions*")) == [kept]
+
+
+def test_a_disk_that_takes_no_compiled_definitions_stops_nothing(
+    definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    kept.unlink()
+    monkeypatch.setattr(module, "overwrite", full)
+    assert not is_compiled(definitions, folder)
+    assert loaded(definitions, folder).keys() == load_metrics(definitions).keys()
 
 
 def test_what_another_device_or_version_wrote_is_not_believed(
