@@ -117,7 +117,7 @@ class Telemetry(StandIn):
         self.mistakes: list[str] = []
         """Mistaken answers, and where the app gave them; the fixture fails the test unless this is empty at its end."""
         self._own = own
-        self._named = set(own)
+        self._known = set(own)
         self._answers: list[tuple[str, object, str | None]] = []
         self._others: list[tuple[Client, ClientCore]] = []
         """The clients that it stands in for, with the core that they have otherwise."""
@@ -144,7 +144,7 @@ class Telemetry(StandIn):
             if not self._own:
                 self._own.update(_all_asked(_unsealed(given["metrics"], given.get("seal"))))
             self._core.recorder.strata.use(strata_of(given.get("strata", NONE_GIVEN)), self._own.values())
-        self._named |= self._own.keys()
+        self._known |= self._own.keys()
         return self
 
     @contextlib.contextmanager
@@ -201,8 +201,8 @@ class Telemetry(StandIn):
         self._answers.append((metric, kept, stratum))
 
     def _heard(self, metric: str) -> list[tuple[object, str | None]]:
-        if metric not in self._named:
-            raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._named))}")
+        if metric not in self._known:
+            raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._known))}")
         return [(value, stratum) for name, value, stratum in self._answers if name == metric]
 
     def _replace(self, client: Client) -> None:
@@ -214,7 +214,7 @@ class Telemetry(StandIn):
         client._core = ClientCore(own.setup._replace(metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
         self._listen(client._core)
         self.collector.define(own.setup.metrics)
-        self._named |= own.setup.metrics.keys()
+        self._known |= own.setup.metrics.keys()
         self._others.append((client, own))
 
     def _listen(self, core: ClientCore) -> None:

@@ -82,7 +82,7 @@ def findings_of_folds(config: Config, store: Store, now: datetime | None = None)
     age = None if up_to is None else (now or datetime.now(UTC)) - up_to
     last = "none has ended yet" if up_to is None else f"the last began {up_to:%Y-%m-%d %H:%M} UTC"
     if waiting and (age is None or age > _LATE):
-        advice = "Run dither-server foldevery hour or day; until then estimates do not change, and the disk fills up"
+        advice = "Run dither-server fold every hour or day; until then estimates do not change, and the disk fills up"
         yield warning("fold", f"{last}, and {counted(waiting, 'segment waits', 'segments wait')}", advice)
     else:
         yield ok("fold", last)

@@ -196,7 +196,7 @@ def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> No
 
 def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None:
     some = METRICS | {"theme": sealing()["theme"]}
-    with pytest.raises(dither.ParameterError, match="metrics: mobile has no seal key, and others have one"):
+    with pytest.raises(dither.ParameterError, match="metrics: mobile has no seal key, but other metrics have one"):
         make(metrics=some)
     client = make(metrics=some, seal=KEY)
     client.record("mobile", True)

@@ -36,5 +36,5 @@ def test_names_with_another_meaning_beside_the_attributes_are_refused() -> None:
     taken = arguments() | parameters() | columns([*SUMMARIES.values()]).keys()
     assert len(taken) > 40
     for name in sorted(taken):
-        with pytest.raises(ParameterError, match=f"^strata\\.{name}: has another meaning among the attributes"):
+        with pytest.raises(ParameterError, match=f"^strata\\.{name}: is a reserved name"):
             Strata.of([(name, ["a"])])

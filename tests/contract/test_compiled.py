@@ -117,5 +117,5 @@ def test_every_kind_of_question_compiles_at_every_epsilon(case: tuple[str, float
 
 
 def test_question_from_outside_is_refused_by_its_kind() -> None:
-    with pytest.raises(ParameterError, match="type: stars is no kind that other clients know"):
+    with pytest.raises(ParameterError, match="type: stars is not supported by other clients"):
         Stars(5).compiled(choose(5, 1.0))

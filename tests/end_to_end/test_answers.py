@@ -110,7 +110,7 @@ def test_a_crossing_tells_pairs_and_the_marginals_of_both_questions(fleet: Fleet
     assert (both["reports"], both["version"]) == (DEVICES, METRICS["both"].version)
     held = np.bincount(fleet.cells, minlength=9) / DEVICES
     for row, share in zip(both["values"], held, strict=True):
-        assert row["noise_low"] <= share <= row["noise_high"]
+        assert row["low"] <= share <= row["high"]
     table = held.reshape(3, 3)
     for one, shares in zip(both["marginals"], (table.sum(axis=1), table.sum(axis=0)), strict=True):
         assert one["axis"] in {"theme", "device"}
@@ -174,7 +174,7 @@ def test_strata_are_estimated_each_alone_and_together_and_compared(fleet: Fleet)
     for answer, (platform, channel) in zip([*strata, everyone], [*groups, (None, None)], strict=True):
         held = Counter(value for where, how, value in LAYOUTS if fits(platform, where) and fits(channel, how))
         for row in answer["values"]:
-            assert row["noise_low"] <= held[row["value"]] / answer["reports"] <= row["noise_high"]
+            assert row["low"] <= held[row["value"]] / answer["reports"] <= row["high"]
     compared = fetch(fleet.collector, path.format("compare?platform=windows&other_platform=linux&channel=stable"))
     (tabs,) = (row for row in compared["values"] if row["value"] == "tabs")
     assert tabs["low"] > 0  # from 5% on windows to 95% on linux

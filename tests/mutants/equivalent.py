@@ -6,7 +6,7 @@ AMOUNTS: dict[tuple[str, str], str] = {
     ("server/dither_server/analysis/composition.py", "_SPARE = 8"): "more digits than are needed are still enough",
     ("server/dither_spool/records.py", "_CHUNK = 1 << 21"): "rows are the same in however many chunks",
     (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
-    (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 64"): "a report that takes more asks the system once more",
+    (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 192"): "a report that takes more asks the system once more",
     (
         f"{_SERVER}/store/tables/tallies.py",
         "_AT_ONCE, _CHUNKS_AT_ONCE = 4096, 16",

@@ -165,5 +165,5 @@ def test_a_batch_that_no_relay_sends_is_refused() -> None:
     with pytest.raises(WireError, match="total: 2, less than the 3"):
         batch._replace(total=2).split(1)
     for order in ([1, 0, 2], [0, 1, 1]):
-        with pytest.raises(WireError, match="do not ascend"):
+        with pytest.raises(WireError, match="not in ascending order"):
             batch._replace(sealed=b"".join(rows[place] for place in order)).split(1)

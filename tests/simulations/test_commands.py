@@ -122,7 +122,7 @@ error --type number --collector auto | --collector: needs --type share
 error --type number --distribution zipf | --distribution: zipf
 error --type number --distribution beta --shape 1 | --shape
 error --type number --distribution beta --shape 1,x | --shape
-error --type number --low 1 | --low: goes with --input
+error --type number --low 1 | --low: needs --input
 error --type number --mechanism rappor | --mechanism: rappor
 error --type number --quantile 1 | --quantile
 error --type number --law marginal | --law
@@ -135,23 +135,23 @@ error --type selection --mechanism privset | at_most: missing
 error --type selection --greatest 1.5 | --greatest
 error --type selection --separator ' ' | --separator
 error --type selection --separator '' | --separator
-error --type selection --law marginal | hang together
+error --type selection --law marginal | the items of a report are dependent
 error --type selection --device --mechanism boolean | one by one
-error --type selection --mechanism rappor | is not for this --type
+error --type selection --mechanism rappor | does not fit this --type
 error --type selection --days 3 | --days: needs --type share
-error --type selection --discover a-z/3 | --discover: goes with --type string
+error --type selection --discover a-z/3 | --discover: needs --type string
 error --type selection --definitions x.toml | --definitions: needs --type share
 error --type string -k 100 --candidates 50 | fewer than the 100 strings
 error --type string --candidates 0 | --candidates
-error --type string --discover a-z/4 --candidates 50 | goes without --discover
+error --type string --discover a-z/4 --candidates 50 | cannot be used with --discover
 error --type string --discover a-b/3 -k 100 | more than the 8
 error --type string --discover a-z | an alphabet and a length
 error --type string --discover a-z/0 | length
 error --type string --discover /4 | an alphabet and a length
 error --type string --discover a-z/4 --mechanism rappor | does not fit this --type; use prefix-sketch
-error --type string --mechanism prefix-sketch | is not for this --type
+error --type string --mechanism prefix-sketch | does not fit this --type
 error --type string --law marginal | share buckets
-error --type string --at-most 2 | --at-most: goes with --type selection
+error --type string --at-most 2 | --at-most: needs --type selection
 attack averaging --reports 0 | --reports
 attack averaging --mechanism rappor | --mechanism
 attack linkage --permanent-epsilon 0.5 | permanent_epsilon
@@ -159,15 +159,15 @@ attack change --devices 1 | --devices
 attack poisoning --share 1 | --share
 attack poisoning --targets 65 | --targets
 attack poisoning --attack bribery | --attack
-attack poisoning --at-most 9 | --at-most: goes with --type selection
+attack poisoning --at-most 9 | --at-most: needs --type selection
 attack poisoning --mechanism exponential | --mechanism
 attack poisoning --type number -k 16 | --size
 attack poisoning --type number --targets 2 | --targets
 attack poisoning --type number --mechanism subset-selection | --mechanism
 attack poisoning --type selection --at-most 9 -k 6 | --at-most: 9 is more than the 6 items
-attack poisoning --type string --discover a-b/2 -k 20 | leave none
-attack poisoning --type string --mechanism prefix-sketch | is not for this --type
-attack poisoning --type string --targets 2 | --targets: goes with --type
+attack poisoning --type string --discover a-b/2 -k 20 | leave no string
+attack poisoning --type string --mechanism prefix-sketch | does not fit this --type
+attack poisoning --type string --targets 2 | --targets: needs --type
 audit --mechanism laplace | --mechanism
 audit --epsilon 0 | --epsilon
 audit --epsilon 30 | epsilon: 30
@@ -179,7 +179,7 @@ audit --draws 100 --reports 99 | draws: 100
 audit --seed -1 | --seed
 audit --out nowhere/audit.csv | --out
 compose | --epsilon: missing
-compose --reports 3 | --reports: goes with --epsilon
+compose --reports 3 | --reports: needs --epsilon
 compose --epsilon 1 --reports 0 | --reports
 compose --epsilon -1 | '-1': not a number
 compose --epsilon nan | --epsilon
@@ -229,8 +229,8 @@ plan -k 16 --error 0 | --error
 plan -k 16 --error 1 | --error
 plan -k 16 --confidence 95 | --confidence
 plan -k 16 --out plan.txt | --out
-plan -k 16 --aim p95 | --aim: goes with --type number
-plan -k 4 --at-most 2 | --at-most: goes with --type selection
+plan -k 16 --aim p95 | --aim: needs --type number
+plan -k 4 --at-most 2 | --at-most: needs --type selection
 plan --type number --aim median | --aim
 plan --type number --aim p0 | --aim
 plan --type number --aim p100 | --aim
@@ -241,10 +241,9 @@ plan --type number --epsilon 30 | epsilon: 30
 plan --type string | --size: or --discover is needed
 plan --type string --discover a-z/3 -k 9 | --size: or --discover is needed
 plan --type string --discover a-z/3 --share 0 | --share
-plan --type string -k 9 --error 0.1 | --error: goes with
+plan --type string -k 9 --error 0.1 | --error: needs
 plan --type selection -k 4 --at-most 5 | --at-most: 5 is more than the 4 items
 plan --type selection | --size: missing
-plan --type selection -k 4 --share 0.2 | --share: goes with --type string
 shuffle --forged 100% | --forged
 shuffle --forged -1% | --forged
 shuffle --forged x | --forged

@@ -125,7 +125,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
 def test_partial_rows_of_another_sweep_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.part"
     Journal(path, PLAN.identity()).close()
-    with pytest.raises(ParameterError, match="another sweep"):
+    with pytest.raises(ParameterError, match="another, unfinished sweep"):
         Journal(path, replace(PLAN, seed=4).identity())
     assert path.exists()
     journal = Journal(path, PLAN.identity())

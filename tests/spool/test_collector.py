@@ -203,7 +203,7 @@ def test_check_shows_the_backlog_and_the_room_of_the_spool(
 ) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
-    assert f"warning  configuration: spool: {tmp_path}/spool is no spool: no collector has made it yet" in shown
+    assert f"warning  configuration: spool: {tmp_path}/spool is not a spool: a collector creates it" in shown
     assert "wait for dither-server fold" not in shown
     assert not (tmp_path / "spool").exists()
     claim(layout.blobs, "f" * 32)
@@ -232,7 +232,7 @@ def test_check_shows_the_backlog_and_the_room_of_the_spool(
 @pytest.mark.usefixtures("one_day")
 def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     """A fold counts what one spooled, while another counts at once."""
-    spool, known = str(tmp_path / "spool"), "were counted both at once and from a spool"
+    spool, known = str(tmp_path / "spool"), "were counted both directly and from a spool"
     with running(tmp_path, "--spool", spool) as (first, _), running(tmp_path) as (second, _):
         assert all(post(url, batch().encode()) for url in (first, second))
         assert known not in invoke(tmp_path, "doctor", "--before-start").stdout
@@ -249,11 +249,11 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
     spool = ("--spool", str(layout.blobs))
     with running(tmp_path, *spool), running(tmp_path, *spool) as (url, _):
         assert url.startswith("http://")
-    assert "is of" not in invoke(tmp_path, "doctor", "--before-start", *spool).stdout
+    assert "belongs to" not in invoke(tmp_path, "doctor", "--before-start", *spool).stdout
     other = f"sqlite:///{tmp_path}/other.db"
     line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
     with closing(Store(other)) as stranger:
-        both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
+        both = f"belongs to the database {store.identity()}, and db is {stranger.identity()}; name the database"
         assert stranger.definitions.registered() == []
     assert both in line
     checked = invoke(tmp_path, "doctor", "--before-start", *spool, "--db", other)
@@ -266,9 +266,9 @@ def test_collector_refuses_the_spool_of_another_database(tmp_path: Path, layout:
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
-        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// lies in the memory of one"),
-        (("--spool", "~/s"), "--spool: ~/s: only a shell knows what ~ is"),
-        (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: only a shell knows what ~ is"),
+        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is in the memory of one"),
+        (("--spool", "~/s"), "--spool: ~/s: ~ is not expanded here"),
+        (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: ~ is not expanded here"),
         (("--spool-open", "here"), "--spool-open: has no effect without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),

@@ -273,7 +273,7 @@ def test_fold_refuses_the_spool_of_another_database(folder: Path, spool: Folder)
         other = store.identity()
     for options in ((), ("--dry-run",), ("--skip", name), ("--jobs", "2")):
         here = ("fold", "--spool", str(spool), "--db", f"sqlite:///{folder}/other.db")
-        assert f"{spool} is of the database " in (line := told(invoke(folder, *here, *options)))
+        assert f"{spool} belongs to the database " in (line := told(invoke(folder, *here, *options)))
         assert f", and db is {other}" in line
     assert (spool.names("segments"), journal.path.exists()) == ([name], True)
 

@@ -24,7 +24,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
 
 def test_blob_store_becomes_a_spool_when_a_database_claims_it(blobs: BlobStore) -> None:
     blobs.put("segments", "x", b"of somebody")
-    with pytest.raises(UnmadeError, match=r"^spool: .*spool is no spool: no collector has made it yet"):
+    with pytest.raises(UnmadeError, match=r"^spool: .*spool is not a spool: a collector creates it"):
         require_owner(blobs, OURS)
     for _ in range(2):
         claim(blobs, OURS)
@@ -34,7 +34,7 @@ def test_blob_store_becomes_a_spool_when_a_database_claims_it(blobs: BlobStore) 
 def test_a_spool_of_another_database_names_both(blobs: BlobStore) -> None:
     claim(blobs, OTHER)
     for attempt in (claim, require_owner):
-        with pytest.raises(ParameterError, match=f"is of the database {OTHER}, and db is {OURS}"):
+        with pytest.raises(ParameterError, match=f"belongs to the database {OTHER}, and db is {OURS}"):
             attempt(blobs, OURS)
     require_owner(blobs, OTHER)
 
@@ -86,7 +86,7 @@ def test_url_requires_a_folder_for_journals(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
 def test_spool_in_memory_is_refused(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ParameterError, match=r"^spool: memory:// lies in the memory of one process"):
+    with pytest.raises(ParameterError, match=r"^spool: memory:// is in the memory of one process"):
         SpoolLayout.at(url, str(tmp_path))
 
 

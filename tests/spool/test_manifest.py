@@ -37,12 +37,12 @@ MANIFEST = {"format": 1, "begun": NOW.isoformat(), "segments": []}
         (b"{", "cannot be read"),
         (b"[]", "cannot be read"),
         (json.dumps(MANIFEST | {"format": 2}).encode(), "format 2, this program knows 1"),
-        (json.dumps(MANIFEST | {"segments": ["../../dither.db"]}).encode(), "what is no segment"),
+        (json.dumps(MANIFEST | {"segments": ["../../dither.db"]}).encode(), "something that is not a segment"),
         (
             json.dumps(MANIFEST | {"begun": "2026-08-01T00:00:00+00:00"}).encode(),
             "the database does not know whether it was counted",
         ),
-        (json.dumps(MANIFEST | {"begun": "2026-11-21T14:05:09"}).encode(), "says no time zone"),
+        (json.dumps(MANIFEST | {"begun": "2026-11-21T14:05:09"}).encode(), "start time has no time zone"),
         (json.dumps(MANIFEST | {"begun": "9999-12-31T23:59:59-14:00"}).encode(), "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
     ],
@@ -146,7 +146,7 @@ def test_segment_whose_head_is_damaged_is_skipped_whole(counts: Store, blobs: Fo
     content = b"?" + blobs.read("segments", names[0])[1:]
     for name, damaged in zip(names, (content, b""), strict=True):
         blobs.put("segments", name, damaged)
-        with pytest.raises(SpoolError, match=r"\.segment (is no segment|ends too early)"):
+        with pytest.raises(SpoolError, match=r"\.segment (is not a segment|ends too early)"):
             folded(folding(counts, blobs))
     assert skip(counts, blobs, *names) == [(names[0], len(content), len(content)), (names[1], 0, 0)]
     assert folding(counts, blobs).plan().sums.batches == 30
@@ -202,7 +202,7 @@ def test_only_damaged_segments_are_skipped(counts: Store, blobs: Folder, tmp_pat
     for other in ("README", "f" * 32 + ".segment", "../dither.db", ""):
         with pytest.raises(ParameterError, match=r"--skip: .*segments holds no"):
             skip(counts, blobs, other)
-    with pytest.raises(ParameterError, match=f"{name} is not damaged; a fold counts it"):
+    with pytest.raises(ParameterError, match=f"{name} is not damaged; the next fold counts it"):
         skip(counts, blobs, name)
     with pytest.raises(KilledError):
         folded(folding(counts, blobs, after=at(Step.ADDED, 3)))

@@ -64,7 +64,8 @@ def test_journals_that_no_process_closes_are_counted(spooling: Config) -> None:
     for seconds in (601, 86400):
         journal(spooling, seconds)
     ((text, level),) = levels(findings(spooling), "spool")
-    assert (text.split(" in ")[0], level) == ("no process closes 2 of the journals", Level.WARNING)
+    assert (text.split(" in ")[0], level) == ("2 of the journals", Level.WARNING)
+    assert text.endswith(" belong to no running process")
     assert levels(findings(spooling), "fsync")[0][1] is Level.OK
 
 
@@ -110,7 +111,7 @@ def test_doctor_examines_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
     result = doctor(folder, "--spool", str(spool))
     told = "\n".join(found(result, "warning"))
     assert "configuration: spool: 1 damaged file, or a notice of one, in " in told
-    assert f"spool: no process closes 1 of the journals in {spool}/open. Start a collector here" in told
-    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold" in told
+    assert f"spool: 1 of the journals in {spool}/open belong to no running process. Start a collector here" in told
+    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold every hour" in told
     assert traces(spool / "open") == before
     assert result.exit_code == 1

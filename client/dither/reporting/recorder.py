@@ -144,7 +144,7 @@ class Recorder:
     def _mistaken(self, metric: Metric, value: object) -> None:
         """Log a mistake by the type alone; the answer is reported under the catch-all label."""
         self.mistakes += 1
-        mistake = f"a value of type {type_name(value)} that is not an answer; {metric.answers.wanted}"
+        mistake = f"{type_name(value)} is not an answer; {metric.answers.wanted}"
         if self._strict:
             raise ParameterError(f"metrics.{metric.name}", mistake)
         sort = metric.name, type_name(value)

@@ -111,7 +111,10 @@ DIAGNOSIS = Schema("Diagnosis", object_of({
         "proxy": {"type": "boolean", "description": "Whether it is a declared proxy."},
         "forwarded_for": {"type": ["string", "null"], "description": "Last forwarded address that is not a proxy."},
         "signs": STRINGS | {"description": "Signs in the request that a proxy has forwarded it."},
-        "local": {"type": "boolean", "description": "Whether it needs no token to report, as it is on this machine."},
+        "local": {
+            "type": "boolean",
+            "description": "Whether it may report without a token because it comes from this machine.",
+        },
     }),
 }))  # fmt: skip
 STATUS = Schema("Status", object_of({"status": TEXT}))

@@ -202,7 +202,7 @@ def _axis(fields: Fields, asked: object) -> Axis:
     if not NAME.fullmatch(name):
         raise ParameterError("cross", f"{name!r:.80} is not a name; it starts with a-z and goes on with a-z, 0-9, '_'")
     if table.value("type") not in _KINDS:
-        raise ParameterError("cross", f"{name} is no {' or '.join(_KINDS)}; only these can be crossed")
+        raise ParameterError("cross", f"{name} is not a {' or '.join(_KINDS)}; only these can be crossed")
     try:
         kind = _KINDS[table.one_of("type", tuple(_KINDS))]
         if isinstance(asked, dict):

@@ -41,7 +41,11 @@ def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | Non
     - ``max_error``: the largest |error|, L∞;
     - ``kl``: ``divergence``, or None where that is not defined;
     - ``recall``: that of the ``top`` most frequent values.
+
+    All are None if there is no estimate (NaN), because there are too few reports.
     """
+    if np.isnan(frequency).any():
+        return dict.fromkeys(("mse", "l1", "max_error", "kl", "recall"))
     error = np.abs(frequency - shares)
     return {
         "mse": float(np.mean(error**2)),

@@ -52,7 +52,7 @@ expires = 2027-06-30
 def test_lint_hints_at_permanent_draws_behind_a_relay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (hint,) = hints(parse_metrics(LASTING).values())
     assert hint.startswith("metrics.theme: a hint: ")
-    assert "shuffling lowers no epsilon" in hint
+    assert "shuffling does not lower epsilon" in hint
     assert hints(parse_metrics(LASTING.replace("permanent_epsilon = 2.0", "cap = 9.0")).values()) == []
     assert hints(parse_metrics(LASTING.replace("[seal]", "").replace(f'key = "{KEY}"', "")).values()) == []
     path = tmp_path / "metrics.toml"

@@ -46,11 +46,11 @@ def test_each_step_of_a_good_collector_is_ok() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (200, "hello", "no dither collector"),
-        (200, "[" * 50_000, "no dither collector"),
-        (200, '{"collector": "other"}', "no dither collector"),
+        (200, "hello", "not a dither collector"),
+        (200, "[" * 50_000, "not a dither collector"),
+        (200, '{"collector": "other"}', "not a dither collector"),
         (404, "<html>", "lack a path?"),
-        (401, "who are you?", "no dither collector"),
+        (401, "who are you?", "not a dither collector"),
         (405, problem("method-not-allowed"), "upgrade it"),
         (502, "<html>", "no collector behind it (HTTP 502)"),
         (503, problem("unavailable"), "cannot read its database"),
@@ -71,11 +71,11 @@ def test_a_missing_path_is_asked_about() -> None:
     ("status", "body", "token", "result", "said"),
     [
         (200, OPEN, None, "ok", "none is needed"),
-        (200, OPEN, "t", "ok", "the one given was not looked at"),
+        (200, OPEN, "t", "ok", "the given token was not checked"),
         (200, CLOSED, "t", "ok", "it is accepted"),
         (401, problem("unauthorized"), None, "failed", "one is needed, and none was given"),
         (401, problem("unauthorized"), "t", "failed", "not known here"),
-        (403, problem("forbidden"), "t", "failed", "its role is another"),
+        (403, problem("forbidden"), "t", "failed", "it has another role"),
     ],
 )
 def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | None, result: str, said: str) -> None:
@@ -90,8 +90,8 @@ def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | 
         (404, problem("unknown-version"), "is not known there; give the collector this metrics.toml"),
         (404, "", "HTTP 404"),
         (200, KNOWN % ("theme", THEME.version, "disabled"), "disabled"),
-        (200, KNOWN % ("theme", "0" * 16, "accepted"), "nothing that a collector says"),
-        (200, "{}", "nothing that a collector says"),
+        (200, KNOWN % ("theme", "0" * 16, "accepted"), "a collector does not answer here"),
+        (200, "{}", "a collector does not answer here"),
         (503, problem("unavailable"), "HTTP 503"),
     ],
 )
@@ -116,7 +116,7 @@ def test_an_unknown_host_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     (finding,) = found("https://telemetry.example.org")
     assert (finding.step, finding.result) == ("name", "failed")
-    assert "is it spelt right?" in finding.says
+    assert "is it spelled correctly?" in finding.says
 
 
 def test_a_port_without_listener_is_told() -> None:
@@ -142,14 +142,14 @@ def test_a_trusted_certificate_is_ok_for_its_name_only(
         assert {finding.result for finding in findings} == {"ok"}
         (*_, finding) = found(f"https://127.0.0.1:{port}")
     assert (finding.step, finding.result) == ("encryption", "failed")
-    assert "another server's" in finding.says
+    assert "it belongs to another server" in finding.says
 
 
 def test_an_untrusted_certificate_is_told(context: ssl.SSLContext) -> None:
     with listening(answering((200, OPEN)), context) as port:
         finding = found(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
-    assert "nobody whom this machine trusts vouches for it" in finding.says
+    assert "no authority that this machine trusts has issued it" in finding.says
 
 
 def test_https_to_an_http_port_is_told() -> None:
@@ -263,12 +263,12 @@ def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: s
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (200, '{"pools": [], "batch_limit": 1, "body_limit": 1}', "a collector answers, and no relay"),
-        (401, problem("unauthorized"), "a collector answers, and no relay"),
-        (403, problem("forbidden"), "a collector answers, and no relay"),
-        (404, problem("not-found"), "something answers (HTTP 404), but no dither relay"),
-        (200, "[]", "something answers (HTTP 200), but no dither relay"),
-        (502, "<html>", "something answers (HTTP 502), but no dither relay"),
+        (200, '{"pools": [], "batch_limit": 1, "body_limit": 1}', "a collector answers, not a relay"),
+        (401, problem("unauthorized"), "a collector answers, not a relay"),
+        (403, problem("forbidden"), "a collector answers, not a relay"),
+        (404, problem("not-found"), "something answers (HTTP 404), but it is not a dither relay"),
+        (200, "[]", "something answers (HTTP 200), but it is not a dither relay"),
+        (502, "<html>", "something answers (HTTP 502), but it is not a dither relay"),
     ],
 )
 def test_an_answer_that_is_not_a_relays_is_named(status: int, body: str, said: str) -> None:
@@ -285,7 +285,7 @@ def test_a_relay_in_a_collectors_place_is_said_to_be_one() -> None:
     assert (finding.step, finding.result) == ("collector", "failed")
     assert finding.says.startswith("a dither relay answers, not a collector: ")
     assert "this metrics file has no seal key" in finding.says
-    assert "something answers (HTTP 404), but no dither collector" in last(answering((404, missing))).says
+    assert "something answers (HTTP 404), but it is not a dither collector" in last(answering((404, missing))).says
 
 
 def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPat
         findings = found(f"http://127.0.0.1:{port}", *SEALED)
     (finding,) = (one for one in findings if one.result == "failed")
     assert finding.step == "sealing"
-    assert "the package cryptography (47 or later) cannot be imported here" in finding.says
+    assert "needs the package cryptography (47 or later), which cannot be imported here" in finding.says
 
 
 def test_the_verdict_on_a_relay_promises_no_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_app_whose_answers_are_always_ignored_is_found_by_its_start(
         calendar.pass_days(1)
     assert len(caplog.messages) == 4, "one of each start, from the second day on"
     for message in caplog.messages:
-        assert "go by the name 'tests': metrics.mobile alternates between two versions" in message
+        assert "use the name 'tests': metrics.mobile alternates between two versions" in message
         assert "org.example.notes" in message
     looking = make(folder, metrics=THEIRS, mode=None)
     assert warned(looking.status().trouble) == 1, "also one that only looks"
@@ -145,5 +145,5 @@ def test_app_name_warning_does_not_stop_a_command(
 def test_lint_advises_a_unique_app_name() -> None:
     today = date(2026, 11, 18)
     (finding,) = lint([], today, "notes")
-    assert finding.startswith("app: 'notes' may be another app's name, too")
+    assert finding.startswith("app: 'notes' may also be the name of another app")
     assert lint([], today, "org.example.notes") == lint([], today) == []

@@ -201,7 +201,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("name", "value", "advice"), MISTAKES)
 def test_a_mistake_is_told_by_its_type_alone(make: Make, name: str, value: object, advice: str) -> None:
-    said = rf"metrics\.{name}: a value of type {type(value).__name__} that is no answer.*{advice}"
+    said = rf"metrics\.{name}: {type(value).__name__} is not an answer.*{advice}"
     with pytest.raises(ParameterError, match=said):
         make(metrics=METRICS).record(name, value)
 
@@ -269,7 +269,7 @@ def test_the_helper_of_tests_knows_what_was_meant() -> None:
     assert telemetry.recorded("crash") == ["main"]
     assert telemetry.flush(60)
     assert telemetry.collector.counts() == {"used": 1, "liked": 1, "crash": 1}
-    with pytest.raises(ParameterError, match="type str that is no answer"):
+    with pytest.raises(ParameterError, match="str is not an answer"):
         telemetry.record("used", "export")
 
 
@@ -290,7 +290,7 @@ CROSS = '[metrics.m]\ntype = "cross"\ncross = {first = %s, second = {type = "boo
         (EIGHT + "at_most = 2", [], ""),
         (EIGHT + "at_most = 8", [], ""),
         (URL, ["m.discover.fold", "m.discover.length"], ""),
-        (CROSS % ('["light", "dark"]', 1.0), ["m.cross"], "6 pairs of answers are many at this epsilon"),
+        (CROSS % ('["light", "dark"]', 1.0), ["m.cross"], "6 pairs of answers need many reports at this epsilon"),
         (CROSS % ('{type = "boolean"}', 4.0), [], ""),
     ],
 )

@@ -95,6 +95,8 @@ def remembered(make: Make, folder: Path) -> bytes:
     client = make(folder, transport=Script([dither.Answer(429, 60)]))
     client.record("mobile", True)
     assert not client.flush(60)
+    client.close()
+    join_uploads()  # they write the file no more
     return (folder / "delivery").read_bytes()
 
 

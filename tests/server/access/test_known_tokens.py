@@ -78,7 +78,7 @@ def test_tokens_expire_on_a_day_or_after_so_many(folder: Path) -> None:
 
 def test_expiry_that_is_no_day_to_come_is_refused(folder: Path) -> None:
     for given, what in (
-        ("soon", "not a date; write it as 90d or"), ("0d", "not a day to come"), ("2020-01-01", "not a day to come"),
+        ("soon", "not a date; write it as 90d or"), ("0d", "not a future day"), ("2020-01-01", "not a future day"),
         ("90", "not a date"), ("-1d", "not a date"), ("1e3d", "not a date"), ("٣d", "not a date"), ("d", "not a date"),
         ("99999999d", "not a date"), ("20270101", "not a date"),
         ("99999d", "not a future day within a hundred years"),
@@ -112,7 +112,7 @@ def test_a_token_is_rotated_and_the_old_one_lives_on_for_a_while(folder: Path) -
         (newest,) = set(last) - {one.digest for one in tokens.values()}
         assert last[newest].expires == today + timedelta(days=30)
     assert "ID: names no token" in told(invoke(folder, "token", "rotate", "0123"))
-    assert "--grace: not a day to come" in told(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))
+    assert "--grace: not a future day" in told(invoke(folder, "token", "rotate", forever, "--grace", "2020-01-01"))
 
 
 @pytest.mark.usefixtures("one_day")

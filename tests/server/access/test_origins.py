@@ -38,8 +38,8 @@ def test_origins_as_browsers_write_them_can_be_listed_and_no_others() -> None:
         assert Origins((origin,)).admit(origin), origin
     wrong = "is not an origin as browsers write it: scheme and host, such as https://"
     anyone = {
-        "*": r"'\*' would let every page of the web report; list the origins",
-        "null": "'null' is what browsers send for frames, files and redirects of anyone",
+        "*": r"'\*' would let every web page report; list the origins",
+        "null": "'null' is what browsers send for sandboxed frames, local files and some redirects of any site",
     }
     for text, said in (dict.fromkeys(NOT_SO, wrong) | anyone).items():
         with pytest.raises(ParameterError, match=said):

@@ -72,7 +72,7 @@ def test_discover_says_that_nothing_was_found_and_refuses_what_it_cannot_answer(
     sides = ("--until", "2026-11-20", "--other-since", "2026-12-01")
     assert "not compared" in told(invoke(crashed, "compare", "crash", *sides))
     (crashed / "metrics.toml").write_text(CRASH_TOML + METRICS_TOML, encoding="utf-8")
-    assert "discovers nothing" in told(invoke(crashed, "discover", "theme"))
+    assert "does not discover strings" in told(invoke(crashed, "discover", "theme"))
 
 
 def test_progress_is_written_over_itself_and_leaves_nothing() -> None:

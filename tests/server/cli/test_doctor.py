@@ -129,10 +129,10 @@ def test_damaged_database_is_a_problem(folder: Path) -> None:
 def test_large_database_is_read_whole_only_on_request(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_LARGE", 1000)
     monkeypatch.setattr(database, "_LONG_LOG", -1)
-    assert "not read whole, for it has" in doctor(folder).stdout
+    assert "not checked completely, because it has" in doctor(folder).stdout
     result = doctor(folder, "--thorough")
     assert "checked completely, and not damaged" in result.stdout
-    assert "write-ahead log has 0 B. Some process has read for long" in result.stdout
+    assert "write-ahead log has 0 B. A process that has been reading for long" in result.stdout
 
 
 def test_wrong_metrics_are_a_problem_and_the_rest_is_examined(folder: Path) -> None:

@@ -96,7 +96,7 @@ def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypa
     assert missing.text == f"metrics.toml: seal.key is {print_of}, which {path} does not hold; its keys: none"
     keep(path, drawn(), key)
     assert of_seals(folder, **asked) == [
-        Finding(Level.OK, "configuration", f"what is sealed for {print_of} is opened here")
+        Finding(Level.OK, "configuration", f"reports sealed for {print_of} are opened here")
     ]
     assert of_seals(folder) == [
         Finding(Level.OK, "configuration", "seal keys in the file: 2; metrics.toml names none in [seal]")

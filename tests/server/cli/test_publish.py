@@ -47,7 +47,7 @@ def test_on_the_first_day_publish_says_when_the_first_answers_appear(
 
 def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:
     for options, complaint in (
-        (("--until", "2026-11-21"), r"--until: 2026-11-21 is not over, .*2026-11-20 is the last"),
+        (("--until", "2026-11-21"), r"--until: 2026-11-21 is not over, .*the last completed day is 2026-11-20"),
         (("--since", "2026-11-21"), "--since: 2026-11-21 is later than 2026-11-20"),
         (("--since", "yesterday"), "--since"),
         (("--confidence", "2"), "confidence"),
@@ -60,7 +60,7 @@ def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:
     assert not (folder / "site").exists()
     (folder / "site").mkdir()
     (folder / "site/mine").write_text("", encoding="utf-8")
-    assert "holds mine and was not published" in told(invoke(folder, "publish", "--out", str(folder / "site")))
+    assert "holds mine and was not written by publish" in told(invoke(folder, "publish", "--out", str(folder / "site")))
 
 
 def test_disk_that_refuses_to_write_ends_with_status_1(folder: Path) -> None:

@@ -43,15 +43,15 @@ def test_doctor_names_errors_and_risky_settings(folder: Path) -> None:
     unwise = examined(folder, "--host", "::")
     assert unwise.exit_code == 0
     assert "warning  configuration: no token has the role report: nobody may report" in unwise.stdout
-    assert "configuration: no token has the role read: only who has the address that is printed" in unwise.stdout
+    assert "configuration: no token has the role read: only people with the address that is printed" in unwise.stdout
     assert "nobody may read" in examined(folder, "--no-local-token").stdout
     assert "nobody may report" in examined(folder, "--no-trust-loopback").stdout
     near = examined(folder)
     assert "warning  configuration: no token has the role report: only this machine may report" in near.stdout
-    assert "ok       configuration: this machine reports without a token; behind a proxy" in near.stdout
+    assert "ok       configuration: programs on this machine may report without a token; if a proxy" in near.stdout
     assert "ok       configuration: a read token, valid until the server stops, is printed" in near.stdout
     assert "warning  configuration: open: lists no candidates" in unwise.stdout
-    assert "warning  configuration: open: whoever" in examined(folder, "--open", "admin").stdout
+    assert "warning  configuration: open: anyone" in examined(folder, "--open", "admin").stdout
     new = examined(folder, "--db", f"sqlite:///{folder}/new.db")
     assert (new.exit_code, "warning  configuration: db: " in new.stdout) == (0, True)
     assert not (folder / "new.db").exists()

@@ -99,7 +99,7 @@ def test_unknown_strata_are_refused_and_named(folder: Path) -> None:
         (("estimate", "layout", "--by", "color"), "by: names no attribute of layout; there are platform, channel"),
         (("export", "--by", "color"), "--by: names an attribute of no metric; there are platform, channel"),
         (("export", "theme", "--by", "platform"), "by: names no attribute of theme; it has none"),
-        (("compare", "layout", "--other-stratum", "x"), "--other-stratum: no attribute with a value"),
+        (("compare", "layout", "--other-stratum", "x"), "--other-stratum: not an attribute with a value"),
         (("trend", "layout", "--stratum", "color=red"), "'color': unknown; known here: "),
     ):
         assert says in told(invoke(folder, *arguments)), arguments

@@ -159,12 +159,12 @@ def test_the_pages_show_what_was_refused(app: Flask, client: FlaskClient) -> Non
     collector_of(app).store.add_refusals({**strange, **ours}, b"a" * 16)
     page = client.get("/").text
     assert page.count("unknown here") == 8
-    assert "And 46 batches more, of other kinds." in page
+    assert "And 46 batches more, for other reasons or of other metrics or versions." in page
     assert '<data value="1234">1,234 batches</data>' in page
     assert "too-large" in page
     about_theme = client.get("/m/theme").text
     assert "too-large" not in about_theme
-    assert "And 33 batches more, of other kinds." in about_theme
+    assert "And 33 batches more, for other reasons or of other metrics or versions." in about_theme
     assert "Refused" not in client.get("/m/mobile").text
     assert "Refused" not in client.get("/?until=2026-11-19").text
 

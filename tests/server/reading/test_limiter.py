@@ -140,7 +140,7 @@ def test_small_analyses_pass_any_number_of_large_ones() -> None:
                 limiter.demand(500)
                 assert not small.is_large
         with (
-            pytest.raises(Problem, match="as many large analyses"),
+            pytest.raises(Problem, match="maximum number of large analyses"),
             limiter.begin(lambda: False) as fifth,
             fifth.step(),
         ):

@@ -115,7 +115,7 @@ def test_bad_parameters_of_numbers_are_refused_and_named(app: Flask) -> None:
         ("/v1/metrics/theme/estimate?quantile=0.5", "theme asks for no number"),
         (f"{URL}/trend?top=1", "no listed values"),
         (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
-        (f"{URL}/compare?other=other", "other units, or only one is on a log scale"),
+        (f"{URL}/compare?other=other", "different units, or only one is on a log scale"),
         (f"{URL}/combined", "name a version, for versions are not combined"),
         ("/m/startup?quantile=0.5", "not for pages"),
         ("/m/startup?simultaneous=true", "not for numbers"),
@@ -189,7 +189,7 @@ def test_commands_answer_in_words_and_as_the_api_does(tmp_path: Path, app: Flask
     for arguments, what in (
         (("estimate", "startup", "--candidate", "x"), "candidates"),
         (("compare", "startup", "--other", "theme"), "only metrics of like kinds"),
-        (("compare", "startup", "--other", "other"), "other units"),
+        (("compare", "startup", "--other", "other"), "different units"),
     ):
         result = command(tmp_path, *arguments)
         assert result.exit_code != 0

@@ -114,7 +114,7 @@ def test_metric_of_period_once_has_no_late_reports() -> None:
     assert told["shuffled"]["late"] is False
     _, worth, conditions = words_of_sealed(told)
     assert "the ε of one report is" in worth
-    assert conditions.startswith("That stands beside ε")
+    assert conditions.startswith("This does not replace ε")
 
 
 def test_overview_page_counts_sealed_refusals_by_report(app: Flask, client: FlaskClient) -> None:

@@ -73,9 +73,10 @@ def test_file_of_another_program_is_refused_and_stays_as_it_is(tmp_path: Path) -
     (tmp_path / "notes.py").write_text("print('certainly not SQLite')\n" * 100)
     with closing(sqlite3.connect(tmp_path / "places.sqlite")) as other:
         other.execute("CREATE TABLE places (url TEXT)")
-    for name, create in product(("notes.py", "places.sqlite"), (True, False)):
+    foreign = (("notes.py", "is not a SQLite database"), ("places.sqlite", "belongs to another program"))
+    for (name, what), create in product(foreign, (True, False)):
         before = (tmp_path / name).read_bytes()
-        with pytest.raises(StoreError, match=rf"{tmp_path}/{name} is .*; name the file of a collector"):
+        with pytest.raises(StoreError, match=rf"{tmp_path}/{name} {what}, .*; name the file of a collector"):
             Store(f"sqlite:///{tmp_path}/{name}", create=create)
         assert (tmp_path / name).read_bytes() == before, (name, create)
 

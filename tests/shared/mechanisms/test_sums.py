@@ -64,7 +64,7 @@ def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:
 def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
     (said,) = advice(1.0, 2, 5)
     assert said.startswith(
-        "cross: 10 pairs of answers need many reports at this epsilon; unless a and b are to be read together"
+        "cross: 10 pairs of answers need many reports at this epsilon; unless a and b are needed together"
     )
     assert "one_of" in said
     assert "strata" in said

@@ -104,7 +104,7 @@ def test_strata_in_words() -> None:
         ('{platform = "linux"}', "strata.platform: 'linux' is not a list of strings"),
         ("{platform = [1]}", "strata.platform: 1 is not a string"),
         ('{platform = ["linux", "linux"]}', "strata.platform: 'linux' is listed twice"),
-        ('{platform = ["other"]}', 'strata.platform: lists nothing but "other"'),
+        ('{platform = ["other"]}', 'strata.platform: lists only "other"'),
         ('{platform = ["a/b"]}', "strata.platform: 'a/b' is not a value; 1 to 32 printable characters"),
         ('{platform = ["a\\nb"]}', "strata.platform: 'a\\nb' is not a value"),
         ('{platform = ["a[b"]}', "strata.platform: 'a[b' is not a value"),
@@ -114,13 +114,13 @@ def test_strata_in_words() -> None:
         ('{"a-b" = ["linux"]}', "strata.a-b: not a name"),
         (f'{{{33 * "x"} = ["linux"]}}', f"strata.{33 * 'x'}: not a name"),
         *(
-            (f'{{{name} = ["x"]}}', f"strata.{name}: has another meaning")
+            (f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name")
             for name in ("metric", "value", "ok", "failed")
         ),
-        *((f'{{{name} = ["x"]}}', f"strata.{name}: has another meaning") for name in ("self", "class", "version")),
+        *((f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name") for name in ("self", "class", "version")),
         # columns of a crossing, a parameter of lists, and what would be the other side's platform in a comparison
         *(
-            (f'{{{name} = ["x"]}}', f"strata.{name}: has another meaning")
+            (f'{{{name} = ["x"]}}', f"strata.{name}: is a reserved name")
             for name in ("part", "first", "second", "tier", "other_platform")
         ),
         (f"{{platform = {[str(n) for n in range(16)]}}}", 'strata: 17 values, "other" included; at most 16'),

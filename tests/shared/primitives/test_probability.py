@@ -88,7 +88,7 @@ def test_impossible_epsilon_is_refused(wrong: object) -> None:
 def test_epsilon_up_to_both_ends(end: float) -> None:
     assert checked_epsilon(end) == Fraction(end)
     beyond = math.nextafter(end, 0.0 if end < 1 else math.inf)
-    with pytest.raises(ParameterError, match="where"):
+    with pytest.raises(ParameterError, match="at which"):
         checked_epsilon(beyond)
 
 

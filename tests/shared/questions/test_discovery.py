@@ -142,7 +142,7 @@ def test_what_is_no_answer_is_the_mark_and_no_object_raises() -> None:
         ),
         ('alphabet = "\u4e00-\u4f00", length = 4', "", "discover.alphabet: 257 characters; at most 254"),
         ('alphabet = "a-zA", length = 4, fold = true', "", "discover.fold: A to Z would count as a to z"),
-        (USUAL, 'candidates = ["a"]', "discover: stands beside candidates"),
+        (USUAL, 'candidates = ["a"]', "discover: cannot be given together with candidates"),
         (USUAL, "bits = 128", "bits: unknown"),
         (USUAL, "characters = 3", "characters: unknown"),
         (USUAL, 'mechanism = "rappor"', "mechanism: rappor takes any string"),

@@ -251,6 +251,4 @@ def test_advice_on_at_most_names_the_users_it_saves(size: int, rest: str, advice
     asked = metric(rest, str([f"v{place}" for place in range(size)]))
     found = list(asked.question.advice(asked.mechanism))
     assert len(found) == (advice is not None)
-    assert advice is None or (
-        found[0].startswith(advice) and f"if one may choose all, say at_most = {size}" in found[0]
-    )
+    assert advice is None or (found[0].startswith(advice) and f"if all may be chosen, set at_most = {size}" in found[0])

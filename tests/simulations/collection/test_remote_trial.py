@@ -144,7 +144,7 @@ def test_sigterm_ends_the_collector_too(tmp_path: Path) -> None:
     [
         (("-n", "40,80"), "would ask lab-randomized-response-5-1.5 twice"),
         (("--mechanism", "auto"), "would ask lab-randomized-response-5-1.5 twice"),
-        (("--scheduler", "tcp://127.0.0.1:9"), "auto goes without --scheduler"),
+        (("--scheduler", "tcp://127.0.0.1:9"), "auto cannot be used with --scheduler"),
     ],
 )
 def test_what_one_collector_cannot_do_is_refused_at_once(more: tuple[str, ...], said: str) -> None:

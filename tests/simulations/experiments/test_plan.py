@@ -146,7 +146,7 @@ def test_the_least_epsilon_is_the_least(permanent: float | None) -> None:
 def test_where_no_epsilon_will_do_the_answer_is_no() -> None:
     assert shares(100).least() is None
     assert shares(100, users=5).least() is None
-    assert "No: 5 users cannot do it at any ε of a report up to 8." in run("-k", "100", "-n", "5").stdout
+    assert "No: 5 users are not enough at any ε of a report up to 8." in run("-k", "100", "-n", "5").stdout
     assert "No: " in run("-k", "100", "-n", "20000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
 
 

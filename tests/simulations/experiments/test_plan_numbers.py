@@ -38,7 +38,7 @@ def test_users_needed_are_those_of_the_variances(epsilon: float, median: float, 
         shares = np.random.default_rng(seed).dirichlet(np.full(mechanism.size, 0.02))
         worst = max(worst, float(shares @ (variances + points**2) - (shares @ points) ** 2))
     needed = number().needed(mechanism) or 0
-    assert worst * 1.959964**2 / 0.01**2 <= needed <= (law.worst_variance + 1 / 4) * 1.959964**2 / 0.01**2 + 2
+    assert worst * 1.959964**2 / 0.01**2 <= needed <= (law.worst_variance + 1 / 4) * 1.959964**2 / 0.01**2 + 6
 
 
 def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:
@@ -56,8 +56,8 @@ def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> 
 
 
 def test_the_least_epsilon_is_found_or_there_is_none() -> None:
-    assert re.search("Yes: with 43,080 users ε = 1.18 is the least that will do", run("-n", "43080").stdout)
-    assert "No: 50 users cannot do it" in run("-n", "50").stdout
+    assert re.search("Yes: with 43,080 users ε = 1.18 is the smallest that is enough", run("-n", "43080").stdout)
+    assert "No: 50 users are not enough" in run("-n", "50").stdout
 
 
 def test_a_threshold_and_a_short_list_are_better_asked_otherwise() -> None:

@@ -59,4 +59,4 @@ def test_pairs_of_items_take_more_people_than_items() -> None:
     text = plan("selection", "-k", "8", "--pairs", "--epsilon", "1,2").stdout
     assert "who have two items" in text
     assert "At ε = 1 no report speaks of two items: " in text
-    assert "goes with --type selection" in plan("share", "-k", "8", "--pairs").output
+    assert "needs --type selection" in plan("share", "-k", "8", "--pairs").output

@@ -81,7 +81,7 @@ export class Recorder {
     const encoded = encode(metric.question, value); // at once, before the app can change it
     if (encoded.mistake) {
       counts.mistakes++;
-      this.#mistake("mistaken value for " + place, typeof value);
+      this.#mistake("wrong value for " + place, typeof value);
     }
     const unknown = undeclared(metric, given);
     if (unknown[0]) this.#mistake(`unknown attribute in ${place}.strata`, `${unknown}`);

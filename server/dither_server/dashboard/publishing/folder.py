@@ -159,7 +159,7 @@ def _require_ours(path: Path, *, finished: bool = True) -> None:
     if not os.path.lexists(path):
         return
     if path.is_symlink() or not path.is_dir():
-        what = "a symbolic link" if path.is_symlink() else "no folder"
+        what = "a symbolic link" if path.is_symlink() else "not a folder"
         raise ParameterError(str(path), f"is {what}; name a folder, or a path that does not exist yet")
     found = sorted(str(one.relative_to(path)) for one in _files(path))
     if not found:

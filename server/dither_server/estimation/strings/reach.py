@@ -6,7 +6,7 @@ of them has more than f; that is the crowd which a string of share f is found in
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -71,12 +71,21 @@ def reports_for(mechanism: Mechanism, share: float, listed: int = LISTED) -> int
     return -(-number // step) * step
 
 
+@singledispatch
 def _tests(mechanism: Mechanism, listed: int) -> _Tests:
-    """Return the tests: of a list one, of a discovery one a level, for which its levels are weighed."""
-    if isinstance(mechanism, ProjectiveSketch):
-        return _Tests(np.ones(1), np.array([min(0.5, FALSE_DISCOVERIES / listed)]), np.ones(1, dtype=np.bool_))
-    if not isinstance(mechanism, PrefixSketch):
-        raise ParameterError("mechanism", f"{mechanism.name} finds no strings")
+    """Return the tests that a string passes to be found."""
+    raise ParameterError("mechanism", f"{mechanism.name} finds no strings")
+
+
+@_tests.register
+def _(mechanism: ProjectiveSketch, listed: int) -> _Tests:
+    """Return one test: all listed strings are tried."""
+    return _Tests(np.ones(1), np.array([min(0.5, FALSE_DISCOVERIES / listed)]), np.ones(1, dtype=np.bool_))
+
+
+@_tests.register
+def _(mechanism: PrefixSketch, listed: int) -> _Tests:
+    """Return one test per level, for which its levels are weighed."""
     part = np.array(mechanism.weights) / WEIGHT
     chance = scipy.special.ndtr(1 - (float(CONFIRMING) + 1) * np.sqrt(part / part[-1]))
     chance[-1] = FALSE_DISCOVERIES / KEPT

@@ -137,7 +137,7 @@ class Discoveries(Summary[Discovered]):
         **ABOUT,
         "confirming": {"type": "integer", "description": "Reports of whole strings, which tell the frequencies."},
         "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
-        "reach": NUMBER | {"description": "Share at which these reports find a string about half the time."},
+        "reach": NUMBER | {"description": "Share of people at which these reports find a string about half the time."},
         "sought": closed({
             "share": {"type": "number", "description": "A share of people, for reference."},
             "reports": {

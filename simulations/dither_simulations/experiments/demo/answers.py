@@ -108,8 +108,8 @@ class ShareAnswer(Answer):
     def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
         """Return the shares of all labels of the metric."""
         truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
-        columns = (np.array([values[label][key] for label in truth.labels]) for key in ("frequency", "low", "high"))
-        return cls._of(survey.metrics[name], truth, answer["reports"], *columns)
+        rows = [[values[label][key] for label in truth.labels] for key in ("frequency", "low", "high")]
+        return cls._of(survey.metrics[name], truth, answer["reports"], *np.array(rows, dtype=np.float64))
 
     @classmethod
     def from_devices(cls, survey: Survey, name: str, seed: np.random.SeedSequence) -> Self:

@@ -18,7 +18,7 @@ from ...output.tables import EPSILON, MECHANISM, measured, over_theory, paramete
 from ...samplers.sets import sample_sets
 from ...sweeps import Part, Row
 from ...trials.devices import device_entropy, device_tally
-from ...trials.measures import Measures, intervals, recall
+from ...trials.measures import Measures, intervals, scores
 from ...trials.mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
@@ -54,11 +54,9 @@ def run_set_trial(setting: SetSetting, seed: np.random.SeedSequence) -> Measures
     """
     found = (_together if setting.mechanism.items.sets else _each_alone)(setting, seed)
     shares = setting.people.shares
-    error = np.abs(found.frequency - shares)
+    scored = scores(found.frequency, shares, setting.top)
     return {
-        "mse": float(np.mean(error**2)),
-        "max_error": float(error.max()),
-        "recall": recall(found.frequency, shares, setting.top),
+        **{name: scored[name] for name in ("mse", "max_error", "recall")},
         **intervals(found.low, found.high, shares),
     }
 

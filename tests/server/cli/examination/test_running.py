@@ -50,13 +50,23 @@ SIGHT: Mapping[str, Any] = {
 def test_what_the_collector_sees_of_a_request_shows_how_proxies_are_set() -> None:
     for sight, near, level, said in (
         ({}, False, Level.OK, "this machine's own address"),
-        ({"loopback": True}, True, Level.OK, "none, by this address"),
-        ({"loopback": True}, False, Level.WARNING, "passes requests on, and hides it"),
-        ({"signs": ["Via"]}, False, Level.WARNING, "10.0.0.7 passes requests on (Via), and is not declared"),
-        ({"signs": ["HTTP/1.0"], "loopback": True}, False, Level.OK, "on the collector's machine passes requests on"),
-        ({"signs": ["X-Forwarded-For"], "proxy": True}, False, Level.WARNING, "tells no address: 100 requests"),
-        ({"signs": ["X"], "proxy": True, "forwarded_for": "1.2.3.4"}, False, Level.OK, "for whom it asks"),
-        ({"local": True, "loopback": True}, False, Level.PROBLEM, "passes for this machine's own"),
+        ({"loopback": True}, True, Level.OK, "none on the way to this address"),
+        ({"loopback": True}, False, Level.WARNING, "forwards requests, and hides it"),
+        ({"signs": ["Via"]}, False, Level.WARNING, "10.0.0.7 forwards requests (Via), and is not declared"),
+        ({"signs": ["HTTP/1.0"], "loopback": True}, False, Level.OK, "on the collector's machine forwards requests"),
+        (
+            {"signs": ["X-Forwarded-For"], "proxy": True},
+            False,
+            Level.WARNING,
+            "forwards no addresses: all devices behind it share 100 requests",
+        ),
+        (
+            {"signs": ["X"], "proxy": True, "forwarded_for": "1.2.3.4"},
+            False,
+            Level.OK,
+            "forwards the addresses of devices",
+        ),
+        ({"local": True, "loopback": True}, False, Level.PROBLEM, "taken for this machine's own"),
     ):
         finding = next(seen({**SIGHT, **sight}, near, 100))
         assert (finding.level, said in finding.text) == (level, True), finding
@@ -75,21 +85,27 @@ def test_running_collector_is_asked_what_it_counts_and_sees(tmp_path: Path) -> N
         assert traces(tmp_path).keys() == before.keys()
         assert result.exit_code == 1, result.output
         assert re.sub(r"(?m)^.*lists no candidates.*\n|^ok .*\n", "", result.stdout) == ""
-        for said in ("collector: answers", "counts all metrics of metrics.toml", "proxies: none, by this address"):
+        for said in (
+            "collector: answers",
+            "counts all metrics of metrics.toml",
+            "proxies: none on the way to this address",
+        ):
             assert said in result.stdout
         (tmp_path / "metrics.toml").write_text(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 1.5"), encoding="utf-8")
         other = doctor(tmp_path, "--url", url, "--token", reader)
-        assert any("proxies: not looked at, for this token is of another role" in line for line in found(other, "ok"))
+        assert any("proxies: not checked, because this token has another role" in line for line in found(other, "ok"))
         assert not any("proxies" in line for line in found(other, "warning"))
         stale = doctor(tmp_path, "--url", url, "--token", "nonsense")
         assert stale.exit_code == 2
         (line,) = found(stale, "problem")
         assert "does not count theme in version" in line
-        assert any("proxies: not looked at (401)" in line for line in found(stale, "warning"))
+        assert any("proxies: not checked (401)" in line for line in found(stale, "warning"))
         process.terminate()
         process.communicate(timeout=PATIENCE)
     gone = doctor(tmp_path, "--url", url)
-    assert found(gone, "problem")[0].startswith("problem  collector: it cannot be reached: Connection refused. Is it")
+    assert found(gone, "problem")[0].startswith(
+        "problem  collector: it cannot be reached: Connection refused. Check that it runs"
+    )
 
 
 @contextmanager
@@ -128,11 +144,11 @@ def answering(
 
 def test_server_that_is_no_collector_or_has_another_clock_is_named(tmp_path: Path) -> None:
     for status, body, headers, said in (
-        (404, b"no", {}, "no collector (404)"),
-        (200, b"welcome", {}, "no collector (200)"),
-        (200, b"[]", {}, "no collector (200)"),
-        (301, b"", {"Location": "https://evil.example/"}, "leads elsewhere (301)"),
-        (502, b"", {}, "no collector (502)"),
+        (404, b"no", {}, "not a collector (404)"),
+        (200, b"welcome", {}, "not a collector (200)"),
+        (200, b"[]", {}, "not a collector (200)"),
+        (301, b"", {"Location": "https://evil.example/"}, "redirects elsewhere (301)"),
+        (502, b"", {}, "not a collector (502)"),
     ):
         with answering(status, body, headers=headers) as url:
             finding = next(of_running(Peer(url, "secret"), config(tmp_path), METRICS))

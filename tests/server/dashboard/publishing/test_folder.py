@@ -198,7 +198,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     shutil.rmtree(out)
     out.mkdir()
     (out / "thesis.txt").write_text("years", encoding="utf-8")
-    with pytest.raises(ParameterError, match=r"holds thesis\.txt and was not published"):
+    with pytest.raises(ParameterError, match=r"holds thesis\.txt and was not written by publish"):
         publish(out, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
     (out / "thesis.txt").unlink()
@@ -241,7 +241,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_root_home_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for out in (Path("/"), tmp_path):
-        with pytest.raises(ParameterError, match="no folder for a site"):
+        with pytest.raises(ParameterError, match="cannot be the folder of a site"):
             publish(out, "new")
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ParameterError, match="is not a folder"):

@@ -137,7 +137,7 @@ def test_terminal_shows_what_is_found_and_how_many_hold_none_tried() -> None:
     assert rows[0] == ("string", "share %", "interval", "people")
     assert rows[1][0] == "a.b"
     assert {'""', "…"} <= {row[0] for row in rows}
-    assert any(line.startswith("… stands for what is not told") for line in after)
+    assert any(line.startswith("… stands for text that is left out") for line in after)
     assert any(line.endswith(" strings tried.") for line in after)
     assert "found: strings that stand out; an expected 5% of them are held by nobody" in after
 

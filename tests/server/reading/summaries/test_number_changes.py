@@ -122,7 +122,7 @@ def test_people_beyond_a_narrower_range_are_no_change() -> None:
 def test_other_units_and_scales_are_not_compared() -> None:
     for keys in ('unit = "ms"', 'unit = "s"\nlog = true'):
         other = metric(f"low = 0.5\nhigh = 10.0\nepsilon = 1.0\n{keys}")
-        with pytest.raises(ParameterError, match="other units, or only one is on a log scale"):
+        with pytest.raises(ParameterError, match="different units, or only one is on a log scale"):
             comparison(LINEAR, nothing(LINEAR), nothing(other), other=other)
 
 

@@ -87,8 +87,8 @@ def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
     told = run("--epsilon", "1", "--reports", "30").stdout
     assert "at most ε = 30, the sum of the losses." in told
     assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in told
-    assert "say the sum" in told
-    assert "say the sum" not in run("--epsilon", "1", "--reports", "365").stdout
+    assert "use the sum" in told
+    assert "use the sum" not in run("--epsilon", "1", "--reports", "365").stdout
 
 
 def test_several_questions_come_to_less_than_their_sum() -> None:

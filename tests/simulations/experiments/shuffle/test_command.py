@@ -47,7 +47,7 @@ def test_several_reports_of_one_device_in_a_batch_tell_more() -> None:
     assert (row["own"], row["best"], row["generic"], row["attack"]) == (4, found.best, found.generic, None)
     assert (row["epsilon_after"], row["delta_after"]) == found.after(2)
     assert row["best"] > 4 * amplified(usual("randomized-response"), 5000, 1e-6).best
-    assert "The bounds are of 4 reports of one device in a batch, all together." in run(*asked).stdout
+    assert "The bounds are for 4 reports of one device in a batch, all together." in run(*asked).stdout
     assert "of one device in a batch" not in run(*asked[:-2]).stdout
 
 
