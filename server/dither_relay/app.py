@@ -8,9 +8,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from dither_serving.errors import StoreError
 from dither_serving.locality import Here
-from dither_serving.numbers import CONTENT_TYPE
 from dither_serving.once_a_minute import OnceAMinute
 from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
+from dither_serving.prometheus import CONTENT_TYPE
 
 from .relay import Relay
 

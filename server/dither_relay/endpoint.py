@@ -15,8 +15,8 @@ from dither_serving.proxies import Proxies, group_of
 from dither_shared import WireError
 from dither_shared.sealed import SealedReport
 
-from .numbers import RelayNumbers
 from .pools import Pools
+from .prometheus import RelayNumbers
 from .rates import WINDOW, Rates
 from .store import Arrival
 

@@ -16,8 +16,8 @@ from .endpoint import UploadEndpoint
 from .forwarding.daily_hour import is_overdue
 from .forwarding.forwarder import Forwarder
 from .forwarding.rounds import TROUBLE, Rounds, Rules
-from .numbers import Condition, Gauges, RelayNumbers
 from .pools import Pools
+from .prometheus import Condition, Gauges, RelayNumbers
 from .rates import Rates
 from .store import Arrival, RelayStore
 

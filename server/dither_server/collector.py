@@ -21,8 +21,7 @@ from .ingest.posts import PlainUpload, UploadFormat
 from .ingest.sealed.key_file import KeyFile
 from .ingest.sealed.keyring import Keyring, pools
 from .ingest.sealed.posts import SealedUpload
-from .observability.database_gauges import Vitals
-from .observability.prometheus import Prometheus
+from .prometheus import Prometheus, Vitals
 from .reading.answer_cache import AnswerCache
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter

@@ -18,8 +18,8 @@ from dither_shared import DitherError
 from dither_shared.counted import counted
 
 from .errors import StoreError
-from .numbers import ServerNumbers
 from .once_a_minute import OnceAMinute
+from .prometheus import ServerNumbers
 
 _log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from .connection import Connection
 from .limiter import ConnectionLimiter
-from .numbers import ServerNumbers
 from .problems import Answer, Kind, Problem, http_answer, reason
+from .prometheus import ServerNumbers
 from .proxies import Proxies
 from .request import Request, environ_of
 from .wsgi_call import Run

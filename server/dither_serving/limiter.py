@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from .locality import is_loopback
-from .numbers import ServerNumbers
 from .once_a_minute import OnceAMinute
+from .prometheus import ServerNumbers
 from .proxies import group_of
 
 _log = logging.getLogger(__name__)

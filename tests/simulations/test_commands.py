@@ -136,7 +136,7 @@ error --type selection --greatest 1.5 | --greatest
 error --type selection --separator ' ' | --separator
 error --type selection --separator '' | --separator
 error --type selection --law marginal | the items of a report are dependent
-error --type selection --device --mechanism boolean | one by one
+error --type selection --law device --mechanism boolean | one by one
 error --type selection --mechanism rappor | does not fit this --type
 error --type selection --days 3 | --days: needs --type share
 error --type selection --discover a-z/3 | --discover: needs --type string

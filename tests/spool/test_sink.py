@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.observability.prometheus import Prometheus
+from dither_server.prometheus import Prometheus
 from dither_server.store import Refusal, StoreError
 from dither_spool.blobs import Folder, blob_store_at
 from dither_spool.errors import SpoolError

@@ -1,7 +1,7 @@
 /** The client for Node and Electron's main process. */
 import "./all.js";
 import { Client as Base } from "./client.js";
-import { environment } from "./consent/environment.js";
+import { environment } from "./consent/node_environment.js";
 import { FileState } from "./state/files.js";
 import { appsFolder } from "./state/places.js";
 import { fetchAlone } from "./upload/alone.js";

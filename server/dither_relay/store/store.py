@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from dither_server.store.condition import bytes_of
 from dither_server.store.database import Database
-from dither_server.store.engine import sqlite_path
+from dither_server.store.engine import LOCK_WAIT, sqlite_path
 from dither_server.store.lock import FileLock
 from dither_serving.errors import StoreError
 
@@ -36,7 +36,7 @@ class RelayStore(Database):
     """Bytes that it leaves free for the largest body to leave: measured to be at most 34 MB, and more while a reader
     keeps SQLite from emptying its log. Otherwise a disk that only holds the reports would stay full for ever."""
 
-    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = LOCK_WAIT, read_only: bool = False) -> None:
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only, schema=RELAY)
         try:

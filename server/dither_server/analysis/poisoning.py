@@ -54,15 +54,6 @@ def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats
     return forged * (high - frequency), forged * (frequency - low)
 
 
-def mean_shift(law: Dithered, forged: float, mean: float = 0.5) -> tuple[float, float]:
-    """Return how far a part ``forged`` of all reports can move a mean down and up, in parts of the range.
-
-    Every forger sends the report of the least score, or of the greatest. ``mean`` is that of the honest.
-    """
-    part, scores = _part(forged), law.score_table
-    return part * (float(scores.min()) - mean), part * (float(scores.max()) - mean)
-
-
 def cut_shift(law: Dithered, forged: float, cuts: int | None = None) -> float:
     """Return how far a part ``forged`` of all reports can move a share below a point, down or up; at most 1.
 

@@ -9,7 +9,7 @@ from dither_serving import committer
 from dither_serving.committer import Limits
 from dither_serving.errors import StoreError
 
-from ..observability.prometheus import Prometheus
+from ..prometheus import Prometheus
 from ..store import Outcome, Refusal, Upload
 from .refusal_counts import Refusals, Refused
 

@@ -18,7 +18,7 @@ from dither_shared import Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
 from ..access.origins import NO_ORIGINS, Origins
-from ..observability.prometheus import Prometheus
+from ..prometheus import Prometheus
 from ..store import Outcome, StoreError, Upload
 from .committer import Committer, Then
 from .posts import PATH, Sent, UploadFormat

@@ -1,11 +1,10 @@
 """Read estimates from the tallies of a database, for routes, pages and commands."""
 
-import hashlib
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,70 +13,21 @@ from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..analysis.columns import Table
 from ..analysis.trend import TrendStep
-from ..store import History, Slice, Snapshot, Store
+from ..store import History, Store
 from ..tally.arrays import Floats, Indices
-from ..tally.repeats import Repeats
 from ..tally.tally import Tally
 from .answer_cache import AnswerCache
 from .costs import effort, reading, require_affordable
 from .folded import folded
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed
+from .sources import Collected, Source, key_of
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
 from .summaries.paging import PageRequest
 from .summaries.summary import EstimateView, Estimator, Span, Survey
 
 T = TypeVar("T")
-
-
-class _Source(NamedTuple):
-    """What an answer is computed from: a metric version, the selected strata, and what was collected of them.
-
-    With ``distinct`` all reports are taken for those of different people.
-    """
-
-    metric: Metric
-    part: Part
-    slice: Slice
-    distinct: bool
-
-    @classmethod
-    def of(cls, metric: Metric, part: Part, history: History, span: Span, query: EstimateQuery) -> Self:
-        """Return the source of the reports of these days."""
-        return cls(metric, part, history.slice(*span, part.places), query.distinct)
-
-    @property
-    def span(self) -> Span:
-        """The days that are asked for."""
-        return self.slice.since, self.slice.until
-
-    def at(self, history: History) -> Self:
-        """Return the same source at another moment."""
-        return self._replace(slice=history.slice(*self.span, self.part.places))
-
-    def tally(self, snapshot: Snapshot) -> Tally:
-        """Return its tally."""
-        repeats = Repeats.of(self.metric, self.slice.reports)
-        tally = snapshot.tally(self.metric, *self.span, self.slice.places)
-        return replace(tally, repeats=repeats._replace(chance=0.0) if self.distinct else repeats)
-
-
-class _Collected(NamedTuple):
-    """A source with its tally, both read in one snapshot."""
-
-    source: _Source
-    tally: Tally
-
-
-def _key(sources: Sequence[_Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
-    """Return the key of an answer: what it depends on, in little room however many days were collected.
-
-    ``labels`` are candidates in place of those of the metrics. Labels are no part of a version that takes any string.
-    """
-    whole = repr((*asked, *((source.slice, source.distinct) for source in sources)))
-    named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)
-    return hashlib.blake2b(whole.encode(), digest_size=16).digest(), named
 
 
 def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool) -> Any:
@@ -117,7 +67,7 @@ class EstimateReader:
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         extra_rows = summary_of(metric).extra_rows(metric)
         cost = require_affordable(self._limit, metric, 1, shown, extra_rows, reading(metric, history))
-        planned = [_Source.of(metric, part, history, span, query)]
+        planned = [Source.of(metric, part, history, span, query)]
         ((source, whole),) = self._of_one_moment(planned, query, candidates, None, cost)
         worth = about_sealed(source.slice.sealed, metric, whole.about.get("periods", 1))
         about = {**whole.about, **folded(history.folded_up_to), **worth}
@@ -143,8 +93,8 @@ class EstimateReader:
         cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
         places = None
         if not query.selection.everything:
-            places = self._places(_Source.of(metric, part, history, span, query), query, labels)
-        planned = [[_Source.of(metric, one, history, days, query) for one in parts] for days in spans]
+            places = self._places(Source.of(metric, part, history, span, query), query, labels)
+        planned = [[Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
         missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
         # All of it before the first step, for once a part is sent nothing can be refused any more.
@@ -155,12 +105,12 @@ class EstimateReader:
 
     def _of_one_moment(
         self,
-        sources: Sequence[_Source],
+        sources: Sequence[Source],
         query: EstimateQuery,
         candidates: tuple[str, ...] | None,
         places: Indices | None,
         cost: int = 0,
-    ) -> Iterator[tuple[_Source, Table]]:
+    ) -> Iterator[tuple[Source, Table]]:
         """Yield the answers about parts of a metric version on the same days, of those with reports and of the last.
 
         They are of every value, or of those at ``places``. If all are remembered, nothing is read; else ``cost`` is
@@ -182,7 +132,7 @@ class EstimateReader:
             if table is not None and _shown(source, sources):
                 yield source, table
             elif tally is not None:
-                yield source, self._whole(_Collected(source, tally), query, candidates, places)
+                yield source, self._whole(Collected(source, tally), query, candidates, places)
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
         """Return parts with the reports that each has on some days."""
@@ -198,7 +148,7 @@ class EstimateReader:
         if first.version == second.version and sides[0].overlaps(sides[1]):
             query = query.apart(lambda: max(self._store.history(first).days(sides[0].places), default=None))
         spans: list[Span] = [(query.since, query.until), (query.other_since, query.other_until)]
-        sources, cost = list[_Source](), 0
+        sources, cost = list[Source](), 0
         for side, part, span in zip((first, second), sides, spans, strict=True):
             source, price = self._planned(side, part, span, query, query.selection.count(len(side.labels)))
             sources.append(source)
@@ -208,13 +158,13 @@ class EstimateReader:
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
 
-        def compared(collected: Sequence[_Collected]) -> Table:
+        def compared(collected: Sequence[Collected]) -> Table:
             surveys, estimator = self._surveys(collected)
             table = summary.compare((surveys[0], surveys[1]), query, estimator)
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
             return replace(table, about={**table.about, "sides": about})
 
-        table = self._answer(sources, lambda found: _key(found, None, "compare", query), cost, compared)
+        table = self._answer(sources, lambda found: key_of(found, None, "compare", query), cost, compared)
         return self._chosen(table, query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
@@ -225,18 +175,20 @@ class EstimateReader:
         summary = summary_of(named)
         part_of(named, query.strata, query.names())
         versions = [one for one in versions if summary_of(one) is summary and has_stratum(one, query.strata)]
-        span, sources, cost = (query.since, query.until), list[_Source](), 0
+        span, sources, cost = (query.since, query.until), list[Source](), 0
         for metric in versions:
             part, shown = part_of(metric, query.strata), query.selection.count(len(metric.labels))
             source, price = self._planned(metric, part, span, query, shown, steps=len(versions))
             sources.append(source)
             cost += price
 
-        def combined(collected: Sequence[_Collected]) -> Table:
+        def combined(collected: Sequence[Collected]) -> Table:
             surveys, estimator = self._surveys(collected)
             return summary.combine(named.name, surveys, query, estimator)
 
-        table = self._answer(sources, lambda found: _key(found, None, "combine", named.version, query), cost, combined)
+        table = self._answer(
+            sources, lambda found: key_of(found, None, "combine", named.version, query), cost, combined
+        )
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
@@ -245,11 +197,11 @@ class EstimateReader:
         shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
         source, cost = self._planned(metric, part, (query.since, query.until), query, shown, extra_rows=extra_rows)
 
-        def viewed(collected: Sequence[_Collected]) -> EstimateView:
+        def viewed(collected: Sequence[Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
             return summary_of(metric).view(survey, query, estimator, request)
 
-        return self._answer([source], lambda found: _key(found, None, "view", query, request), cost, viewed)
+        return self._answer([source], lambda found: key_of(found, None, "view", query, request), cost, viewed)
 
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
@@ -260,7 +212,7 @@ class EstimateReader:
         require_affordable(self._limit, metric, len(spans), shown, reading=reading(metric, history))
         places = None
         if not query.selection.everything:
-            source = _Source.of(metric, part, history, (query.since, query.until), query)
+            source = Source.of(metric, part, history, (query.since, query.until), query)
             places = self._places(source, query, metric.labels)
         yield
         estimate = self._estimates(metric, part, history, query)
@@ -279,18 +231,20 @@ class EstimateReader:
 
     def _estimates(self, metric: Metric, part: Part, history: History, query: EstimateQuery) -> Callable[[Span], Any]:
         def estimated(span: Span) -> Any:
-            return self._estimate(_Source.of(metric, part, history, span, query), metric.labels, query.confidence)
+            return self._estimate(Source.of(metric, part, history, span, query), metric.labels, query.confidence)
 
         return estimated
 
-    def _estimate(self, source: _Source, labels: tuple[str, ...], confidence: float) -> Any:
+    def _estimate(self, source: Source, labels: tuple[str, ...], confidence: float) -> Any:
         """Return the bare estimates of a source."""
 
-        def computed(collected: Sequence[_Collected]) -> Any:
+        def computed(collected: Sequence[Collected]) -> Any:
             return self._compute(source.metric, labels, collected[0].tally, confidence, False)
 
         cost = effort(source.metric)
-        return self._answer([source], lambda found: _key(found, labels, "estimate", confidence, False), cost, computed)
+        return self._answer(
+            [source], lambda found: key_of(found, labels, "estimate", confidence, False), cost, computed
+        )
 
     def _planned(
         self,
@@ -302,18 +256,18 @@ class EstimateReader:
         *,
         steps: int = 1,
         extra_rows: int = 0,
-    ) -> tuple[_Source, int]:
+    ) -> tuple[Source, int]:
         """Return a source as it is now, and the cost of an answer about it. Raises Problem if that is too high."""
         history = self._store.history(metric, *span)
         cost = require_affordable(self._limit, metric, steps, shown, extra_rows, reading(metric, history))
-        return _Source.of(metric, part, history, span, query), cost
+        return Source.of(metric, part, history, span, query), cost
 
     def _answer(
         self,
-        planned: Sequence[_Source],
-        key: Callable[[Sequence[_Source]], Hashable],
+        planned: Sequence[Source],
+        key: Callable[[Sequence[Source]], Hashable],
         cost: int,
-        make: Callable[[Sequence[_Collected]], T],
+        make: Callable[[Sequence[Collected]], T],
     ) -> T:
         """Return the answer about some sources: remembered, or made of what one snapshot holds of them.
 
@@ -323,13 +277,13 @@ class EstimateReader:
         if found is None:
             self._demand(cost)
             with self._store.snapshot() as snapshot:
-                collected = [_collected(snapshot, source) for source in planned]
+                collected = [Collected.of(snapshot, source) for source in planned]
             found = self._cache.get(key([source for source, _ in collected]), lambda: make(collected))
         return cast("T", found)
 
     def _whole(
         self,
-        collected: _Collected,
+        collected: Collected,
         query: EstimateQuery,
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
@@ -346,7 +300,7 @@ class EstimateReader:
 
         return self._cache.get(_table_key(source, query, candidates, places), made)
 
-    def _surveys(self, collected: Sequence[_Collected], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
+    def _surveys(self, collected: Sequence[Collected], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
         """Return what was collected of each source, with its tally, and what estimates these tallies.
 
         Estimates are remembered if ``keep``: those of many days, of which few values are shown, would take all room.
@@ -356,7 +310,7 @@ class EstimateReader:
         def remembered(
             metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
         ) -> Any:
-            key = _key([known[id(tally)]], labels, "estimate", confidence, simultaneous)
+            key = key_of([known[id(tally)]], labels, "estimate", confidence, simultaneous)
             return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
 
         surveys = [
@@ -372,7 +326,7 @@ class EstimateReader:
         labels = cast("Sequence[str]", table.columns["value"])
         return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
-    def _places(self, source: _Source, query: EstimateQuery, labels: tuple[str, ...]) -> Indices:
+    def _places(self, source: Source, query: EstimateQuery, labels: tuple[str, ...]) -> Indices:
         """Return which values are shown in each step of an answer."""
         if not labels:
             raise _nothing_to_choose()
@@ -385,25 +339,19 @@ class EstimateReader:
 
 
 def _table_key(
-    source: _Source, query: EstimateQuery, candidates: tuple[str, ...] | None, places: Indices | None
+    source: Source, query: EstimateQuery, candidates: tuple[str, ...] | None, places: Indices | None
 ) -> Hashable:
     """Return the key of the estimates of a source: of every value, or at ``places``."""
     # Only the source depends on these, so that answers about other days share those of the days that they share.
     same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
     if isinstance(same, Query):
         same = replace(same, by_day=False, by=())
-    return _key([source], candidates, "table", same, None if places is None else places.tolist())
+    return key_of([source], candidates, "table", same, None if places is None else places.tolist())
 
 
-def _shown(source: _Source, sources: Sequence[_Source]) -> bool:
+def _shown(source: Source, sources: Sequence[Source]) -> bool:
     """Return whether a source has an answer among others: if it has reports, or is the last, of all together."""
     return bool(source.slice.total) or source is sources[-1]
-
-
-def _collected(snapshot: Snapshot, source: _Source) -> _Collected:
-    """Return a source as a snapshot has it, with its tally."""
-    source = source.at(snapshot.history(source.metric, *source.span))
-    return _Collected(source, source.tally(snapshot))
 
 
 def _spans(history: History, query: Query, part: Part) -> list[Span]:

@@ -16,7 +16,7 @@ from dither_serving.problems import Kind, Problem
 from dither_serving.request import PEER_GONE
 from dither_shared import DitherError, ParameterError
 
-from ..observability.prometheus import Prometheus
+from ..prometheus import Prometheus
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from dither_shared import DitherError
 
 from .condition import Disk, disk_of
-from .engine import WRITE, make_private, open_engine, sqlite_path
+from .engine import LOCK_WAIT, WRITE, make_private, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
 from .migrate import COLLECTOR, Schema, migrate, require_current
@@ -32,7 +32,7 @@ class Database:
         url: str,
         *,
         create: bool = True,
-        lock_wait: float = 5.0,
+        lock_wait: float = LOCK_WAIT,
         read_only: bool = False,
         schema: Schema = COLLECTOR,
     ) -> None:

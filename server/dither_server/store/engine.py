@@ -21,6 +21,9 @@ WRITE = "dither_write"
 
 _DURABLE = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
+LOCK_WAIT = 5.0
+"""Seconds for which a connection waits for a lock of the database, unless its owner says otherwise."""
+
 
 def open_engine(
     url: str,

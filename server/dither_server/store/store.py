@@ -14,6 +14,7 @@ from .condition import Condition, condition_of
 from .counting.folds import Folds, days_counted_both_ways
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
+from .engine import LOCK_WAIT
 from .errors import RacedError
 from .history import History, Snapshot, read_history
 from .tables.definitions import Definitions, register
@@ -35,7 +36,7 @@ class Store(Database):
     Safe to use from many threads and processes, if one thread of each process writes.
     """
 
-    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = LOCK_WAIT, read_only: bool = False) -> None:
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only)
         self._expiry = Expiry()

@@ -4,6 +4,7 @@
 a keyed stream, and ``repeat`` for each report. Without a permanent part the first channel changes nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -13,7 +14,9 @@ from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy
+from ..primitives.probability import threshold_text
 from ..primitives.two_level import TwoLevel
+from .checks import index_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,8 @@ class Chained(Mechanism):
 class _Chain(Chained):
     """A mechanism whose two channels ``draws`` applies."""
 
+    _chain: BitChain | SymbolChain = field(init=False, repr=False)
+
     @property
     def _stored(self) -> tuple[object, ...]:
         """What ``draws_of`` makes both channels of."""
@@ -42,6 +47,10 @@ class _Chain(Chained):
     def stored_draws(self) -> tuple[object, ...] | None:
         """The cells, cohorts and thresholds, if an item marks a cell of its own."""
         return self._stored if self.own_cells else None
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value in one cohort."""
+        return self._chain.ratio_after(reports)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the marked cells, through the permanent channel, as a symbol or a row of bits."""
@@ -76,6 +85,29 @@ class ChainOfBits(_Chain):
     def _stored(self) -> tuple[object, ...]:
         first = self._chain.permanent
         return "bits", self.cells, self.cohorts, self._chain.instant.thresholds, first and first.thresholds
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryBits(ChainOfBits):
+    """A mechanism in which a value marks a bit of its own."""
+
+    own_cells: ClassVar[bool] = True
+
+    size: int
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns the rows in which its bit is 1."""
+        return two_level_bits(self.ratio, self.b, self.size)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probabilities of a 1: of the marked bit, and of each other."""
+        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the item itself."""
+        return (index_of(item, self.size),)
 
 
 def two_level_bits(ratio: Fraction, low: Fraction, size: int) -> TwoLevel:

@@ -157,10 +157,6 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
         """One for each cell."""
         return self.cells if self.memoised else None
 
-    def ratio_after(self, reports: int) -> Fraction:
-        """Return the worst-case ratio of ``reports`` reports of one value in one phase."""
-        return self._chain.ratio_after(reports)
-
     @property
     def two_level(self) -> TwoLevel:
         """A value owns its cell; both ends, and the point a step above the first, never share one."""

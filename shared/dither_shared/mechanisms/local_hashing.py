@@ -82,10 +82,6 @@ class LocalHashing(ChainOfSymbols):
         truth, permanent_truth = truths(g, once, forever)
         return cls(size=size, symbols=g, truth=truth, permanent_truth=permanent_truth)
 
-    def ratio_after(self, reports: int) -> Fraction:
-        """Return the worst-case ratio of ``reports`` reports of one value under one seed."""
-        return self._chain.ratio_after(reports)
-
     @property
     def max_size(self) -> int:
         """Every vector can stand for a value."""

@@ -1,24 +1,21 @@
 """Optimised unary encoding: one bit an answer, the true one kept with 1/2, the others raised as rarely as ε allows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item
 from ..primitives.channel import BitChain, BitChannel
-from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, threshold_up
-from ..primitives.two_level import TwoLevel
+from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_up
 from ..rows import Shape
-from .chained import ChainOfBits, two_level_bits
-from .checks import checked_epsilons, checked_size, index_of
+from .chained import UnaryBits
+from .checks import checked_epsilons, checked_size
 
 _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimizedUnary(ChainOfBits):
+class OptimizedUnary(UnaryBits):
     """Optimised unary encoding (OUE; Wang, Blocki, Li and Jha 2017, equations 7 and 8), and its chain L-OSUE.
 
     Write x as k bits of which the x-th is 1; report that one with p = 1/2 and each other with q = 1/(e^ε + 1):
@@ -36,9 +33,7 @@ class OptimizedUnary(ChainOfBits):
 
     name: ClassVar[str] = "optimized-unary"
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon"})
-    own_cells: ClassVar[bool] = True
 
-    size: int
     raised: Fraction
     permanent_raised: Fraction | None = None
 
@@ -77,24 +72,6 @@ class OptimizedUnary(ChainOfBits):
         raised = 1 / (1 + exp_below(once))
         permanent = None if forever is None else 1 / (1 + exp_below(forever))
         return cls(size=checked_size(size), raised=raised, permanent_raised=permanent)
-
-    def ratio_after(self, reports: int) -> Fraction:
-        """Return the worst-case ratio of ``reports`` reports of one value."""
-        return self._chain.ratio_after(reports)
-
-    @property
-    def two_level(self) -> TwoLevel:
-        """A value owns the rows in which its bit is 1."""
-        return two_level_bits(self.ratio, self.b, self.size)
-
-    @property
-    def integers(self) -> Mapping[str, object]:
-        """The probabilities that a bit is reported, for the true answer and for another."""
-        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
-
-    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the item itself."""
-        return (index_of(item, self.size),)
 
 
 def _checked_raised(value: Fraction, place: str) -> Fraction:

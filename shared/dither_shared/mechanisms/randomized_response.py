@@ -101,10 +101,6 @@ class RandomizedResponse(ChainOfSymbols):
         """No report supports two values."""
         return Fraction(0), Fraction(0)
 
-    def ratio_after(self, reports: int) -> Fraction:
-        """Return the worst-case ratio of ``reports`` reports of one value."""
-        return self._chain.ratio_after(reports)
-
     @property
     def two_level(self) -> TwoLevel:
         """A value owns one answer: itself or, where lies are likelier, the other of two."""

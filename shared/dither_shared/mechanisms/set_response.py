@@ -100,10 +100,6 @@ class SetResponse(ChainOfSymbols):
         """The total squared error over all values, times n, at its most: where half of the users have each."""
         return self.size * self.variance(0.5)
 
-    def ratio_after(self, reports: int) -> Fraction:
-        """Return the worst-case ratio of ``reports`` reports of one set under one window."""
-        return self._chain.ratio_after(reports)
-
     def seen(self, cohort: int) -> tuple[int, ...]:
         """Return the values in the window ``cohort``, in the order of a pattern's bits, lowest first."""
         return tuple((cohort + place) % self.size for place in range(self.window))

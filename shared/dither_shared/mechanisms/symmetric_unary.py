@@ -1,12 +1,10 @@
 """Symmetric unary encoding: one bit an answer, each flipped with the same probability."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import (
     ONE,
@@ -14,17 +12,15 @@ from ..primitives.probability import (
     checked_epsilon,
     exp_below,
     threshold_down,
-    threshold_text,
     toward,
 )
-from ..primitives.two_level import TwoLevel
 from ..rows import Shape
-from .chained import ChainOfBits, two_level_bits
-from .checks import checked_size, index_of
+from .chained import UnaryBits
+from .checks import checked_size
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymmetricUnary(ChainOfBits):
+class SymmetricUnary(UnaryBits):
     """Symmetric unary encoding, which is basic one-time RAPPOR (Erlingsson, Pihur and Korolova 2014, section 2).
 
     Write x as k bits of which the x-th is 1; keep each with probability p (``keep``), flip it with q = 1 - p. Two
@@ -37,9 +33,7 @@ class SymmetricUnary(ChainOfBits):
     """
 
     name: ClassVar[str] = "symmetric-unary"
-    own_cells: ClassVar[bool] = True
 
-    size: int
     keep: Fraction
 
     def __post_init__(self) -> None:
@@ -65,17 +59,3 @@ class SymmetricUnary(ChainOfBits):
         """Return the mechanism with p = s/(s+1), s = e^(ε/2), rounded down."""
         odds = exp_below(checked_epsilon(epsilon) / 2)
         return cls(size=checked_size(size), keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
-
-    @property
-    def two_level(self) -> TwoLevel:
-        """A value owns the rows in which its bit is 1."""
-        return two_level_bits(self.ratio, self.b, self.size)
-
-    @property
-    def integers(self) -> Mapping[str, object]:
-        """The probabilities that a bit is reported, for the true answer and for another."""
-        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
-
-    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the item itself."""
-        return (index_of(item, self.size),)

@@ -232,6 +232,19 @@ epsilon_option = click.option(
     "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
 )
 
+at_most_option = click.option(
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
+)
+
+size_option = click.option(
+    "-k",
+    "--size",
+    type=click.IntRange(2, MAX_SIZE),
+    default=16,
+    show_default=True,
+    help="Number of values; a set with a limit has at most half of them.",
+)
+
 permanent_option = click.option(
     "--permanent-epsilon",
     callback=positive,

@@ -112,7 +112,7 @@ _OPTIONS = (
         "--distribution",
         type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),
         help=(
-            "Distribution of the answers: for numbers {', '.join(SPREADS)}; otherwise {', '.join(KINDS)}. "
+            f"Distribution of the answers: for numbers {', '.join(SPREADS)}; otherwise {', '.join(KINDS)}. "
             "[default: zipf, for numbers uniform, or csv with --input]"
         ),
     ),

@@ -5,12 +5,14 @@ multinomials and hypergeometrics. Drawing from it is not an approximation: devic
 rounding of a probability to a float (relative 2^-53). Users send one report each; where a mechanism has a permanent
 part, its draw and the instantaneous one are then a single channel.
 
-A mechanism joins by registering functions of ``registry.py``, in the file of its kind; one without a sampler can still
-be simulated device by device (``devices.py``). Where the joint law costs too much, ``marginal.py`` draws the support of
-each value by itself.
+A mechanism joins by registering functions of ``registry.py``, in the file of its kind or in a new one: each file of
+this folder is imported. One without a sampler can still be simulated device by device (``devices.py``). Where the joint
+law costs too much, ``marginal.py`` draws the support of each value by itself.
 """
 
-from . import hashed, linear, numeric, projective, sets, unary
+from importlib import import_module
+from pkgutil import iter_modules
+
 from .hashed import expected_tally
 from .marginal import Marginal, has_marginal, sample_support
 from .registry import collision_bias, has_sampler, joint_draws, sample_tally
@@ -21,13 +23,10 @@ __all__ = [
     "expected_tally",
     "has_marginal",
     "has_sampler",
-    "hashed",
     "joint_draws",
-    "linear",
-    "numeric",
-    "projective",
     "sample_support",
     "sample_tally",
-    "sets",
-    "unary",
 ]
+
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)  # each registers its samplers

@@ -12,7 +12,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.store import StoredToken, StoreError
 from dither_shared import parse_metrics
 from server.collecting import MOBILE, THEME, TODAY, batch, config, problem, upload
-from server.observability.test_prometheus import samples
+from server.test_prometheus import samples
 
 FAR = {"REMOTE_ADDR": "192.0.2.7"}
 

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from dither_server.app import collector_of
-from dither_server.observability.prometheus import Prometheus
+from dither_server.prometheus import Prometheus
 from dither_server.reading.costs import effort
 from dither_server.reading.limiter import Analysis, AnalysisLimiter, PeerGoneError
 from dither_server.store import Snapshot, StoreError

@@ -19,7 +19,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from dither_server.observability.prometheus import Prometheus
+from dither_server.prometheus import Prometheus
 from dither_serving.connection import Connection, read_buffer
 from dither_serving.gateway import Gateway
 from dither_serving.limiter import ConnectionLimiter

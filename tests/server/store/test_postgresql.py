@@ -36,9 +36,9 @@ from server.collecting import (
     sealed_upload,
     upload,
 )
-from server.observability.test_prometheus import samples
 from server.reading.test_materialize import SELECT, expected, recipes
 from server.tally.test_blocks import some_rows
+from server.test_prometheus import samples
 
 SHARD = b"s" * 16
 

@@ -65,7 +65,7 @@ def test_column_of_numbers_is_read_as_a_population(tmp_path: Path) -> None:
 
 
 def test_devices_can_be_run_one_by_one_and_remember() -> None:
-    (row, *_) = json.loads(run(*SMALL, "-n", "200", "--device", "--permanent-epsilon", "2", "--json").stdout)
+    (row, *_) = json.loads(run(*SMALL, "-n", "200", "--law", "device", "--permanent-epsilon", "2", "--json").stdout)
     assert (row["law"], row["points"]) == ("device", 33)
 
 

@@ -2,7 +2,7 @@
  * Consent: decide whether anything may be drawn and sent, and name who decided it. The first that speaks decides:
  *
  * 1. Global Privacy Control or Do Not Track in the browser, or a browser that a program drives (webdriver): off;
- * 2. the environment of a Node process, see environment.js;
+ * 2. the environment of a Node process, see node_environment.js;
  * 3. the user's own choice, stored on the device, pinned to the terms that were shown; one that cannot be read is
  *    taken for off;
  * 4. otherwise: off.

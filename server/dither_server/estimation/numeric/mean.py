@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -141,23 +140,6 @@ class Difference(NamedTuple):
     standard_error: float | None
     low: float
     high: float
-
-
-def mean_difference(first: Mean, second: Mean, confidence: float = 0.95) -> Difference:
-    """Return the difference of two independent means, in parts of the range; its interval is normal, in [-1, 1].
-
-    People on both sides, and their permanent draws, make it surer than is said, unless they change their answers more
-    often than not. Of a side without reports it is NaN, and the interval is all of [-1, 1]. Raises ParameterError if no
-    interval can be made at that confidence.
-    """
-    require_confidence(confidence)
-    if not (first.reports and second.reports):
-        return Difference(math.nan, math.nan, -1.0, 1.0)
-    difference = second.estimate - first.estimate
-    error = math.hypot(first.standard_error, second.standard_error)
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    low, high = (min(max(difference + side * margin, -1.0), 1.0) for side in (-1, 1))
-    return Difference(difference, error, low, high)
 
 
 def each_side(confidence: float) -> float:

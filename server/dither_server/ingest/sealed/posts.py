@@ -13,7 +13,7 @@ from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch, SealedReport, Suite
 
-from ...observability.prometheus import Prometheus
+from ...prometheus import Prometheus
 from ...store import Sealing, Upload
 from ...tally.tally import Tally
 from ..posts import UploadFormat, place_of

@@ -5,7 +5,8 @@ Reading from the database is in ``reading``; the numbers come from ``estimation`
 
 from typing import Any
 
-from dither_shared import Metric
+from dither_shared import QUESTIONS, Metric
+from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Items
 
 from .crossings import Crossings
 from .discoveries import Discoveries
@@ -15,17 +16,19 @@ from .shares import Shares
 from .summary import Summary
 
 _SHARES = Shares()
+_OF_ITEMS: dict[Items, Summary[Any]] = {
+    LISTED: _SHARES,
+    STRINGS: _SHARES,
+    SETS: Selections(),
+    SPELLED: Discoveries(),
+    NUMBERS: Numbers(),
+}
 
 SUMMARIES: dict[str, Summary[Any]] = {
-    "boolean": _SHARES,
-    "choice": _SHARES,
+    **{kind: _OF_ITEMS[question.items] for kind, question in QUESTIONS.items()},
     "cross": Crossings(),
-    "discovery": Discoveries(),
-    "number": Numbers(),
-    "selection": Selections(),
-    "string": _SHARES,
 }
-"""By the kind of question."""
+"""By the kind of question: that of its items, unless the kind has one of its own."""
 
 
 def summary_of(metric: Metric) -> Summary[Any]:

@@ -9,6 +9,7 @@ import click
 from ...choices import ATTACKS, MAX_SIZE, SurveyType
 from ...options.common import (
     Commands,
+    at_most_option,
     discover_option,
     epsilon_option,
     fields_of,
@@ -133,9 +134,7 @@ _series(
     help="Number of values, of items, or of strings that people hold.  [default: 128, 16 items, 1000 strings]",
 )
 @discover_option
-@click.option(
-    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
-)
+@at_most_option
 @click.option("-n", "--users", callback=users_of, help="Number of honest users.  [default: 1e5; 1e6 of strings]")
 @click.option(
     "--share",

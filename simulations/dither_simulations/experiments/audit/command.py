@@ -9,8 +9,7 @@ from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, SystemEntropy
 from dither_shared.counted import counted
 from dither_shared.privacy import audit as attacks
 
-from ...choices import MAX_SIZE
-from ...options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of
+from ...options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of, size_option
 from ...options.run import Run, run_options
 from ...output.tables import render
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
@@ -97,14 +96,7 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
     (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Attack this mechanism; repeatable.  [default: every mechanism]"
 )
 @epsilon_option
-@click.option(
-    "-k",
-    "--size",
-    type=click.IntRange(2, MAX_SIZE),
-    default=16,
-    show_default=True,
-    help="Number of values; a set with a limit has at most half of them.",
-)
+@size_option
 @permanent_option
 @click.option(
     "--draws",

@@ -69,7 +69,7 @@ class Accuracy(Experiment):
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields: options by their name, and the usual ones; a file says itself how many users there are."""
-        law: Law | None = "device" if given["device"] else given["law"]
+        law: Law | None = given["law"]
         if cls.only_joint and law == "marginal":
             raise ParameterError("--law", f"marginal needs --type share; {cls.only_joint}")
         check_names(given["names"], cls.offered)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...choices import LAWS, MAX_SIZE, STEPS, SurveyType
+from ...choices import LAWS, STEPS, SurveyType
 from ...options.common import (
+    at_most_option,
     confidence_of,
     discover_option,
     epsilons_of,
@@ -62,9 +63,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Number of values, of items, or of candidate strings.  [default: 64, 8 items, 1000 strings; all of --column]",
 )
 @source_options
-@click.option(
-    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
-)
+@at_most_option
 @click.option(
     "--candidates",
     type=click.IntRange(1, 10**7),
@@ -112,9 +111,6 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
         "Draw all counts together, each value separately, or user by user with the device's randomizer. "
         "[default: joint, or marginal if joint takes long]"
     ),
-)
-@click.option(
-    "--device", is_flag=True, help="Run every user through the device's randomizer (--law device); slow for many users."
 )
 @click.option(
     "--collector",

@@ -6,6 +6,7 @@ import click
 
 from ...choices import MAX_SIZE, SurveyType
 from ...options.common import (
+    at_most_option,
     confidence_of,
     discover_option,
     epsilons_of,
@@ -47,9 +48,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
         "of different answers, if few."
     ),
 )
-@click.option(
-    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Maximum items per person, if the selection has a limit."
-)
+@at_most_option
 @click.option(
     "--aim",
     "rank",

@@ -6,8 +6,15 @@ import click
 
 from dither_server.analysis.shuffling import MOST_OWN, MOST_REPORTS
 
-from ...choices import MAX_SIZE
-from ...options.common import epsilon_option, mechanism_option, permanent_option, plot_option, share, users_list
+from ...options.common import (
+    epsilon_option,
+    mechanism_option,
+    permanent_option,
+    plot_option,
+    share,
+    size_option,
+    users_list,
+)
 from ...options.run import Run, run_options
 from ...trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
 
@@ -36,14 +43,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     (*NAMES, *NUMERIC, *SET_MECHANISMS, *DISCOVERING), "Shuffle reports of this mechanism; repeatable. [default: auto]"
 )
 @epsilon_option
-@click.option(
-    "-k",
-    "--size",
-    type=click.IntRange(2, MAX_SIZE),
-    default=16,
-    show_default=True,
-    help="Number of values; a set with a limit has at most half of them.",
-)
+@size_option
 @permanent_option
 @click.option(
     "-n",

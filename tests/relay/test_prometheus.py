@@ -13,8 +13,8 @@ from dither_relay.store import RelayStore
 from dither_server.store import StoreError
 from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import LAYOUT, NOON, POOLS, THEME, TODAY, config, hold, rows, stored
-from server.observability.test_monitoring import ALERTS, promtool
-from server.observability.test_prometheus import samples
+from server.test_monitoring import ALERTS, promtool
+from server.test_prometheus import samples
 
 POOL = f'{{pool="{THEME}",suite="x25519"}}'
 

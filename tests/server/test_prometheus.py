@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import Committer
-from dither_server.observability.prometheus import Prometheus
+from dither_server.prometheus import Prometheus
 from dither_serving.committer import Limits
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
 from server.ingest.test_committer import PATIENCE, Gate, submitted
@@ -102,7 +102,7 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
 def test_killed_worker_no_longer_counts_as_waiting(tmp_path: Path) -> None:
     script = """
 import os, subprocess, sys, time
-from dither_server.observability.prometheus import Prometheus
+from dither_server.prometheus import Prometheus
 prometheus = Prometheus()
 prometheus.oldest(time.monotonic() - (1000.0 if len(sys.argv) > 1 else 5.0))
 prometheus.waiting(700 if len(sys.argv) > 1 else 3)

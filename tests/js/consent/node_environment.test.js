@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { environment } from "../../../client/js/src/consent/environment.js";
+import { environment } from "../../../client/js/src/consent/node_environment.js";
 import { decide } from "../../../client/js/src/consent/rules.js";
 
 const YES = { mode: "on", accepted: { aaaa: { name: "theme", day: 20000 } } };

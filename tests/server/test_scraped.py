@@ -18,9 +18,9 @@ import pytest
 from relay.relaying import running as relaying
 from server.cli.invoking import invoke
 from server.collecting import batch, running
-from server.observability.test_monitoring import ALERTS, QUERIES
+from server.test_monitoring import ALERTS, QUERIES
 
-PAGES = Path(__file__).parents[3] / "docs" / "how-to"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 PATIENCE = 120.0
 
 

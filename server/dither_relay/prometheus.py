@@ -7,10 +7,10 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
-from dither_server.observability.database_gauges import of_disk, of_up
+from dither_server.prometheus import of_disk, of_up
 from dither_server.store import Disk
 from dither_serving.kept import Kept, gauge
-from dither_serving.numbers import ServerNumbers
+from dither_serving.prometheus import ServerNumbers
 
 from .store import Held
 

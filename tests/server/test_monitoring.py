@@ -23,7 +23,7 @@ from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS, THEME, TODAY, config, rows_of, upload
 from server.postgresql import WHY_NOT, server
 
-DEPLOY = Path(__file__).parents[3] / "server" / "deploy"
+DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 DASHBOARD = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
 PANELS = {panel["title"]: panel for panel in DASHBOARD["panels"] if panel["type"] != "row"}

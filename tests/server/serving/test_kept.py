@@ -5,12 +5,11 @@ import threading
 
 import pytest
 
-from dither_server.observability.database_gauges import Vitals
-from dither_server.observability.prometheus import Prometheus
+from dither_server.prometheus import Prometheus, Vitals
 from dither_server.store import Condition, StoreError
 from dither_server.store.condition import Disk
 from dither_serving.kept import Kept
-from server.observability.test_prometheus import samples
+from server.test_prometheus import samples
 
 PATIENCE = 60.0
 

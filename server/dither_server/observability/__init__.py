@@ -1,1 +1,0 @@
-"""Logs and Prometheus metrics for operators. They hold nothing about any person."""
