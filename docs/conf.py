@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).with_name("_ext")))
 extensions = ["myst_parser", "sphinx.ext.autodoc", "dither_reference"]
 exclude_patterns = ["_build", "**/tables"]
 nitpicky = True
-# Their pages are on the web, which a build does not ask. Names without a module are those that only type checkers import.
+# Their pages are on the web, which a build does not ask. Names without a module are imported by type checkers alone.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|contextlib|datetime|enum|fractions|pathlib|types|typing|dither_shared\.light)\..*"),
     ("py:class", r"date|datetime|Mode|PathLike"),
