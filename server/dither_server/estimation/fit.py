@@ -178,7 +178,7 @@ class Fit:
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:
     """Return the medians of what each frequency may be: of those found, by the fit of them together.
 
-    A frequency with an error above 1 is ignored. The score of strings that no report tells apart is -∞: it says nothing.
+    A frequency with an error above 1 is ignored, and so is a score of -∞: of strings that no report tells apart.
     """
     scores = np.nan_to_num(prior.score, neginf=0.0)
     slab = Slab.learnt(scores)

@@ -35,7 +35,8 @@ class NumberPlanner(IntervalPlanner):
 
     The quantile of share ``rank`` is wanted within ± ``error`` in rank: 0.02 if the point named may have from 93 to 97%
     of the answers below it. It is named to the part ``within`` of the range, over which shares below are averaged, and
-    answers are taken to be even over the range. ``size`` says how many different answers there can be, if few.
+    answers are taken to be even over the range. That is of the estimate; its interval assumes less, and is wider.
+    ``size`` says how many different answers there can be, if few.
     """
 
     rank: float | None = None
