@@ -13,14 +13,17 @@ from scipy import stats
 
 from benchmarks.plans import KINDS
 from benchmarks.plans import run as run_plans
+from dither_server.estimation.estimate import estimate
 from dither_server.estimation.intervals.exact import exact_interval
-from dither_server.estimation.precision import half_width, users_for, worst_share
+from dither_server.estimation.precision import half_width, planned_scores, users_for, worst_share
 from dither_shared import OptimizedUnary, ParameterError, RandomizedResponse
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_shared.privacy.wording import MEMOISATION
 from dither_simulations.cli import main
-from dither_simulations.experiments.plan.shares import SharePlanner
+from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner
+from dither_simulations.samplers import sample_tally
 from dither_simulations.sweeps import Row
+from dither_simulations.users.populations import Population, numbered
 
 
 def run(*arguments: str | Path) -> Result:
@@ -154,6 +157,25 @@ def test_a_question_must_make_sense() -> None:
     for wrong in ({"error": 1.5}, {"confidence": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             shares(16, **wrong)
+
+
+def test_a_plan_leaves_room_for_intervals_that_chance_makes_wider() -> None:
+    """Of items, means and pairs: the error of estimates and the width of intervals are kept together.
+
+    By its own normal law each is missed so seldom that both together are missed in at most 1 - confidence.
+    """
+    for confidence in (0.5, 0.8, 0.95, 0.999):
+        width, error = planned_scores(confidence)
+        assert stats.norm.sf(width) + 2 * stats.norm.sf(error) == pytest.approx(1 - confidence)
+    plan = SelectionPlanner(size=5, epsilons=(1.48,), error=0.0733, confidence=0.8)
+    mechanism, missed, surveys = plan.mechanisms(1.48)[0], 0, 300
+    people, rng = plan.needed(mechanism) or 0, np.random.default_rng(20261128)
+    for _ in range(surveys):
+        held = Population.drawn(("0", ""), np.array([0.5, 0.5]), people, rng)
+        found = estimate(mechanism, numbered(5), sample_tally(mechanism, held, rng), 0.8)
+        wide = found.high[0] - found.low[0] > 2 * plan.error
+        missed += bool(wide or abs(found.frequency[0] - 0.5) > plan.error)
+    assert stats.binom.sf(missed - 1, surveys, 0.2) > 1e-6  # 122 were missed when each had its own 1 in 5
 
 
 @pytest.mark.slow

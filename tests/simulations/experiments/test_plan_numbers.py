@@ -27,7 +27,10 @@ def number(epsilon: float = 1.0, **more: Any) -> NumberPlanner:
     ("epsilon", "median", "high"), [(0.5, 640e3, 2.4e6), (1, 145e3, 411e3), (2, 34e3, 60e3), (4, 7.2e3, 6.5e3)]
 )
 def test_users_needed_are_those_of_the_variances(epsilon: float, median: float, high: float) -> None:
-    """The median ± 2% in rank and p95 ± 1%, within a sixteenth of the range; the mean ± 1% for any answers."""
+    """The median ± 2% in rank and p95 ± 1%, within a sixteenth of the range; the mean ± 1% for any answers.
+
+    The mean's interval may be wider by chance in one of ten surveys that miss, so its error has nine tenths of 5%.
+    """
     mechanism = named_numeric("dithered-response", epsilon)
     assert number(rank=0.5, error=0.02).needed(mechanism) == pytest.approx(median, rel=0.02)
     assert number(rank=0.95).needed(mechanism) == pytest.approx(high, rel=0.02)
@@ -38,7 +41,8 @@ def test_users_needed_are_those_of_the_variances(epsilon: float, median: float, 
         shares = np.random.default_rng(seed).dirichlet(np.full(mechanism.size, 0.02))
         worst = max(worst, float(shares @ (variances + points**2) - (shares @ points) ** 2))
     needed = number().needed(mechanism) or 0
-    assert worst * 1.959964**2 / 0.01**2 <= needed <= (law.worst_variance + 1 / 4) * 1.959964**2 / 0.01**2 + 6
+    least, most = (variance * 2.004654**2 / 0.01**2 for variance in (worst, law.worst_variance + 1 / 4))
+    assert least <= needed <= 1.01 * most
 
 
 def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> None:
@@ -52,11 +56,11 @@ def test_each_epsilon_is_told_by_the_usual_steps_and_by_those_for_the_mean() -> 
     for row in rows:
         assert row["reached"] == (row["users_needed"] <= 50_000)
         assert 0.99 * row["users_least"] < row["users_needed"]
-        assert row["margin"] == pytest.approx(0.01 * (row["users_needed"] / 50_000) ** 0.5, rel=1e-4)
+        assert row["margin"] == pytest.approx(0.01 * (row["users_needed"] / 50_000) ** 0.5, rel=1e-2)
 
 
 def test_the_least_epsilon_is_found_or_there_is_none() -> None:
-    assert re.search("Yes: with 43,080 users ε = 1.18 is the smallest that is enough", run("-n", "43080").stdout)
+    assert re.search("Yes: with 43,080 users ε = 1.22 is the smallest that is enough", run("-n", "43080").stdout)
     assert "No: 50 users are not enough" in run("-n", "50").stdout
 
 

@@ -91,7 +91,7 @@ CDF = (
     number("standard_error", "Standard error from the noise and from sampling."),
     Column("low", float, "Lower end of the confidence interval, which pools neighbouring points.", range=(0, 1)),
     Column("high", float, "Upper end of that interval.", range=(0, 1)),
-    Column("consistent", float, "Share below it by the curve that makes the reports most likely.", range=(0, 1)),
+    number("consistent", "Share below it by the curve that makes the reports most likely. Null if too few tell of it."),
 )
 """The columns of the shares below points: one row per point."""
 

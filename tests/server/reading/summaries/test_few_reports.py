@@ -65,8 +65,14 @@ def test_few_reports_print_no_nonsense(kind: str, epsilon: float) -> None:
             assert not (row["found"] and row["verdict"] == "too-few")
             assert row["verdict"] == said_of(row["low"], row["high"])
             assert (row["noise_low"] is None) == (row["noise_high"] is None)
+            if row["frequency"] is not None and kind != "discovery":
+                half = max(row["high"] - row["frequency"], row["frequency"] - row["low"])
+                assert f"{100 * half:.2f}" in text
+        assert answer["reports"] >= 50 or answer["poisoning"].get("gain_up") is None
         if "mean" in answer:
             shown.append(answer["mean"]["value"] is not None)
+            assert shown[-1] == (answer["clipped"]["low"]["share"] is not None)
+            assert shown[-1] == all(row["consistent"] is not None for row in answer["cdf"])
             assert (answer["mean"]["standard_error"] is None) >= (kind == "log")
         elif kind != "discovery":
             shown.append(any(row["frequency"] is not None for row in answer["values"]))
@@ -97,3 +103,26 @@ def test_pairs_have_their_verdict_in_a_terminal() -> None:
     assert known
     for row in known:
         assert re.search(rf"^{row['given']} .*{row['value']}  {row['verdict']}$", text, re.MULTILINE)
+
+
+def test_a_report_says_little_of_an_average_and_nothing_of_the_strings_of_others() -> None:
+    """By a normal law one report at a large ε told both to a few points."""
+    answer, _ = answer_of("selection", 8.0, 1)
+    assert answer["average"]["low"] < 0.5
+    assert answer["average"]["high"] > 3
+    answer, _ = answer_of("string", 8.0, 1)
+    assert answer["unlisted"] is None
+    assert all(row["high"] > 0.8 for row in answer["values"])
+
+
+def test_strings_that_no_report_tells_apart_have_an_estimate() -> None:
+    """Of two strings in one bucket of the only row with reports the error is infinite."""
+    metric = parse_metrics('[metrics.few]\nepsilon = 4.0\ntype = "string"\nbuckets = 2\ncandidates = ["x", "y", "z"]')[
+        "few"
+    ]
+    entropy, rows = KeyedEntropy(b"row 1"), b""
+    for _ in range(2):
+        rows += Report(1, metric.mechanism.randomize(b"x", entropy, 1)).encode(metric.mechanism)
+    summary, tally = summary_of(metric), Tally.fold(metric.mechanism, rows)
+    answer = summary.table(Survey(metric, tally, (None, None), {}), Query(), summary.estimate).whole()
+    assert [row["value"] for row in answer["values"]] == ["x", "y", "z"]

@@ -84,6 +84,7 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
         (0.41, 0.405, 0.415, "41.0% ± 0.5", 0.41),
         (0.03, 0.008, 0.057, "3.0% ± 2.7", 0.03),  # the interval lies above 0, and so does the figure
         (0.005, 0.001, 0.02, "0.1 to 2%", 0.005),
+        (0.5002, 0.0006, 0.9998, "0.06 to 100%", 0.5002),
         (1.02, 0.97, 1.07, "over 97%", None),
     ):
         point = share_point("v", share, low, high)
