@@ -13,7 +13,7 @@ from .condition import Disk, disk_of
 from .engine import LOCK_WAIT, WRITE, make_private, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
-from .migrate import COLLECTOR, Schema, migrate, require_current
+from .migrate import COLLECTOR, DatabaseSchema, migrate, require_current
 
 _WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_current()"}
 """Statements that make a transaction write, but change nothing."""
@@ -34,7 +34,7 @@ class Database:
         create: bool = True,
         lock_wait: float = LOCK_WAIT,
         read_only: bool = False,
-        schema: Schema = COLLECTOR,
+        schema: DatabaseSchema = COLLECTOR,
     ) -> None:
         """Open the database at ``url``; with ``create``, create or upgrade its tables.
 

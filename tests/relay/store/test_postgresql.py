@@ -6,15 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 
 from dither_relay.store import RelayStore
-from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import StoreError
 from relay.fake_collector import collecting
 from relay.relaying import LIMITS, LISTED, PATIENCE, POOLS, TODAY, arrivals, hold, rounds, rows, waiting
-from server.database import connected
 
 
 @pytest.fixture
@@ -22,13 +18,6 @@ def pg(postgresql_url: str) -> Iterator[RelayStore]:
     with closing(RelayStore(postgresql_url)) as store:
         store.list_pools(LISTED, LIMITS | {"batch_limit": 10})
         yield store
-
-
-@pytest.mark.usefixtures("pg")
-def test_the_migrations_make_what_the_schema_says(postgresql_url: str) -> None:
-    with connected(postgresql_url) as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": RELAY.revisions})
-        assert compare_metadata(context, TABLES) == []
 
 
 def test_from_arrival_to_the_collector(pg: RelayStore) -> None:

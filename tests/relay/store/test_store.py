@@ -9,10 +9,8 @@ from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
-import alembic.autogenerate
 import pytest
 import sqlalchemy
-from alembic.migration import MigrationContext
 
 from dither_relay.forwarding.rounds import body_of, share_of
 from dither_relay.store import Cut, ListedPool, RelayStore
@@ -70,12 +68,6 @@ def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         hold(store, rows(1))
     assert stat.S_IMODE((tmp_path / "relay.db").stat().st_mode) == 0o640
-
-
-def test_migrations_make_the_tables_that_the_schema_describes(tmp_path: Path) -> None:
-    with stored(tmp_path), connected(url_of(tmp_path)) as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": RELAY.revisions})
-        assert alembic.autogenerate.compare_metadata(context, TABLES) == []
 
 
 def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dither_server.config.choices import FORMAT_NAMES
 from dither_server.reading.exports import FORMATS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each command runs in a fork of one interpreter")
-HEAVY = {"alembic", "flask", "matplotlib", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress", "werkzeug"}
+HEAVY = {"flask", "matplotlib", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress", "werkzeug"}
 ASK = """
 import importlib, json, os, sys
 
