@@ -21,15 +21,10 @@ class RelayNumbers(ServerNumbers):
     """The numbers of one process."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._answers = self.counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
+        super().__init__(answers="dither_relay_answers", to="POST /v1/sealed")
         self._answers.labels("202")  # so that the counter exists, at 0, before the first report
         about = "Sealed reports that were refused, by the end of the problem's type."
         self._refused = self.counter("dither_relay_refused", about, ["reason"])
-
-    def answered(self, status: int) -> None:
-        """Count an answer."""
-        self._answers.labels(str(status)).inc()
 
     def refused(self, reason: str) -> None:
         """Count a refused report; without its pool, because strangers make names up."""

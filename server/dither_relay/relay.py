@@ -12,7 +12,7 @@ from dither_serving.proxies import Proxies
 
 from .collector import Collector
 from .config import RelayConfig
-from .endpoint import UploadEndpoint
+from .endpoint import SealedEndpoint
 from .forwarding.daily_hour import is_overdue
 from .forwarding.forwarder import Forwarder
 from .forwarding.rounds import TROUBLE, Rounds, Rules
@@ -55,7 +55,7 @@ class Relay:
             numbers=self.numbers,
         )
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
-        self.endpoint = UploadEndpoint(
+        self.endpoint = SealedEndpoint(
             self.pools, self.committer, self.rates, self.proxies, self.numbers, config.body_limit
         )
         self.forwarder = Forwarder(

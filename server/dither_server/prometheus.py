@@ -22,7 +22,7 @@ class Prometheus(ServerNumbers):
 
     def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
         """Begin to count, at 0 for each of these metrics."""
-        super().__init__(clock)
+        super().__init__(clock, "dither_ingest_answers", "uploads of reports")
         counter = self.counter
         self._reports = counter(
             "dither_reports_acknowledged", "Reports acknowledged, including repeated ones.", ["metric"]
@@ -38,7 +38,6 @@ class Prometheus(ServerNumbers):
         for name in metrics:
             self._reports.labels(name)
             self._alarms.labels(name)  # so an alert sees the first, too
-        self._answers = counter("dither_ingest_answers", "Answers to uploads of reports.", ["status"])
         about = (
             "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
         )
@@ -57,10 +56,6 @@ class Prometheus(ServerNumbers):
         self._sealed.labels(metric).inc(reports)
         self._unopened.labels(metric).inc(refused)
         self._alarms.labels(metric).inc(int(alarming))
-
-    def answered(self, status: int) -> None:
-        """Count an answer."""
-        self._answers.labels(str(status)).inc()
 
     def analysis(self, outcome: str) -> None:
         """Count an analysis that has ended."""

@@ -10,7 +10,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from datetime import date
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -58,12 +57,6 @@ class Commits(Protocol[_U_contra, _R_co]):
         """Return the outcome of each upload; raise StoreError if none is known."""
 
 
-class _Numbers(Protocol):
-    def commit(self, batches: int) -> AbstractContextManager[None]: ...
-    def waiting(self, batches: int) -> None: ...
-    def oldest(self, since: float | None) -> None: ...
-
-
 class _Waiting(NamedTuple, Generic[U, R]):
     """An upload, the callback for its outcome, and since when it waits."""
 
@@ -80,12 +73,12 @@ class Committer(Generic[U, R]):
     """
 
     def __init__(
-        self, store: Commits[U, R], today: Callable[[], date], limits: Limits, numbers: _Numbers | None = None
+        self, store: Commits[U, R], today: Callable[[], date], limits: Limits, numbers: ServerNumbers | None = None
     ) -> None:
         self._store = store
         self._today = today
         self._limits = limits
-        self._numbers: _Numbers = numbers or ServerNumbers()
+        self._numbers = numbers or ServerNumbers()
         self._waiting: deque[_Waiting[U, R]] = deque()
         self._bytes = 0
         self._lines = OnceAMinute()

@@ -28,12 +28,16 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 class ServerNumbers:
     """The numbers of any server whose requests are committed in groups, in a registry of its own."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, answers: str = "dither_answers", to: str = "uploads"
+    ) -> None:
+        """Count the answers to uploads under the name ``answers``; ``to`` says in its help what they answer."""
         self._clock = clock
         self._registry = registry = CollectorRegistry()
         self.counter = counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=registry)
+        self._answers = counter(answers, f"Answers to {to}.", ["status"])
         about = "Requests refused before they were read completely: not HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
         self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
@@ -47,6 +51,10 @@ class ServerNumbers:
         self._connections = gauge("dither_connections", "Connections that are open.")
         about = "Connections closed because they were late, gave way to others, or exceeded the limit of their address."
         self._closed = counter("dither_connections_closed", about, ["reason"])
+
+    def answered(self, status: int) -> None:
+        """Count an answer to an upload."""
+        self._answers.labels(str(status)).inc()
 
     def connected(self, connections: int) -> None:
         """Tell how many connections are open."""

@@ -13,7 +13,8 @@ from wsgiref.types import WSGIApplication
 from dither_shared import ParameterError
 
 from .connection import Connection, read_buffer
-from .gateway import Gateway, UploadEndpoint
+from .endpoint import UploadEndpoint
+from .gateway import Gateway
 from .limiter import ConnectionLimiter
 from .once_a_minute import OnceAMinute, limited_lines
 from .parser import LARGEST_READ

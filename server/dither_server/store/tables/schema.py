@@ -98,7 +98,8 @@ ESTIMATES = sa.Table(
 sa.event.listen(
     ESTIMATES,
     "after_create",
-    sa.DDL("""
+    sa.DDL(  # type: ignore[no-untyped-call]  # it has no annotations
+        """
 CREATE VIEW daily_estimates AS
 SELECT
     metrics.name AS metric,
@@ -115,7 +116,8 @@ SELECT
 FROM estimates
 JOIN estimated_days ON estimated_days.version = estimates.version AND estimated_days.day = estimates.day
 JOIN metrics ON metrics.version = estimates.version
-"""),
+"""
+    ),
 )
 
 # The same for questions that a number answers; the view is daily_numbers.
@@ -134,7 +136,8 @@ NUMBERS = sa.Table(
 sa.event.listen(
     NUMBERS,
     "after_create",
-    sa.DDL("""
+    sa.DDL(  # type: ignore[no-untyped-call]  # it has no annotations
+        """
 CREATE VIEW daily_numbers AS
 SELECT
     metrics.name AS metric,
@@ -154,7 +157,8 @@ SELECT
 FROM numbers
 JOIN estimated_days ON estimated_days.version = numbers.version AND estimated_days.day = numbers.day
 JOIN metrics ON metrics.version = numbers.version
-"""),
+"""
+    ),
 )
 
 DAILY = {"shares": ESTIMATES, "numbers": NUMBERS}
