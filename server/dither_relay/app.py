@@ -8,7 +8,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from dither_serving.errors import StoreError
 from dither_serving.locality import Here
-from dither_serving.once_a_minute import OnceAMinute
+from dither_serving.logs import OnceAMinute
 from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
 from dither_serving.prometheus import CONTENT_TYPE
 
@@ -38,7 +38,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     def metrics(environ: WSGIEnvironment) -> Answer:
         if not relay.limits.open_metrics and not here.made(environ):
             raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
-        return _answer(relay.numbers.text(relay.gauges.families()), CONTENT_TYPE)
+        return _answer(relay.numbers.text(relay.families()), CONTENT_TYPE)
 
     def introduce(environ: WSGIEnvironment) -> Answer:
         return _json({"relay": "dither"})  # shows an app's developer that the endpoint is right

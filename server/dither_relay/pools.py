@@ -9,7 +9,7 @@ from dither_serving.errors import StoreError
 from dither_serving.problems import Kind, Problem
 from dither_shared.sealed import SUITES, Pool
 
-from .collector import Collector, RejectedError, TroubleError
+from .collector import CollectorClient, RejectedError, TroubleError
 from .store import RelayStore
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permuta
 class Pools:
     """The pools, by digest and length of a sealed row. Nobody but the collector adds one."""
 
-    def __init__(self, store: RelayStore, collector: Collector) -> None:
+    def __init__(self, store: RelayStore, collector: CollectorClient) -> None:
         self._store = store
         self._collector = collector
         self._known: Mapping[str, Mapping[int, int]] = {}

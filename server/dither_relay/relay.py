@@ -1,29 +1,31 @@
 """Put a relay together from store, collector, pools, endpoint and forwarder, and close them in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import date
 from types import TracebackType
 from typing import Self
 
+from prometheus_client.core import Metric
+
 from dither_serving.committer import Committer, Limits
 from dither_serving.errors import StoreError
+from dither_serving.prometheus import CachedReading
 from dither_serving.proxies import Proxies
 
-from .collector import Collector
+from .collector import CollectorClient
 from .config import RelayConfig
 from .endpoint import SealedEndpoint
-from .forwarding.daily_hour import is_overdue
-from .forwarding.forwarder import Forwarder
+from .forwarding.forwarder import Forwarder, is_overdue
 from .forwarding.rounds import TROUBLE, Rounds, Rules
 from .pools import Pools
-from .prometheus import Condition, Gauges, RelayNumbers
+from .prometheus import RelayCondition, RelayNumbers, relay_gauges
 from .rates import Rates
 from .store import Arrival, RelayStore
 
 
 def rounds_of(
-    config: RelayConfig, store: RelayStore, collector: Collector, goes_on: Callable[[], bool] = lambda: True
+    config: RelayConfig, store: RelayStore, collector: CollectorClient, goes_on: Callable[[], bool] = lambda: True
 ) -> Rounds:
     """Return the rounds of a configuration."""
     rules = Rules(config.batch, config.max_age, config.horizon)
@@ -45,7 +47,7 @@ class Relay:
                     "relay", "another relay already uses it; a second one would give each address a second limit"
                 )
             )
-            collector = Collector(config.collector, config.token, config.collector_seconds)
+            collector = CollectorClient(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)
             self._opened = opened.pop_all()
         self.committer: Committer[Arrival, None] = Committer(
@@ -61,7 +63,7 @@ class Relay:
         self.forwarder = Forwarder(
             self.store, lambda goes_on: rounds_of(config, self.store, collector, goes_on), config.hour(), config.now
         )
-        self.gauges = Gauges(self._condition, self.is_ready, lambda: self.forwarder.rejected)
+        self._condition = CachedReading("relay's database", self._read_condition)
 
     def start(self) -> None:
         """Start the relay's own threads."""
@@ -80,6 +82,10 @@ class Relay:
             return self.pools.is_known
         return False
 
+    def families(self) -> Iterator[Metric]:
+        """Yield the gauges for Prometheus."""
+        yield from relay_gauges(self._condition.value(), self.is_ready(), self.forwarder.rejected)
+
     def close(self) -> None:
         """Commit what was accepted, and close the database."""
         self.pools.close()
@@ -89,11 +95,12 @@ class Relay:
         self.store.checkpoint()
         self._opened.close()
 
-    def _condition(self) -> Condition:
+    def _read_condition(self) -> RelayCondition:
         config = self.limits
         troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
-        return Condition(self.store.held(), self.store.disk(), is_late, [trouble for trouble in troubles if trouble])
+        told = [trouble for trouble in troubles if trouble]
+        return RelayCondition(self.store.held(), self.store.disk(), is_late, told)
 
     def _today(self) -> date:
         return self.store.day or self.limits.now().date()

@@ -8,7 +8,7 @@ from dither_server.cli.terminal_tables import aligned, printable
 from dither_serving.errors import StoreError
 from dither_shared.counted import counted
 
-from .forwarding.daily_hour import following, is_overdue
+from .forwarding.forwarder import following, is_overdue
 from .forwarding.rounds import TROUBLE
 from .store import RelayStore
 

@@ -17,7 +17,7 @@ from dither_shared import DitherError
 from dither_shared.counted import counted
 
 from .errors import StoreError
-from .once_a_minute import OnceAMinute
+from .logs import OnceAMinute
 from .prometheus import ServerNumbers
 
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from .limiter import ConnectionLimiter
 from .problems import Answer, Kind, Problem, http_answer, reason
 from .proxies import Proxies
 from .request import Request, environ_of
-from .wsgi_call import Run
+from .wsgi_call import WsgiCall
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Gateway:
         elif self._is_quick(request, environ):
             self._endpoint.begin(environ, answered)
         else:
-            run = Run(self._app, environ, request, connection, self._loop, self._head)
+            run = WsgiCall(self._app, environ, request, connection, self._loop, self._head)
             self._in_pool += 1
             self._pool.submit(run, lambda: self._leave_pool(group))
             if self._in_pool > self._threads and not self._is_making_room:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from .locality import is_loopback
-from .once_a_minute import OnceAMinute
+from .logs import OnceAMinute
 from .prometheus import ServerNumbers
 from .proxies import group_of
 

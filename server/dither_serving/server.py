@@ -16,10 +16,11 @@ from .connection import Connection, read_buffer
 from .endpoint import UploadEndpoint
 from .gateway import Gateway
 from .limiter import ConnectionLimiter
-from .once_a_minute import OnceAMinute, limited_lines
+from .logs import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
 from .process import prepare_process
 from .proxies import Proxies
+from .settings import ServerSettings
 
 _log = logging.getLogger(__name__)
 
@@ -35,28 +36,11 @@ _OTHER_FILES = 128
 """Open files other than connections: the database, its log and locks, some of them once per thread."""
 
 
-class _Limits(Protocol):
-    """How many connections there may be, and how much may wait; the settings of ``Config`` say what each is."""
-
-    @property
-    def threads(self) -> int: ...
-    @property
-    def connections(self) -> int: ...
-    @property
-    def connections_per_address(self) -> int: ...
-    @property
-    def request_seconds(self) -> float: ...
-    @property
-    def queue_bytes(self) -> int: ...
-    @property
-    def body_limit(self) -> int: ...
-
-
-class Served(Protocol):
+class _Served(Protocol):
     """The parts behind an app."""
 
     @property
-    def limits(self) -> _Limits:
+    def limits(self) -> ServerSettings:
         """The limits of connections and requests."""
 
     @property
@@ -83,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
 
 
-def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+def serve(app: WSGIApplication, parts: _Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
     """Serve an app, and the parts behind it, until SIGTERM or SIGINT; then commit what was accepted and return.
 
     ``ready`` is called once with the URL, when connections are accepted.
@@ -96,7 +80,7 @@ def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: C
         parts.close()
 
 
-def memory_for(limits: _Limits) -> int:
+def memory_for(limits: ServerSettings) -> int:
     """Return the bytes that may be held for all peers: half of the queue's, but room for two of the largest bodies.
 
     The other half is for what these bytes cost besides: a body is copied once when it is whole.
@@ -104,7 +88,7 @@ def memory_for(limits: _Limits) -> int:
     return max(limits.queue_bytes // 2, 2 * limits.body_limit + LARGEST_READ)
 
 
-async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+async def _serve(app: WSGIApplication, parts: _Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
     limits, endpoint, proxies = parts.limits, parts.endpoint, parts.proxies
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 

@@ -24,7 +24,7 @@ _LOOK = 1.0
 Headers = list[tuple[str, str]]
 
 
-class Run:
+class WsgiCall:
     """Answers a request with what an app returns. Called in a thread, once."""
 
     def __init__(

@@ -21,8 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from .blobs import BlobStore
-from .errors import SpoolError
+from .blobs import BlobStore, SpoolError
 from .records import BUCKETS, Ids, are_first, as_ids, as_keys
 
 _HEAD = Struct("<8sQI")

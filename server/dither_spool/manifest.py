@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from dither_server.store import Store
 from dither_shared import ParameterError
 
-from .blobs import BlobStore
-from .errors import DamagedError, SpoolError
+from .blobs import BlobStore, DamagedError, SpoolError
 from .records import BUCKETS, Records
 from .segment import DAMAGED, SEGMENTS, Segment, is_segment, write_segment
 

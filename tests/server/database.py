@@ -8,8 +8,7 @@ from typing import Any
 
 import sqlalchemy
 
-from dither_server.store.engine import open_engine
-from dither_server.store.url import database_url
+from dither_server.store.engine import database_url, open_engine
 
 
 def url_of(folder: Path) -> str:

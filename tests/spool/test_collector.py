@@ -70,7 +70,7 @@ def test_batches_are_appended_and_not_counted(
 
 def test_a_disabled_version_is_refused(door: FlaskClient, spooling: Flask) -> None:
     store = collector_of(spooling).store
-    store.disable(THEME.name, None, config(Path("/")).today())
+    store.definitions.disable(THEME.name, None, config(Path("/")).today())
     assert problem(post_to(door, batch().encode())) == (410, "metric-disabled")
 
 

@@ -49,7 +49,7 @@ def test_collector_takes_reports_while_postgresql_is_gone(tmp_path: Path, postgr
     database = fresh(postgresql.url)
     with closing(Store(database)) as store:
         store.register(METRICS.values())
-        store.disable(MOBILE.name, None, utc_today())
+        store.definitions.disable(MOBILE.name, None, utc_today())
     batches = [batch(THEME, rows_of(THEME, 1)) for _ in range(40)]
     disabled = batch(MOBILE, rows_of(MOBILE, 1, value=True)).encode()
     with running(tmp_path, "--spool", str(tmp_path / "spool"), "--db", database) as (url, process):

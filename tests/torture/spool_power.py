@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import SpoolError
 from dither_spool.layout import SpoolLayout
 from server.collecting import THEME, rows_of
 from spool.spooling import in_place
@@ -29,7 +29,7 @@ import os, sys
 from pathlib import Path
 from dither_server.store import Upload
 from dither_spool import journal as journals
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import SpoolError
 from dither_spool.layout import SpoolLayout
 from server.collecting import THEME, TODAY, rows_of
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch
 
-from ..collector import Collector, Receipt, RejectedError, TroubleError
+from ..collector import CollectorClient, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Rounds:
     def __init__(
         self,
         store: RelayStore,
-        collector: Collector,
+        collector: CollectorClient,
         rules: Rules,
         today: Callable[[], date],
         goes_on: Callable[[], bool] = lambda: True,

@@ -4,8 +4,7 @@ Nothing here tells one person from another: no address, no user, no time finer t
 order of their digests.
 """
 
-from .batches import Cut, Frozen, SealedPool
-from .holding import Arrival
+from .batches import Arrival, Cut, Frozen, SealedPool
 from .pools import Held, KnownPool, ListedPool
 from .store import RelayStore
 

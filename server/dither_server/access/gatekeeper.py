@@ -12,9 +12,8 @@ from wsgiref.types import WSGIEnvironment
 from dither_serving.locality import NOWHERE, Here
 from dither_serving.problems import Kind, Problem
 
-from .known_tokens import KnownTokens, digest_of, draw_token
-from .local_token import LocalToken
 from .roles import Role
+from .tokens import KnownTokens, LocalToken, digest_of, draw_token
 
 __all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
 

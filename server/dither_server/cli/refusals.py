@@ -12,7 +12,7 @@ from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
 from ..reading.query import EstimateQuery
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .query_options import query_options
 from .terminal_tables import aligned, printable
 
@@ -36,7 +36,6 @@ class _Line(NamedTuple):
 @click.option("--by-day", is_flag=True, help="Count each day by itself.")
 @settings_options("db")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@refusing
 def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: bool, as_json: bool) -> None:
     """Show how many batches were refused, of which metric and version, and why; the most frequent first.
 

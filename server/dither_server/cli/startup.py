@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from dither_serving.locality import is_loopback
 
 from ..access.gatekeeper import Role
-from ..access.local_token import LocalToken
+from ..access.tokens import LocalToken
 from ..config.settings import Config
 from ..store import StoredToken
 from ..store.sink import spool_package

@@ -77,7 +77,7 @@ def card_of(
     query = view.query
     part = part_of(metric, query.strata, view.names())
     days = bars_of_days(days_of(store, metric, query, part))
-    parts = (metric, view, part, days, store.disabled().get(metric.version))
+    parts = (metric, view, part, days, store.definitions.disabled().get(metric.version))
     if hidden or not metric.question.estimable:
         return MetricCard(*parts)
     return MetricCard(*parts, reader.estimate_view(metric, query, part, PageRequest(view.find, view.page, most)))

@@ -18,9 +18,8 @@ from ..access.gatekeeper import Gatekeeper, Role
 from ..access.origins import NO_ORIGINS, Origins
 from ..prometheus import Prometheus
 from ..store import Outcome, StoreError, Upload
-from .committer import Committer
+from .committer import ReportCommitter
 from .posts import PATH, Sent, UploadFormat
-from .refusal_counts import Refused
 from .sealed.posts import PATH as SEALED
 
 _DISABLED = "metric: this version is disabled here; its reports are no longer counted"
@@ -33,7 +32,7 @@ class Ingest(UploadEndpoint):
 
     metrics: Mapping[str, Mapping[str, Metric]]
     posts: UploadFormat[Any, Any]
-    committer: Committer
+    committer: ReportCommitter
     gatekeeper: Gatekeeper
     numbers: Prometheus
     body_limit: int
@@ -97,12 +96,13 @@ class Ingest(UploadEndpoint):
 
     def _count(self, kind: Kind, sent: Sent | None, size: int | None, count: int = 1) -> None:
         """Count a refused post, or ``count`` refused reports of one."""
-        refused = Refused(kind.slug, size=size, times=count)
+        metric = version = ""
+        is_ours = False
         if sent is not None and sent.metric in self.metrics:
-            is_ours = sent.version in self.metrics[sent.metric]
-            refused = refused._replace(metric=sent.metric, version=sent.version, is_ours=is_ours)
-        self.numbers.refused(kind.slug, refused.metric, refused.version if refused.is_ours else "", count)
-        self.committer.refused(refused)
+            metric, version = sent.metric, sent.version
+            is_ours = version in self.metrics[metric]
+        self.numbers.refused(kind.slug, metric, version if is_ours else "", count)
+        self.committer.refusals.add(kind.slug, metric, version, is_ours=is_ours, size=size, times=count)
 
     def _metric(self, sent: Sent) -> Metric:
         versions = self.metrics.get(sent.metric)

@@ -5,9 +5,9 @@ and the day are stored, of its reports only sums.
 """
 
 from .backup import back_up, restore
-from .condition import Condition, Disk
 from .counting.uploads import Outcome, Sealing, Upload
-from .engine import database_file
+from .database import Condition, Disk
+from .engine import database_file, database_url, without_password
 from .errors import StoreError, UnmadeError
 from .history import History, Slice, Snapshot
 from .store import Store
@@ -15,7 +15,6 @@ from .tables.estimates import Basis
 from .tables.refusals import Refusal
 from .tables.sealed import Sealed
 from .tables.tokens import StoredToken
-from .url import database_url, without_password
 
 __all__ = [
     "Basis",

@@ -14,7 +14,6 @@ import sqlalchemy
 
 from dither_relay.forwarding.rounds import body_of, share_of
 from dither_relay.store import Cut, ListedPool, RelayStore
-from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
 from dither_shared.sealed import Pool, SealedBatch
@@ -33,7 +32,7 @@ from relay.relaying import (
     url_of,
     waiting,
 )
-from server.database import connected, execute, listening
+from server.database import execute, listening
 
 CUT: Cut = lambda pool, total: share_of(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
 
@@ -92,7 +91,7 @@ def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> N
 
 
 def test_old_digests_are_forgotten_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_relay.store.batches._AT_ONCE", 5)
+    monkeypatch.setattr("dither_relay.store.store._AT_ONCE", 5)
     with stored(tmp_path) as store:
         for day, some in ((TODAY, rows(12, 1)), (TODAY + timedelta(days=1), rows(9, 2))):
             hold(store, some)

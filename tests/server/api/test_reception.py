@@ -64,7 +64,7 @@ def test_version_route_says_whether_its_reports_are_accepted(
         return client.get(version_path(), environ_overrides=FAR).json
 
     assert told() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
-    collector_of(app).store.disable("theme", None, TODAY)
+    collector_of(app).store.definitions.disable("theme", None, TODAY)
     assert told() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
 
     def away() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from dither_shared import ParameterError
 from dither_shared.sealed import SealKey
 
-from ...store.lock import FileLock
+from ...store.lock import ProcessLock
 
 _WAIT = 5.0
 """Seconds to wait for another command that changes the file."""
@@ -86,7 +86,9 @@ class KeyFile:
 
         Raises ParameterError where the file cannot be read or written, StoreError where another command holds it.
         """
-        lock = FileLock(self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them")
+        lock = ProcessLock(
+            self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them"
+        )
         with lock.held(_WAIT):
             self._write(changed(self.read()))
 

@@ -17,7 +17,7 @@ from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
 from ...estimation.verdicts import verdicts
-from ...protocol.json_schema import TEXT, Schema, closed, list_of
+from ...json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView

@@ -21,7 +21,7 @@ from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
 from ...estimation.strings.spelling import Spelling
-from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
 from .paging import Page, PageRequest, page_of

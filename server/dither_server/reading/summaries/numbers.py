@@ -17,7 +17,7 @@ from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
 from ...estimation.numeric.quantiles import QUANTILES
 from ...estimation.numeric.registry import law_of
-from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery

@@ -14,7 +14,7 @@ from ...analysis.trend import TrendStep, trend_steps
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...protocol.json_schema import Json, Schema, closed, list_of
+from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery

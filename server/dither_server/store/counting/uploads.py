@@ -14,7 +14,7 @@ from ...tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ...tally.fold import fold
 from ..batch_ids import add_ids, known_ids
 from ..lock import shared_lock
-from ..tables.disabled import disabled_among
+from ..tables.definitions import disabled_among
 from ..tables.schema import TALLIES
 from ..tables.sealed import Sealed, add_sealed
 

@@ -4,6 +4,8 @@ From the first release on, a change here needs a step in ``migrate.COLLECTOR`` t
 """
 
 import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 
@@ -222,3 +224,13 @@ TOKENS = sa.Table(
     sa.Column("expires", sa.Date),
     sa.Column("used", sa.Date),
 )
+
+
+class Repository:
+    """Some tables of a database, each method in a transaction of its own. Methods raise StoreError if that fails.
+
+    ``transaction`` opens a transaction, for reading unless ``write`` is true.
+    """
+
+    def __init__(self, transaction: Callable[..., AbstractContextManager[sa.Connection]]) -> None:
+        self._transaction = transaction

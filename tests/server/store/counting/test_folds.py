@@ -10,7 +10,7 @@ import pytest
 
 from dither_server.reading.materialize import refresh
 from dither_server.store import Refusal, Store, StoreError, back_up
-from dither_server.store.counting.folds import Sums, Tallies
+from dither_server.store.counting.folds import FoldSums, Tallies
 from dither_server.store.removal import removals
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
@@ -33,7 +33,7 @@ from server.database import execute, listening, url_of
 
 RUN, OTHER = b"r" * 16, b"o" * 16
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
-SUMS = Sums(batches=2, rows=7, repeated=1)
+SUMS = FoldSums(batches=2, rows=7, repeated=1)
 PATIENCE = 60.0
 
 
@@ -148,7 +148,7 @@ def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> N
         store.folds.begin(run, at)
         store.folds.finish(run)
         assert store.folds.up_to() == at
-        assert store.folds.add(run, 1, {}, Sums()) is False
+        assert store.folds.add(run, 1, {}, FoldSums()) is False
 
 
 def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
@@ -274,7 +274,7 @@ def test_backup_holds_the_notes_of_folds(store: Store, url: str, tmp_path: Path)
 def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
-    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, Sums())
+    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, FoldSums())
     assert store.counted_both_ways(days[-1]) == []
     store.commit([upload()], days[3], b"s" * 16)
     assert store.counted_both_ways(days[-1]) == []
@@ -287,7 +287,7 @@ def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
 
 def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
-    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, Sums())
+    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, FoldSums())
     store.commit([sealed_upload()], TODAY, b"s" * 16)
     assert store.counted_both_ways(TODAY - timedelta(days=1)) == []
     store.commit([upload()], TODAY, b"t" * 16)
