@@ -43,7 +43,7 @@ class RelayCondition(NamedTuple):
 
 def relay_gauges(known: RelayCondition | None, is_ready: bool, rejected: int) -> Iterator[Family]:
     """Yield all gauges of a relay; if the condition of its database is not known, only those that need none."""
-    yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz tells: 1 or 0.", is_ready)
+    yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz says: 1 or 0.", is_ready)
     about = "Bodies of this round that the collector rejected; they are kept for the next."
     yield gauge("dither_relay_rejected_bodies", about, rejected)
     yield of_up(known is not None)

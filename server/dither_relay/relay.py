@@ -99,8 +99,8 @@ class Relay:
         config = self.limits
         troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
-        told = [trouble for trouble in troubles if trouble]
-        return RelayCondition(self.store.held(), self.store.disk(), is_late, told)
+        known = [trouble for trouble in troubles if trouble]
+        return RelayCondition(self.store.held(), self.store.disk(), is_late, known)
 
     def _today(self) -> date:
         return self.store.day or self.limits.now().date()

@@ -1,4 +1,4 @@
-"""Say how a relay fares, from its database: for programs as JSON, and for a terminal."""
+"""The state of a relay, read from its database: as JSON for programs, and as lines for a terminal."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, time

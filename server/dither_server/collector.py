@@ -96,7 +96,7 @@ class Collector:
         (self.spool or self.store).require_writable()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
-        """Yield how the database fares, and the spool if there is one."""
+        """Yield the gauges of the database, and of the spool if there is one."""
         known = self._condition.value()
         self._engine = self._engine if known is None else known.engine
         yield from database_gauges(known, self._engine)

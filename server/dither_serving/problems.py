@@ -1,6 +1,6 @@
 """Make error answers: RFC 9457 ``application/problem+json`` with stable types.
 
-A detail says what was wrong, where, and what would be right. It never repeats what the peer sent, for that may be a
+A detail says what was wrong, where, and what would be right. It never repeats what the peer sent, because that may be a
 person's report.
 """
 

@@ -132,5 +132,5 @@ class WsgiCall:
     def _send(self, data: bytes) -> None:
         try:
             asyncio.run_coroutine_threadsafe(self._connection.send(data), self._loop).result(_PATIENCE)
-        except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended meanwhile
+        except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended
             raise ConnectionAbortedError("nobody takes the answer") from error

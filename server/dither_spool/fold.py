@@ -50,7 +50,7 @@ class FoldStep(IntEnum):
 
 
 class FoldReport(NamedTuple):
-    """The result of a run. ``resumed`` tells that it had begun before; the ``sums`` are of all of it nevertheless."""
+    """The result of a run. ``resumed`` says whether it had begun before; the ``sums`` are of the whole run."""
 
     run: str
     resumed: bool

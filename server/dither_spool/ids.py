@@ -2,7 +2,7 @@
 
 A file holds the ids that the runs of one day have counted in one bucket, ascending: ``ids/BUCKET/LATER-DAY-RUN.ids``,
 the bucket in two hexadecimal digits, the days in five decimal ones, the run that wrote it last. LATER is the latest day
-that the bucket knew; if it is after DAY, one of two clocks was wrong, and only a later clock can tell which. A file
+that the bucket knew; if it is after DAY, one of two clocks was wrong, and only a later clock can decide which. A file
 begins with a head of 20 bytes: ``dtherid1``, the number of ids (u64) and the CRC-32 of what follows (u32),
 little-endian.
 

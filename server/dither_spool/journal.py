@@ -96,7 +96,7 @@ class SpoolJournal:
         try:
             _make_durable(self._descriptor)
         except OSError as error:
-            self.usable = False  # nobody knows what is on the disk now, and another fsync would not tell
+            self.usable = False  # nobody knows what is on the disk now, and another fsync would not show it
             raise SpoolError(f"spool: {self.path} cannot be made durable ({error.strerror})") from None
         self.size += len(group)
 

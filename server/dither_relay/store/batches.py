@@ -69,7 +69,7 @@ class Arrival(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """The pool and the length that all reports of a batch share: rows of two lengths could be told apart."""
+    """The pool and the length that all reports of a batch share: rows of two lengths would be distinguishable."""
 
     pool: int
     length: int

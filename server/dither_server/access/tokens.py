@@ -92,7 +92,7 @@ class KnownTokens:
 
     def _known_as(self, digest: bytes) -> StoredToken | None:
         found = None
-        for known in self._known:  # each one is compared, so that time tells nothing about any
+        for known in self._known:  # all are compared, so that the time reveals nothing
             if hmac.compare_digest(known.digest, digest):
                 found = known
         return found

@@ -90,7 +90,7 @@ def post_sealed() -> Response:
 def list_pools() -> dict[str, object]:
     """List the pools whose reports may come sealed, for relays: one for each stratum of a metric version.
 
-    Each is named by a digest, so that nobody learns a name from the list. Devices tell their relay the names.
+    Each is named by a digest, so that nobody learns a name from the list. Devices send the names to their relay.
     """
     return collector_here().pools()
 

@@ -1,7 +1,7 @@
 """The database: metric versions, batch ids, tallies and refusals per day, tokens. The only package that knows SQL.
 
-Nothing here tells one person from another: no address, no user, no time finer than a UTC day. Of a batch its random id
-and the day are stored, of its reports only sums.
+Nothing here identifies a person: no address, no user, no time finer than a UTC day. The random id
+and the day of each batch are stored, and sums of reports.
 """
 
 from .backup import back_up, restore

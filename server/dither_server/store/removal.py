@@ -44,7 +44,7 @@ class Removal:
     before: date | None
 
     def carry_out(self, store: Store, ended: threading.Event | None = None) -> None:
-        """Remove it, a transaction a day, until ``ended`` is set.
+        """Remove it, one transaction per day, until ``ended`` is set.
 
         Raises StoreError, and the days that are removed then stay removed.
         """

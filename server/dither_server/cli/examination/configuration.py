@@ -111,8 +111,8 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
         if key.fingerprint in ours:
             yield _ok(f"reports sealed for {key.fingerprint} are opened here")
         else:
-            told = f"{file.path} does not hold; its keys: {', '.join(sorted(ours)) or 'none'}"
-            yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
+            keys = f"its keys: {', '.join(sorted(ours)) or 'none'}"
+            yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {file.path} does not hold; {keys}")
     if not named:
         yield _ok(f"seal keys in the file: {len(ours)}; metrics.toml names none in [seal]")
 

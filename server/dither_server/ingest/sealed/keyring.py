@@ -47,7 +47,7 @@ class Keyring:
 def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:
     """Yield each pool of these metrics, in each of their versions: its digest, suite, and the bytes of a sealed row.
 
-    Relays read this list to know which reports they may take. Digests tell them no name of a metric.
+    Relays read this list to know which reports they may take. Digests reveal no name of a metric.
     """
     for name, of_metric in versions.items():
         for version, metric in of_metric.items():
