@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import date
-from types import TracebackType
-from typing import Self
 
 from prometheus_client.core import Metric
 
@@ -12,6 +10,7 @@ from dither_serving.committer import Committer, Limits
 from dither_serving.errors import StoreError
 from dither_serving.prometheus import CachedReading
 from dither_serving.proxies import Proxies
+from dither_serving.server import Served
 
 from .collector import CollectorClient
 from .config import RelayConfig
@@ -32,7 +31,7 @@ def rounds_of(
     return Rounds(store, collector, rules, lambda: store.day or config.now().date(), goes_on)
 
 
-class Relay:
+class Relay(Served):
     """The parts behind the routes. Raises ParameterError or StoreError for a configuration that it cannot use."""
 
     def __init__(self, config: RelayConfig) -> None:
@@ -104,11 +103,3 @@ class Relay:
 
     def _today(self) -> date:
         return self.store.day or self.limits.now().date()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

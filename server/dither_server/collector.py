@@ -3,14 +3,14 @@
 import logging
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
 from dither_serving.committer import Limits
 from dither_serving.prometheus import CachedReading
 from dither_serving.proxies import Proxies
+from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
@@ -33,11 +33,11 @@ from .store.sink import Sink, spool_package
 _log = logging.getLogger(__name__)
 
 
-class Collector:
+class Collector(Served):
     """The parts that run behind the routes. Raises ParameterError or StoreError for a configuration it cannot use."""
 
     def __init__(self, config: Config) -> None:
-        self.config = config
+        self.config = self.limits = config
         self.metrics: dict[str, Metric] = config.load()
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
@@ -58,7 +58,7 @@ class Collector:
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
-        self.ingest = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
+        self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
         seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
         self._seals = seals
@@ -74,16 +74,6 @@ class Collector:
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
-
-    @property
-    def limits(self) -> Config:
-        """The limits of connections and requests."""
-        return self.config
-
-    @property
-    def endpoint(self) -> Ingest:
-        """What answers small reports."""
-        return self.ingest
 
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""
@@ -141,14 +131,6 @@ class Collector:
         self.housekeeper.close()
         self.store.checkpoint()
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -5,9 +5,10 @@ import logging
 import signal
 import socket
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import FrameType
-from typing import Protocol
+from typing import Self
 from wsgiref.types import WSGIApplication
 
 from dither_shared import ParameterError
@@ -36,26 +37,26 @@ _OTHER_FILES = 128
 """Open files other than connections: the database, its log and locks, some of them once per thread."""
 
 
-class _Served(Protocol):
-    """The parts behind an app."""
+class Served(ABC):
+    """The parts behind an app: its limits, the proxies in front, and what answers small reports."""
 
-    @property
-    def limits(self) -> ServerSettings:
-        """The limits of connections and requests."""
+    limits: ServerSettings
+    proxies: Proxies
+    endpoint: UploadEndpoint
 
-    @property
-    def proxies(self) -> Proxies:
-        """The proxies in front."""
-
-    @property
-    def endpoint(self) -> UploadEndpoint:
-        """What answers small reports."""
-
+    @abstractmethod
     def start(self) -> None:
-        """Start the parts' own threads."""
+        """Start the parts' own threads. A server that forks calls this after the fork."""
 
+    @abstractmethod
     def close(self) -> None:
         """Commit what was accepted, and close the database."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -67,7 +68,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
 
 
-def serve(app: WSGIApplication, parts: _Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
     """Serve an app, and the parts behind it, until SIGTERM or SIGINT; then commit what was accepted and return.
 
     ``ready`` is called once with the URL, when connections are accepted.
@@ -88,7 +89,7 @@ def memory_for(limits: ServerSettings) -> int:
     return max(limits.queue_bytes // 2, 2 * limits.body_limit + LARGEST_READ)
 
 
-async def _serve(app: WSGIApplication, parts: _Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
     limits, endpoint, proxies = parts.limits, parts.endpoint, parts.proxies
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 

@@ -89,4 +89,4 @@ def test_collector_exits_cleanly_while_postgresql_is_gone(tmp_path: Path, postgr
     assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(one.batch)}
     with running(tmp_path, *options) as (url, process):  # but it does not begin so
         assert url == ""
-        assert process.wait(PATIENCE) == 2
+        assert process.wait(PATIENCE) == 1

@@ -122,8 +122,8 @@ def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
 _HOLDS = """
 import sys
 from pathlib import Path
-from dither_spool.journal import Journal
-journal = Journal.create(Path(sys.argv[1]))
+from dither_spool.journal import SpoolJournal
+journal = SpoolJournal.create(Path(sys.argv[1]))
 print(journal.path.name, flush=True)
 sys.stdin.read()
 """

@@ -28,7 +28,7 @@ _BODY = 12
 _ROUND = """
 import os, signal, sys
 from dither_relay import cli as commands
-from dither_relay.collector import Collector
+from dither_relay.collector import CollectorClient
 from dither_relay.forwarding.rounds import Rounds
 
 place, seen = int(sys.argv[1]), 0

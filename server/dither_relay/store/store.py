@@ -111,7 +111,7 @@ class RelayStore(Database):
         """Freeze the open batches that ``cut`` cuts; in the same transaction use the hour, if this is done at one."""
         with self._transaction(write=True) as connection:
             day = day if hour is None else _use(connection, hour)
-            _freeze(connection, day, cut)
+            freeze_batches(connection, day, cut)
         if hour is not None:
             self.day = day
 
@@ -150,7 +150,7 @@ class RelayStore(Database):
             connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], digests))
             gone = connection.execute(sa.delete(SEALED).where(taken)).rowcount
             _add_to_pool(connection, batch.number, forwarded=gone, unread=unread)
-            _delete_if_empty(connection, batch.number)
+            delete_if_empty(connection, batch.number)
 
     def drop(self, before: date) -> int:
         """Drop what came before a day and is still too few, or was frozen before it and not taken; return how many.
@@ -212,7 +212,7 @@ class RelayStore(Database):
                 connection.invalidate()  # the lock goes with the connection
 
 
-def _freeze(connection: sa.Connection, day: date, cut: Cut) -> None:
+def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
     """Freeze the open batches that ``cut`` cuts. What comes from now on goes into another batch."""
     for number, pool, suite, length in connection.execute(_OPEN).all():
         total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
@@ -238,7 +238,7 @@ def drop_part(connection: sa.Connection, number: int, before: date) -> int:
     gone = connection.execute(sa.delete(SEALED).where(*old, SEALED.c.digest <= last)).rowcount
     _add_to_pool(connection, number, dropped=gone)
     if frozen is not None:
-        _delete_if_empty(connection, number)
+        delete_if_empty(connection, number)
     return gone
 
 
@@ -249,7 +249,8 @@ def _add_to_pool(connection: sa.Connection, number: int, **counts: int) -> None:
     connection.execute(sa.update(POOLS).where(POOLS.c.number == pool).values(more))
 
 
-def _delete_if_empty(connection: sa.Connection, number: int) -> None:
+def delete_if_empty(connection: sa.Connection, number: int) -> None:
+    """Delete a batch of which no report is left."""
     left = sa.exists().where(SEALED.c.batch == number)
     connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == number, ~left))
 
