@@ -282,13 +282,3 @@ def test_intervals_are_seconds_minutes_or_hours() -> None:
     assert [_seconds(span) for span in ("30s", "10m", "2h")] == [30, 600, 7200]
     with pytest.raises(ParameterError, match="--every"):
         _seconds("soon")
-
-
-def test_segment_of_a_newer_format_stops_the_fold(folder: Path, spool: Folder) -> None:
-    name = put(spool, some(5, 6))
-    path = spool.folder / "segments" / name
-    path.write_bytes(b"dither\x00\x02" + path.read_bytes()[8:])
-    result = invoke(folder, "fold", "--spool", str(spool))
-    assert result.exit_code == 1
-    assert f"{name} is not a segment, or has a version that this program does not know" in result.stderr
-    assert path.exists()
