@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from dither_serving.errors import StoreError
-from dither_serving.locality import Here
+from dither_serving.addresses import Here
 from dither_serving.logs import OnceAMinute
-from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, StoreError, http_answer, reason
 from dither_serving.prometheus import CONTENT_TYPE
 
 from .relay import Relay

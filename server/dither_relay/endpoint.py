@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.body import read_body
+from dither_serving.addresses import Proxies, group_of, is_loopback
 from dither_serving.committer import Committer
 from dither_serving.endpoint import UploadEndpoint
-from dither_serving.errors import StoreError
-from dither_serving.locality import is_loopback
-from dither_serving.problems import Answer, Kind, Problem
-from dither_serving.proxies import Proxies, group_of
+from dither_serving.problems import Answer, Kind, Problem, StoreError
+from dither_serving.request import read_body
 from dither_shared.sealed import SealedReport
 
 from .pools import Pools

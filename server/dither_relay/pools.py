@@ -5,8 +5,7 @@ import threading
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from dither_serving.errors import StoreError
-from dither_serving.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem, StoreError
 from dither_shared.sealed import SUITES, Pool
 
 from .collector import CollectorClient, RejectedError, TroubleError

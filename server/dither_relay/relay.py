@@ -6,10 +6,10 @@ from datetime import date
 
 from prometheus_client.core import Metric
 
+from dither_serving.addresses import Proxies
 from dither_serving.committer import Committer, Limits
-from dither_serving.errors import StoreError
+from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
-from dither_serving.proxies import Proxies
 from dither_serving.server import Served
 
 from .collector import CollectorClient

@@ -5,7 +5,7 @@ from datetime import datetime, time
 from typing import Any
 
 from dither_server.cli.terminal_tables import aligned, printable
-from dither_serving.errors import StoreError
+from dither_serving.problems import StoreError
 from dither_shared.counted import counted
 
 from .forwarding.forwarder import following, is_overdue

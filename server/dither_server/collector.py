@@ -7,9 +7,9 @@ from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
+from dither_serving.addresses import Proxies
 from dither_serving.committer import Limits
 from dither_serving.prometheus import CachedReading
-from dither_serving.proxies import Proxies
 from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from dither_shared import DitherError, ParameterError
 from dither_shared.bounded_http import Answer, Deadline, dial, exchange, request, resolve, secured
 
-from .locality import is_loopback
+from .addresses import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -16,8 +16,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from dither_shared import DitherError
 from dither_shared.counted import counted
 
-from .errors import StoreError
 from .logs import OnceAMinute
+from .problems import StoreError
 from .prometheus import ServerNumbers
 
 _log = logging.getLogger(__name__)

@@ -9,8 +9,7 @@ from wsgiref.types import WSGIEnvironment
 from dither_shared import WireError
 
 from .committer import ClosedError, QueueFullError
-from .errors import StoreError
-from .problems import SAFE_HEADERS, Answer, Kind, Problem
+from .problems import SAFE_HEADERS, Answer, Kind, Problem, StoreError
 from .prometheus import ServerNumbers
 
 _log = logging.getLogger(__name__)

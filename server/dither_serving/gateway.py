@@ -14,11 +14,11 @@ from email.utils import formatdate
 from http import HTTPStatus
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
+from .addresses import Proxies
 from .connection import Connection
 from .endpoint import UploadEndpoint
 from .limiter import ConnectionLimiter
 from .problems import Answer, Kind, Problem, http_answer, reason
-from .proxies import Proxies
 from .request import Request, environ_of
 from .wsgi_call import WsgiCall
 

@@ -22,6 +22,13 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers and body of an answer."""
 
 
+class StoreError(DitherError):
+    """The database cannot be read or written now; nothing of what was asked has happened."""
+
+    public = "the database cannot be read or written now"
+    """The message for strangers."""
+
+
 class Kind(Enum):
     """The kinds of problems: status, the end of the type ``urn:dither:problem:*``, and title."""
 

@@ -20,7 +20,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from .errors import StoreError
+from .problems import StoreError
 
 _log = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ from wsgiref.types import WSGIApplication
 
 from dither_shared import ParameterError
 
+from .addresses import Proxies
 from .connection import Connection, read_buffer
 from .endpoint import UploadEndpoint
 from .gateway import Gateway
@@ -20,7 +21,6 @@ from .limiter import ConnectionLimiter
 from .logs import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
 from .process import prepare_process
-from .proxies import Proxies
 from .settings import ServerSettings
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from typing import Any
 
 from dither_shared import ParameterError
 
-from .proxies import Proxies
+from .addresses import Proxies
 
 RETRY_DAYS = 30
 """Days for which a device may send a batch again: the client's outbox keeps none for longer."""

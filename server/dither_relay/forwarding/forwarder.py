@@ -6,8 +6,8 @@ import time as clock
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 
-from dither_serving.errors import StoreError
 from dither_serving.logs import OnceAMinute
+from dither_serving.problems import StoreError
 
 from ..store import RelayStore
 from .rounds import Posted, Rounds

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from dither_server.store.database import Database, bytes_of
 from dither_server.store.engine import LOCK_WAIT, sqlite_path
 from dither_server.store.lock import ProcessLock
-from dither_serving.errors import StoreError
+from dither_serving.problems import StoreError
 from dither_shared.sealed import SUITES, Pool
 
 from .batches import Arrival, Cut, Frozen, SealedPool, SealedRow, hold

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from flask import Blueprint, Response, current_app, request
 
-from dither_serving.locality import is_loopback, signs_of_another
+from dither_serving.addresses import Proxies, is_loopback, signs_of_another
 from dither_serving.problems import Kind, Problem
 from dither_serving.prometheus import CONTENT_TYPE
-from dither_serving.proxies import Proxies
 from dither_shared import VERSION
 
 from ..access.roles import OPEN, Role

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from urllib.parse import urlsplit
 
-from dither_serving.locality import is_loopback
+from dither_serving.addresses import is_loopback
 
 from ..access.gatekeeper import Role
 from ..access.tokens import LocalToken

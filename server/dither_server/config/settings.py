@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from dither_serving.locality import Here
+from dither_serving.addresses import Here
 from dither_serving.settings import ServerSettings, setting
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today

@@ -12,8 +12,8 @@ from datetime import date, timedelta
 from typing import Protocol
 
 from dither_serving.committer import Committer, Limits
-from dither_serving.errors import StoreError
 from dither_serving.logs import OnceAMinute
+from dither_serving.problems import StoreError
 
 from ..prometheus import Prometheus
 from ..store import Outcome, Refusal, Upload

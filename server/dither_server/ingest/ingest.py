@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.body import JSON, OF_PAGES, read_body
 from dither_serving.endpoint import UploadEndpoint
 from dither_serving.problems import Answer, Kind, Problem
+from dither_serving.request import JSON, OF_PAGES, read_body
 from dither_shared import Metric
 
 from ..access.gatekeeper import Gatekeeper, Role

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from dither_serving.errors import StoreError
+from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
 
 PATIENCE = 60.0

@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
+from dither_serving.addresses import is_loopback
 from dither_serving.collector_url import CollectorUrl, NoAnswerError
-from dither_serving.locality import is_loopback
 from dither_shared import VERSION, Metric, ParameterError
 from dither_shared.bounded_http import Answer
 
