@@ -63,9 +63,9 @@ KILLED = """
 import os, signal, sys
 from dataclasses import replace
 from dither_server.cli.main import cli
-from dither_spool.fold import Folding, Step
+from dither_spool.fold import Folding, FoldStep
 
-step, left = Step(int(sys.argv[1])), int(sys.argv[2])
+step, left = FoldStep(int(sys.argv[1])), int(sys.argv[2])
 fold = Folding.fold
 
 def after(done):

@@ -66,7 +66,7 @@ def test_attempt_without_waiting_starts_no_thread(tmp_path: Path) -> None:
 
 def test_file_lock_is_released_when_its_process_is_killed(tmp_path: Path) -> None:
     hold = (
-        "import sys, pathlib; from dither_server.store.lock import FileLock\n"
+        "import sys, pathlib; from dither_server.store.lock import ProcessLock\n"
         "with ProcessLock(pathlib.Path(sys.argv[1])).held(1.0): print('held', flush=True); sys.stdin.read()"
     )
     path = tmp_path / "lock"
