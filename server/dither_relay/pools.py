@@ -28,7 +28,7 @@ _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permuta
 
 
 class Pools:
-    """The pools, by digest and length of a sealed row. Nobody but the collector adds one."""
+    """The pools, by digest and length of a sealed row. Only the collector adds pools."""
 
     def __init__(self, store: RelayStore, collector: CollectorClient) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class Pools:
         self._thread.start()
 
     def close(self) -> None:
-        """End it; it is not waited for while it asks."""
+        """End the thread, without waiting for a request in progress."""
         self._ended.set()
         self._wanted.set()
 

@@ -36,7 +36,7 @@ _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d{1,5})?|([^:]*):\d{1,5}")
 
 @dataclass(frozen=True)
 class Here:
-    """The hosts that a local request may name, each spelling of the listening address; of none, nothing is local."""
+    """The hosts that a local request may name, each spelling of its listening address; if empty, nothing is local."""
 
     hosts: frozenset[str] = frozenset()
 

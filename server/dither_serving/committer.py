@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class QueueFullError(DitherError):
-    """As many batches are waiting as may wait; this one was not taken."""
+    """The queue is full; this batch was not taken."""
 
 
 class ClosedError(DitherError):
@@ -120,7 +120,7 @@ class Committer(Generic[U, R]):
         return None
 
     def chore(self, shard: bytes) -> None:
-        """Do what is due; also called at the end."""
+        """Do the chore that is due; also called at the end."""
 
     @property
     def is_idle(self) -> bool:
@@ -128,7 +128,7 @@ class Committer(Generic[U, R]):
         return not self._waiting and not self._closed
 
     def wake_for_chore(self) -> None:
-        """Let the thread look when the next chore is due."""
+        """Wake the thread, because a chore may be due sooner than it expects."""
         with self._changed:
             if not self._closed:
                 self._wake()
@@ -164,7 +164,7 @@ class Committer(Generic[U, R]):
             return group
 
     def _grow_old(self, since: float | None) -> None:
-        """Note since when the oldest batch waits that is not committed."""
+        """Record since when the oldest uncommitted batch has waited."""
         self._oldest = since
         self._numbers.oldest(since)
 

@@ -79,7 +79,7 @@ class ServerNumbers:
         self._answers.labels(str(status)).inc()
 
     def connected(self, connections: int) -> None:
-        """Tell how many connections are open."""
+        """Set the number of open connections."""
         self._connections.set(connections)
 
     def closed(self, why: str) -> None:
@@ -87,11 +87,11 @@ class ServerNumbers:
         self._closed.labels(why).inc()
 
     def waiting(self, batches: int) -> None:
-        """Tell how many batches wait for the commit after the one that begins."""
+        """Set the number of batches that wait for the commit after the one that begins."""
         self._waiting.set(batches)
 
     def oldest(self, since: float | None) -> None:
-        """Tell since when, by the monotonic clock, the oldest batch waits that is not committed; None if none waits."""
+        """Set since when, by the monotonic clock, the oldest uncommitted batch has waited; None if none waits."""
         self._oldest.set(math.inf if since is None else since)
 
     def unread(self, status: int) -> None:
@@ -152,20 +152,20 @@ class _Scrape:
 
 
 def _timeless(family: Family) -> Family:
-    """Return a family without when each of its series began, to the microsecond: that of the first report of all."""
+    """Return a family without start times of series, which show to the microsecond when the first report came."""
     family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
     return family
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """Forget what waited at processes that are gone, which would wait for ever; what they counted stays."""
+    """Drop the gauges of processes that have ended, which would never change again; their counts stay."""
     for pid in {file.stem.rpartition("_")[2] for file in folder.glob("gauge_live*_*.db")}:
         if not _lives(pid):
             mark_process_dead(int(pid), str(folder))  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 def _lives(pid: str | None) -> bool:
-    """Return whether a process is alive. The numbers of a killed one stay, although nothing of it waits."""
+    """Return whether a process is alive. The files of a killed one stay, although nothing waits there."""
     if pid is None:
         return True
     with suppress(PermissionError):  # it is there, and another's

@@ -84,7 +84,7 @@ def environ_of(request: Request, peer: str, here: tuple[str, int]) -> WSGIEnviro
 
 @lru_cache(maxsize=256)
 def _key(name: bytes) -> str | None:
-    """Return WSGI's name of a header; None where an underline would make it another header's."""
+    """Return WSGI's name of a header; None if an underscore could make it pass for another header."""
     if b"_" in name:
         return None
     key = name.decode("latin-1").upper().replace("-", "_")

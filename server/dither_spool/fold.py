@@ -82,7 +82,7 @@ class Folding:
         next call resumes. Also raises StoreError if another fold runs and does not end in ``wait`` seconds, and
         ParameterError if the database holds a definition that this program cannot read.
         """
-        with self.store.folds.alone(wait) as check:
+        with self.store.folds.exclusive_lock(wait) as check:
             for manifest in sorted(manifests(self.blobs), key=lambda manifest: manifest.begun):
                 yield self._run(manifest, resumed=True)
             manifest = self._listed(())

@@ -224,7 +224,7 @@ def test_signal_ends_a_fold_at_once_and_the_next_resumes(folder: Path, spool: Fo
 
 
 def test_second_fold_waits_for_lock_wait_and_exits_with_1(folder: Path, spool: Folder) -> None:
-    with closing(Store(url_of(folder))) as store, store.folds.alone(1.0):
+    with closing(Store(url_of(folder))) as store, store.folds.exclusive_lock(1.0):
         result = invoke(folder, "fold", "--spool", str(spool), "--lock-wait", "0.01")
     assert result.exit_code == 1
     assert result.stderr == (

@@ -98,7 +98,7 @@ class History:
 
 
 class Snapshot:
-    """A database at one moment: whatever is read here is read in one transaction."""
+    """A database at one moment: everything here is read in one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection

@@ -71,20 +71,20 @@ class Folds(Repository):
         self._engine = engine
 
     @contextmanager
-    def alone(self, wait: float) -> Iterator[Callable[[], None]]:
-        """Be the one fold of the database, and yield what raises StoreError if that is no longer so.
+    def exclusive_lock(self, wait: float) -> Iterator[Callable[[], None]]:
+        """Hold the lock of the one fold that may run; yield a function that raises StoreError if the lock is lost.
 
-        Raises StoreError if another is under way and does not end in ``wait`` seconds. However a process ends, it is
-        no longer under way then.
+        Raises StoreError if another fold runs and does not end in ``wait`` seconds. The lock is released when the
+        process ends, however that happens.
         """
         path = sqlite_path(self._engine)
         if path is None:
-            yield from self._alone_in_postgresql(wait)
+            yield from self._lock_in_postgresql(wait)
         else:
             with ProcessLock(path.with_name(path.name + ".fold.lock"), taken=_BUSY).held(wait):
                 yield lambda: None
 
-    def _alone_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:
+    def _lock_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:
         """Hold a lock of a session of our own, which ends with its connection."""
         try:
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -101,7 +101,7 @@ class Folds(Repository):
             yield lambda: _require_held(connection)
 
     def begin(self, run: bytes, at: datetime) -> None:
-        """Write down that a run began, unless that is known."""
+        """Record that a run began, unless it is recorded already."""
         with self._adding() as connection:
             if _finished(connection, run) is None:
                 begun = at.astimezone(UTC).replace(tzinfo=None)
@@ -146,9 +146,9 @@ class Folds(Repository):
         return True
 
     def finish(self, run: bytes) -> None:
-        """Write down that all of a run is counted. Nothing is added to it from then on.
+        """Record that all of a run is counted. Nothing is added to it from then on.
 
-        Runs that are finished and began later did so by a clock that was wrong: they begin with this one from then on.
+        Finished runs with a later beginning had a wrong clock: their beginning is set to that of this run.
         """
         begun = sa.select(FOLD_RUNS.c.begun).where(FOLD_RUNS.c.run == run).scalar_subquery()
         later = sa.update(FOLD_RUNS).where(FOLD_RUNS.c.finished, FOLD_RUNS.c.begun > begun)
@@ -157,7 +157,7 @@ class Folds(Repository):
             connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
 
     def forget(self, before: date) -> None:
-        """Drop the notes of finished runs and all runs that began before a day, but keep when the last one finished.
+        """Delete the notes of finished runs, and all runs that began before a day, except the last finished one.
 
         An unfinished run that began before that day has lost its manifest, so no fold can resume it.
         """
@@ -171,7 +171,7 @@ class Folds(Repository):
             connection.execute(sa.delete(FOLD_RUNS).where(old))
 
     def up_to(self) -> datetime | None:
-        """Return when the last finished run began: all that stood in segments by then is counted. None without one."""
+        """Return when the last finished run began, or None; all segments that existed then are counted."""
         with self._transaction() as connection:
             return read_folded_up_to(connection)
 

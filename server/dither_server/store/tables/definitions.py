@@ -15,7 +15,7 @@ from .schema import DISABLED, METRICS, TALLIES, Repository
 
 
 def register(connection: sa.Connection, metrics: Iterable[Metric]) -> None:
-    """Write the definitions of these versions down, in place of those that are there."""
+    """Store the definitions of these versions, replacing those that exist."""
     known = set(connection.scalars(sa.select(METRICS.c.version)))
     for metric in metrics:
         row = {"version": metric.version, "name": metric.name, "definition": to_json(metric)}
@@ -34,7 +34,7 @@ class Definitions(Repository):
             return list(connection.scalars(_registered(name, None)))
 
     def registered(self) -> list[tuple[str, str]]:
-        """Return the name and the version of everything that was ever registered."""
+        """Return the name and the version of every metric version that was ever registered."""
         query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
         with self._transaction() as connection:
             return [(row.name, row.version) for row in connection.execute(query)]

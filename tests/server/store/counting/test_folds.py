@@ -184,12 +184,12 @@ def test_old_runs_are_forgotten_but_not_the_last(store: Store) -> None:
 @on_both
 def test_one_fold_at_a_time_runs_on_a_database(store: Store, url: str) -> None:
     with closing(Store(url)) as other:
-        with store.folds.alone(0.0) as check:
+        with store.folds.exclusive_lock(0.0) as check:
             check()
-            with pytest.raises(StoreError, match="another fold is under way"), other.folds.alone(0.01):
+            with pytest.raises(StoreError, match="another fold is under way"), other.folds.exclusive_lock(0.01):
                 pass
             assert other.commit([upload()], TODAY, b"s" * 16) == [COUNTED]  # collectors are not held up
-        with other.folds.alone(PATIENCE):
+        with other.folds.exclusive_lock(PATIENCE):
             pass
 
 
@@ -199,11 +199,11 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
     with closing(Store(url)) as other:
 
         def second() -> None:
-            with other.folds.alone(PATIENCE):
+            with other.folds.exclusive_lock(PATIENCE):
                 order.append("second")
 
         thread = threading.Thread(target=second)
-        with store.folds.alone(PATIENCE):
+        with store.folds.exclusive_lock(PATIENCE):
             thread.start()
             order.append("first")
         thread.join()
@@ -212,7 +212,7 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, url: str) -> None:
-    with store.folds.alone(PATIENCE) as check:
+    with store.folds.exclusive_lock(PATIENCE) as check:
         ours = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {ours}")  # noqa: S608
         with pytest.raises(StoreError, match="lock of the fold is lost"):
