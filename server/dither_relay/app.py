@@ -35,7 +35,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
         return _json({"status": "ready"})
 
     def metrics(environ: WSGIEnvironment) -> Answer:
-        if not relay.limits.open_metrics and not here.made(environ):
+        if not relay.config.open_metrics and not here.made(environ):
             raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
         return _answer(relay.numbers.text(relay.families()), CONTENT_TYPE)
 

@@ -35,7 +35,7 @@ class Relay(Served):
     """The parts behind the routes. Raises ParameterError or StoreError for a configuration that it cannot use."""
 
     def __init__(self, config: RelayConfig) -> None:
-        self.limits = config
+        self.config = self.limits = config
         self.proxies = Proxies(config.proxies)
         self.numbers = RelayNumbers()
         with ExitStack() as opened:
@@ -95,11 +95,11 @@ class Relay(Served):
         self._opened.close()
 
     def _read_condition(self) -> RelayCondition:
-        config = self.limits
+        config = self.config
         troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
         known = [trouble for trouble in troubles if trouble]
         return RelayCondition(self.store.held(), self.store.disk(), is_late, known)
 
     def _today(self) -> date:
-        return self.store.day or self.limits.now().date()
+        return self.store.day or self.config.now().date()
