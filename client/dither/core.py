@@ -8,10 +8,9 @@ and those only if ``strict``; what each does for an app stands at ``Client``.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 from dither_shared.errors import ParameterError, did_you_mean
-from dither_shared.light import NamedTuple
+from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 

@@ -8,7 +8,7 @@ days. An update of an app changes versions too, but does not go back. So each pr
 
 from __future__ import annotations
 
-from contextlib import suppress
+from dither_shared.light import suppress
 
 from ..state.state import StateError
 

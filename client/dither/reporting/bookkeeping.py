@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
-from functools import partial
 from itertools import chain
+
+from dither_shared.light import partial, suppress
 
 from ..clock import is_ahead
 from ..state.journal import paced

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import marshal
 import os
-from contextlib import suppress
 
 from dither_shared import VERSION
 from dither_shared.answers import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.draws import draws_of
-from dither_shared.light import cast
+from dither_shared.light import cast, suppress
 from dither_shared.primitives.digests import sha256
 from dither_shared.primitives.entropy import KeyedFamily, SystemEntropy
 

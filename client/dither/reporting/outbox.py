@@ -9,8 +9,9 @@ The last thirty reports that were sent are kept, so that a user can see what has
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
 from itertools import chain
+
+from dither_shared.light import OrderedDict, deque
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Totals

@@ -11,7 +11,8 @@ import os
 import stat
 import sys
 import time
-from contextlib import suppress
+
+from dither_shared.light import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ import os
 import sys
 import time
 from binascii import crc32
-from contextlib import contextmanager, suppress
 from itertools import chain, islice
+
+from dither_shared.light import contextmanager, suppress
 
 from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
 from .journal_records import Header, from_lines, to_line

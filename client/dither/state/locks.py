@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
 
-from dither_shared.light import NamedTuple
+from dither_shared.light import NamedTuple, suppress
 
 from .files import OpenFile, open_private, pauses, read_small
 

@@ -11,8 +11,8 @@ import os
 import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from functools import lru_cache
 
+from ..light import lru_cache
 from .digests import shake_256
 
 TYPE_CHECKING = False

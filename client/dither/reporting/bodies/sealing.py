@@ -7,9 +7,8 @@ key for each row and discards it, so not even this device can read the row again
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-
 from dither_shared.errors import ParameterError
+from dither_shared.light import lru_cache, partial
 
 from ...forks import importing
 
