@@ -169,7 +169,8 @@ class ClientCore:
         try:
             if not self.make_report(metric, value, strata):
                 return
-            self.names.note_versions()
+            if not self.names.noted_versions:
+                self.names.note_versions()
             if self.setup.background:
                 self.uploader.wake(cut=self.journal.due)
             else:

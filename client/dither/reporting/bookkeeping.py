@@ -95,7 +95,8 @@ class Journal:
         position = self.state.append(records)
         for record in records:
             self._apply(record)
-        self.cursor = Cursor(self.cursor.mark, position)  # last: records that were not applied must be read again
+        # Last, because records that were not applied must be read again.
+        self.cursor = tuple.__new__(Cursor, (self.cursor.mark, position))
         if position > 2 * self._compacted_to + _SLACK:
             self.needs_compaction = True
 

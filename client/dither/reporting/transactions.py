@@ -98,7 +98,8 @@ class Transactions:
             finally:
                 self._leave(turn)
         finally:
-            self._leave(turn)
+            if self._turns.has(turn):  # the release above was interrupted
+                self._leave(turn)
 
     @contextmanager
     def one(self) -> Iterator[int]:

@@ -54,8 +54,9 @@ _LONGEST_LINE = 1 << 20
 _EXTENT = 64
 """Most bytes of ``extent``."""
 
-_SLICE, _COURTESY = 8, 0.0005
-"""Records written to a draft per slice (some 20 microseconds), and seconds of pause between slices."""
+_SLICE, _COURTESY = 64, 0.005
+"""Records written to a draft per slice (some 150 microseconds), and seconds of pause between slices. Each
+may hold up one call of ``record``, so there are few."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 

@@ -48,6 +48,7 @@ def build(
         cohort = draws.draw_cohort(entropy)
         payload = draws.randomize(item, entropy, cohort)
     row = draws.row(cohort, payload)
-    batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum)
+    # Without a call of the class's own, for this is done for each report; so are the other records.
+    batch = tuple.__new__(Batch, (entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum))
     body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
-    return Queued(batch.batch, metric.name, today, int(local), body)
+    return tuple.__new__(Queued, (batch.batch, metric.name, today, int(local), body))
