@@ -20,8 +20,7 @@ from .consent.stopped import Stopped
 from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
-from .reporting.bodies.kinds import SEALED, kind_for
-from .reporting.bodies.sealing import SealError, require
+from .reporting.bodies import SEALED, SealError, kind_for, require
 from .reporting.bookkeeping import Journal
 from .reporting.recorder import Recorder
 from .reporting.strata import Stratifier

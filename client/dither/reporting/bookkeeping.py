@@ -26,7 +26,7 @@ from ..clock import is_ahead
 from ..state.journal import paced
 from ..state.journal_records import Debit, Disabled, Done, Permanent
 from ..state.state import START, BusyError, Cursor, StateError
-from .bodies.kinds import kind_for, read
+from .bodies import kind_for, read
 from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox

@@ -16,7 +16,7 @@ from dither_shared.light import NamedTuple, Protocol
 from dither_shared.plain import type_name
 
 from ..forks import importing
-from ..reporting.bodies.kinds import CLEAR, kind_of
+from ..reporting.bodies import CLEAR, kind_of
 from ..settings import seconds
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ import dither
 import dither.reporting.definitions as module
 from client.devices import ENDPOINT, Calendar
 from client.test_processes import FLOORS, needs_posix
-from dither.reporting.bodies.report import build
+from dither.reporting.bodies import build
 from dither.reporting.definitions import CompiledMetric, Whole, load
 from dither.reporting.keys import Keys
 from dither.state.folder import FolderState
@@ -240,7 +240,7 @@ def test_definitions_that_are_not_text_are_a_mistake_on_every_device(
 ) -> None:
     definitions.write_bytes(definitions.read_bytes() + b"# \xff")
     for state in (tmp_path / "new", folder):
-        with pytest.raises(dither.ParameterError, match="metrics.toml: cannot be read: not UTF-8"):
+        with pytest.raises(dither.ParameterError, match=r"metrics\.toml: cannot be read: not UTF-8"):
             loaded(definitions, state)
 
 
