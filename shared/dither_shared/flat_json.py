@@ -1,4 +1,4 @@
-"""Flat JSON: objects of strings, bytes among them as base64, read strictly: what no honest peer writes is refused."""
+"""Flat JSON: objects of strings, bytes among them as base64, read strictly: any other JSON is refused."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class FolderState(FolderJournal):
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records behind ``cursor``, or None if there are none."""
         news = super().news(cursor)
-        if news is not None and news.anew:
+        if news is not None and news.rewritten:
             self._key = None  # after "forget" the secret is another one, too
         return news
 
@@ -223,9 +223,9 @@ class FolderState(FolderJournal):
         now = time.time()
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
-                if entry.name.endswith(".new") and entry.name != "journal.new":
-                    if abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
-                        delete(entry.path)
+                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
+                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
+                    delete(entry.path)
 
 
 def _records_of(path: str) -> list[Record]:

@@ -140,7 +140,7 @@ class Attempts:
             self._remember(memory)
 
     def after_fork(self) -> None:
-        """Start again in a child process: what is under way, and who has the turn, belongs to the parent."""
+        """Start again in a child process: the upload under way and the lock belong to the parent."""
         self._under_way, self._turn = False, threading.RLock()
 
     def end(self) -> None:

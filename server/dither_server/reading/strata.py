@@ -24,7 +24,7 @@ class Part:
 
     @property
     def about(self) -> dict[str, object]:
-        """What an answer says of it: nothing where there are no strata."""
+        """The fields of an answer that name it; none if the metric has no strata."""
         return {"stratum": dict(self.values)} if self.values else {}
 
     @property

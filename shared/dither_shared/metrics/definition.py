@@ -165,7 +165,7 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
 
 @lru_cache(maxsize=1024, typed=True)  # typed: a parameter may be refused for its type, so 12 and 12.0 differ
 def _configured(family: type[Mechanism], size: int | None, **parameters: float | str) -> Mechanism:
-    """Return the mechanism asked for; metrics of one shape share it, for it never changes."""
+    """Return the mechanism asked for; metrics of one shape share it, because it never changes."""
     return family.configure(size, parameters)
 
 

@@ -13,7 +13,7 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     """Return a sentence on what one report reveals about a person.
 
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
-    For a mechanism with permanent draws it says what any number of reports of one value may tell.
+    For a mechanism with permanent draws it says what any number of reports of one value may reveal.
     """
     forever = mechanism.permanent_epsilon
     in_the_end = "" if forever is None else in_a_hundred(posterior_bounds(forever)[1])
@@ -29,7 +29,7 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
 def numeric_odds_sentence(mechanism: Mechanism) -> str:
     """Return what one report of a number says, and how sure it can make anyone of anything about the number.
 
-    Where a cell is reported with one of two probabilities, these are told: cells are then ranges of the number.
+    If a cell is reported with one of two probabilities, the words state these; cells are then ranges of the number.
     """
     most = _certainty(mechanism, "your number", "one range")
     if mechanism.delta:

@@ -38,7 +38,7 @@ class DiscoveryQuestion(Question):
     An item has a byte for each of ``length`` symbols. Character i of the alphabet, in the order of code points, is
     i + 1; 0 is the end of a text, and all that is behind it; the number above the last character's is the mark "…". A
     longer text is cut, and the mark takes the place of its last symbol. A text with another character, among those that
-    would be reported, is the mark alone. Both are told as outside. With ``fold`` A to Z count as a to z.
+    would be reported, is the mark alone. Both are reported as outside. With ``fold`` A to Z count as a to z.
 
     Raises ParameterError for an alphabet that cannot be read, and for a length that would take too many levels.
     """
@@ -164,7 +164,7 @@ class DiscoveryQuestion(Question):
 
 
 def _sketch(mechanism: Mechanism) -> "PrefixSketch":
-    from ..mechanisms.prefix_sketch import PrefixSketch  # noqa: PLC0415 - only whoever asks such a question loads it
+    from ..mechanisms.prefix_sketch import PrefixSketch  # noqa: PLC0415 - only users of such a question load it
 
     return PrefixSketch.require(mechanism, "mechanism")
 

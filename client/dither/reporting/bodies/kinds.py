@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Body(NamedTuple):
-    """What can be read in a body; ``row`` is empty if it is sealed, for then only the collector can read it."""
+    """What can be read in a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
 
     metric: str
     version: str
@@ -39,7 +39,7 @@ def _clear(body: bytes) -> Body:
 
 
 def _sealed(body: bytes) -> Body:
-    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only who has a key pays for it
+    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
     return Body(*SealedReport.decode(body).pool, b"")
 

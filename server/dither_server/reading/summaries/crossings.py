@@ -154,7 +154,7 @@ class CrossingsView(SharesView):
 
 
 class Crossings(Shares):
-    """Shares of the pairs as of any listed answers, with what both questions tell of each other."""
+    """Shares of the pairs as of any listed answers, with the measures of association of both questions."""
 
     columns: ClassVar[Sequence[Column]] = COLUMNS
     schema: ClassVar[Schema] = Schema("Crossing", closed({

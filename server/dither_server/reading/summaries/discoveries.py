@@ -35,7 +35,7 @@ _TRANSFORMED, _TRIED = 160, 24
 """How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
 
 _SOUGHT = 0.01
-"""The share of people for which the reports needed are told."""
+"""The share of people for which the number of reports needed is stated."""
 
 _PANEL_STRINGS = 5
 """Maximum strings shown on a card and in a stratum panel."""
@@ -110,7 +110,7 @@ class DiscoveryView(EstimateView):
 
     @property
     def reach(self) -> str:
-        """What so many reports can find, in words."""
+        """What this many reports can find, in words."""
         return reach_text(self.table.about)
 
     @property
@@ -135,7 +135,7 @@ class Discoveries(Summary[Discovered]):
     columns: ClassVar[Sequence[Column]] = COLUMNS
     schema: ClassVar[Schema] = Schema("Discovery", closed({
         **ABOUT,
-        "confirming": {"type": "integer", "description": "Reports of whole strings, which tell the frequencies."},
+        "confirming": {"type": "integer", "description": "Reports of whole strings, which give the frequencies."},
         "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
         "reach": NUMBER | {"description": "Share of people at which these reports find a string about half the time."},
         "sought": closed({
