@@ -36,7 +36,7 @@ def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> d
 
     # No honest body holds a bracket or a second brace, so depth is known before a parser recurses into it.
     if b"[" in body or body.count(b"{") > 1:
-        raise WireError("body: nested; it is one flat JSON object of strings")
+        raise WireError("body: nested; it must be one flat JSON object of strings")
     try:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=_members(known), parse_constant=_no_constant)
     except UnicodeDecodeError:

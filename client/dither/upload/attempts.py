@@ -121,7 +121,7 @@ class Attempts:
             return ""
         who = "another process" if holder.pid is None else f"process {holder.pid}"
         who = "this process" if holder.pid == os.getpid() else who
-        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} without end, so no other process can send"
+        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
 
     def warn_if_held_up(self) -> None:
         """Warn, once a day, if another process does not let this one send."""

@@ -131,7 +131,9 @@ def _survey(fields: Fields) -> Survey | None:
         return None
     name = fields.string("one_of", "")
     if not NAME.fullmatch(name):
-        raise ParameterError("one_of", f"{name!r} is not a name; it starts with a-z and goes on with a-z, 0-9 or '_'")
+        raise ParameterError(
+            "one_of", f"{name!r} is not a name; names start with a-z and continue with a-z, 0-9 or '_'"
+        )
     return Survey(name)
 
 

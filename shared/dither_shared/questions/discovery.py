@@ -126,14 +126,14 @@ class DiscoveryQuestion(Question):
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return what a report says of the text, and how sure it can make anyone."""
-        return f"a report speaks of the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
+        return f"a report covers the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
         """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
         report.cells(mechanism)
         length = _sketch(mechanism).prefix_length(report.cohort)
         part = "all of the text" if length == self.length else f"the first {length} characters of the text alone"
-        return f"it speaks of {part}; {fit_words(mechanism)}"
+        return f"it reports on {part}; {fit_words(mechanism)}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return advice on capitals, if the definition is silent on them, and on texts that cannot be found."""
@@ -141,7 +141,7 @@ class DiscoveryQuestion(Question):
         if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
             found.append(
                 "discover.fold: missing; the alphabet has no capitals, and a text with one would not be found; set "
-                "true to count A to Z as a to z, or false to keep it so"
+                "true to count A to Z as a to z, or false to keep them distinct"
             )
         share = _sketch(mechanism).least_share(_USERS)
         if share > _HOPELESS:

@@ -115,7 +115,7 @@ class SelectionQuestion(Question):
         if mechanism.coverage == 1:
             return f"it names {_listed(named)}; {often}"
         spoken = [value for value, supporting in speaking.items() if supporting]
-        return f"it speaks of {_listed(spoken)} alone, and names {_listed(named)}; {often}"
+        return f"it reports only on {_listed(spoken)}, and names {_listed(named)}; {often}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return how much a limit would help, where none is set."""

@@ -204,7 +204,7 @@ class Discoveries(Summary[Discovered]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Refuse: former versions have other alphabets or levels."""
-        raise ParameterError("metric", f"{name} discovers strings; name a version, for versions are not combined")
+        raise ParameterError("metric", f"{name} discovers strings; name a version, because versions are not combined")
 
     def time_series(
         self,
@@ -262,11 +262,11 @@ def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
 def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -> None:
     """Raise ParameterError for what a discovery does not answer."""
     if asked.quantile or asked.at:
-        raise ParameterError("quantile" if asked.quantile else "at", f"{metric.name} asks for no number")
+        raise ParameterError("quantile" if asked.quantile else "at", f"{metric.name} does not ask for a number")
     if candidates is not None:
-        raise ParameterError("candidates", f"{metric.name} discovers strings by itself; it takes no list")
+        raise ParameterError("candidates", f"{metric.name} discovers strings without a list; candidates do not apply")
     if asked.simultaneous:
-        raise ParameterError("simultaneous", "not for discoveries: their intervals allow for the selection already")
+        raise ParameterError("simultaneous", "does not apply to discoveries; their intervals allow for the selection")
 
 
 def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, Any]:

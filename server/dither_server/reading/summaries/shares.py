@@ -73,7 +73,9 @@ class Shares(Summary[Estimate]):
         """Return ``estimate_table``."""
         asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
         if asked.quantile or asked.at:
-            raise ParameterError("quantile" if asked.quantile else "at", f"{survey.metric.name} asks for no number")
+            raise ParameterError(
+                "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
+            )
         return estimate_table(
             survey.metric,
             survey.tally,

@@ -210,7 +210,7 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
         NUMBERS.combine("startup", [of], EstimateQuery(), ESTIMATOR)
     shares = Survey(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
     for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
-        with pytest.raises(ParameterError, match="asks for no number"):
+        with pytest.raises(ParameterError, match="does not ask for a number"):
             SUMMARIES["boolean"].table(shares, query, ESTIMATOR)
 
 
