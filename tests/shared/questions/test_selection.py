@@ -204,8 +204,8 @@ def test_question_and_odds_in_words() -> None:
     lasting = metric("window = 2\npermanent_epsilon = 2.0")
     assert lasting.question.odds(lasting.mechanism) == (
         "a report covers 2 of the 8 values, chosen at random once for this device; of these, a value of yours is "
-        f"named 65 times in 100, one that is not yours 35 times; anybody who sees it can become at most 2.72 times {sure}, "
-        "and 7.39 times after any number of reports of the same values"
+        f"named 65 times in 100, one that is not yours 35 times; anybody who sees it can become at most 2.72 "
+        f"times {sure}, and 7.39 times after any number of reports of the same values"
     )
     few = metric("at_most = 2")
     assert few.question.odds(few.mechanism) == (
