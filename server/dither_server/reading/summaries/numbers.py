@@ -153,7 +153,7 @@ class Numbers(Summary[NumericEstimate]):
         if candidates is not None:
             raise ParameterError("candidates", f"{survey.metric.name} asks for a number; candidates are for strings")
         if asked.simultaneous:
-            raise ParameterError("simultaneous", "does not apply to numbers, whose intervals hold one at a time")
+            raise ParameterError("simultaneous", "does not apply to numbers, whose intervals hold separately")
         metric, scale = survey.metric, Scale.of(survey.metric)
         found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
         known = found.mean.reports
