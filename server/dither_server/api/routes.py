@@ -16,7 +16,6 @@ from ..ingest.sealed.posts import PATH as SEALED
 from ..protocol.json_schema import Json
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
-from ..reading.limiter import Analysis
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas
@@ -146,12 +145,12 @@ def estimate_metric(query: Query, name: str) -> Response:
     reader = collector_here().reader
     if query.by_day or query.by or form.name != "json":
 
-        def written(_: Analysis) -> Iterator[bytes]:
+        def written() -> Iterator[bytes]:
             answers = answered(metric, reader.tables(metric, query))
             return form.write(answers, [summary_of(metric)], attributes_of([metric]))
 
         return streamed(written, form.media_type)
-    return streamed(lambda analysis: json_object(analysis.once(lambda: reader.table(metric, query))))
+    return streamed(lambda: json_object(reader.table(metric, query)))
 
 
 @routes.get("/v1/metrics/<name>/combined")
@@ -166,9 +165,7 @@ def combine_versions(query: EstimateQuery, name: str) -> Response:
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.definitions.versions(name)]
     listed = [one for one in versions if one.question.estimable]
-    return streamed(
-        lambda analysis: json_object(analysis.once(lambda: collector.reader.combine(metric, listed, query)))
-    )
+    return streamed(lambda: json_object(collector.reader.combine(metric, listed, query)))
 
 
 @routes.get("/v1/metrics/<name>/compare")
@@ -178,7 +175,7 @@ def compare_estimates(query: Comparison, name: str) -> Response:
     reader = collector_here().reader
     first = listing(version_named(metric_named(name), query.version))
     second = listing(version_named(metric_named(query.other or name), query.other_version))
-    return streamed(lambda analysis: json_object(analysis.once(lambda: reader.compare(first, second, query))))
+    return streamed(lambda: json_object(reader.compare(first, second, query)))
 
 
 @routes.get("/v1/metrics/<name>/trend")
@@ -187,7 +184,7 @@ def trend_of_estimates(query: TrendQuery, name: str) -> Response:
     """Show a metric over days or weeks, and which values drift."""
     reader = collector_here().reader
     metric = listing(version_named(metric_named(name), query.version))
-    return streamed(lambda analysis: json_object(analysis.run(reader.trend(metric, query))))
+    return streamed(lambda: json_object(reader.trend(metric, query)))
 
 
 @routes.get("/healthz")

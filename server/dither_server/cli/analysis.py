@@ -87,7 +87,6 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
 @refusing
 def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> None:
     """Show the course of METRIC over days or weeks, and which values drift."""
-    from ..analysis.trend import finished
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
     from ..reading.summaries.summary import TextTable
@@ -95,7 +94,7 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
 
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, query.version))
-        course = finished(EstimateReader(store).trend(chosen, query)).whole()
+        course = EstimateReader(store).trend(chosen, query).whole()
     if as_json:
         click.echo(json.dumps(course, indent=2, allow_nan=False))
     elif len(course["steps"]) > 1:

@@ -18,7 +18,6 @@ from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
 from ..reading.costs import effort
 from ..reading.exports import FORMATS
-from ..reading.limiter import Analysis
 from ..reading.query import TrendQuery
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
@@ -77,20 +76,18 @@ def show_dashboard(view: View) -> str:
         lambda metric: f"{metric.name} {metric.description}",
         PageRequest(view.find, view.page, view.limit or _METRICS),
     )
-    with begin() as work:
+    collector = collector_here()
+    with begin() as analysis, analysis.computing():
         cards = []
         for metric in found.shown:
-            with work.step():
-                card = _card(metric, View(view.query), _VALUES)
-            cards.append(index_card(card, _weekly(work, card), url_for("pages.show_page", name=metric.name)))
-        with work.step():
-            collector = collector_here()
-            refused = refused_in(collector.store, collector.config.today(), view.query)
-            names = {tier: [(metric.name, question_of(metric)) for metric in group] for tier, group in groups.items()}
-            shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
-            shown |= {"names": names, "former": collector.former(), "refused": refused, "folded": _folded()}
-            shown["ranges"] = _ranges(view)
-            return render_template("dashboard.html", **shown)
+            card = _card(metric, View(view.query), _VALUES)
+            cards.append(index_card(card, _weekly(card), url_for("pages.show_page", name=metric.name)))
+        refused = refused_in(collector.store, collector.config.today(), view.query)
+        names = {tier: [(metric.name, question_of(metric)) for metric in group] for tier, group in groups.items()}
+        shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
+        shown |= {"names": names, "former": collector.former(), "refused": refused, "folded": _folded()}
+        shown["ranges"] = _ranges(view)
+        return render_template("dashboard.html", **shown)
 
 
 @pages.get("/m/<name>")
@@ -99,27 +96,26 @@ def show_page(view: MetricView, name: str) -> str:
     """Show a metric as a page."""
     metric = version_named(metric_named(name), view.query.version)
     collector = collector_here()
-    with begin() as work:
-        card = work.once(lambda: _card(metric, view, view.limit or VALUES))
+    with begin() as analysis, analysis.computing():
+        card = _card(metric, view, view.limit or VALUES)
         drawn = panels = None
         if card.estimates is not None:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
             if len(card.days) > _DAILY:
                 over = _weeks(card)
             estimate = collector.reader.estimates(metric, view.query, card.part)
-            drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
-            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
+            drawn = summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query)
+            panels = panels_within(collector.reader, metric, card.view.query, card.part, card.estimates)
         versions = collector.store.definitions.versions(name)
-        with work.step():
-            refused = refused_in(collector.store, collector.config.today(), view.query, name)
-            span = (view.query.since, view.query.until)
-            came = collector.store.sealed(metric, *span, card.part.places)
-            shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
-            sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
-            about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
-            about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
-            about |= {"ranges": _ranges(view), "links": _links()}
-            return render_template("metric.html", **about)
+        refused = refused_in(collector.store, collector.config.today(), view.query, name)
+        span = (view.query.since, view.query.until)
+        came = collector.store.sealed(metric, *span, card.part.places)
+        shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
+        sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
+        about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
+        about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+        about |= {"ranges": _ranges(view), "links": _links()}
+        return render_template("metric.html", **about)
 
 
 def _weeks(card: MetricCard) -> Steps:
@@ -129,14 +125,14 @@ def _weeks(card: MetricCard) -> Steps:
     return Steps("week", collector_here().reader.spans(card.metric, asked, card.part))
 
 
-def _weekly(work: Analysis, card: MetricCard) -> TimeSeries | None:
+def _weekly(card: MetricCard) -> TimeSeries | None:
     """Make the lines of an index over the last weeks."""
     if card.estimates is None:
         return None
     metric, over = card.metric, _weeks(card).last(min(_WEEKS, _WORK // effort(card.metric)))
     estimate = collector_here().reader.estimates(metric, card.view.query, card.part)
     made = summary_of(metric).time_series(metric, card.estimates, over, estimate, card.view.query)
-    return cast("TimeSeries | None", work.run(made))
+    return cast("TimeSeries | None", made)
 
 
 def _ranges(view: View) -> list[tuple[str, str, bool]]:

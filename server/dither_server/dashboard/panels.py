@@ -1,6 +1,6 @@
 """Small panels, one per stratum: the same few estimates in each, on one scale."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from dither_shared import Metric
@@ -38,8 +38,8 @@ class Panels(NamedTuple):
 
 def panels_within(
     reader: EstimateReader, metric: Metric, query: Query, part: Part, estimates: EstimateView
-) -> Generator[None, None, Panels | None]:
-    """Make the panels of the strata within what a page shows, in short steps; None if there is only one."""
+) -> Panels | None:
+    """Return the panels of the strata within what a page shows; None if there is only one."""
     by = [name for name, value in part.values if value is None]
     if not by:
         return None
@@ -49,7 +49,7 @@ def panels_within(
     def view_of(part: Part) -> EstimateView:
         return reader.estimate_view(metric, query, part, request)
 
-    return (yield from panels_of(metric, parts, by, estimates, view_of))
+    return panels_of(metric, parts, by, estimates, view_of)
 
 
 def panels_of(
@@ -58,8 +58,8 @@ def panels_of(
     by: Sequence[str],
     estimates: EstimateView,
     view_of: Callable[[Part], EstimateView],
-) -> Generator[None, None, Panels]:
-    """Make the panels of the strata by these attributes, with the number of reports of each, in short steps.
+) -> Panels:
+    """Return the panels of the strata by these attributes, with the number of reports of each.
 
     ``estimates`` is what the page shows of all of them. If all estimates cost too much, panels have none.
     """
@@ -68,7 +68,6 @@ def panels_of(
     points: list[Sequence[PointEstimate]] = [() for _ in counted]
     if names and effort(metric) * len(counted) <= _WORK:
         for place, (part, _) in enumerate(counted):
-            yield
             points[place] = view_of(part).points(names)
     panels = [Panel(*_named(part, by), reports, some) for (part, reports), some in zip(counted, points, strict=True)]
     return Panels(by, panels, [_named(part, by)[0] for part, reports in parts if not reports])

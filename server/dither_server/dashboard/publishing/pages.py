@@ -17,7 +17,6 @@ from dither_shared.counted import counted
 
 from ...analysis.columns import Table
 from ...analysis.labels import shortened
-from ...analysis.trend import finished
 from ...reading.estimates import EstimateReader
 from ...reading.exports import FORMATS, Answered, attributes_of, json_object
 from ...reading.query import TrendQuery
@@ -148,7 +147,7 @@ class Tables:
         metric, query = edition.metric, edition.query(self._asked)
         top = _WEEKLY if metric.labels else None
         asked = TrendQuery(since=query.since, until=query.until, confidence=query.confidence, step="week", top=top)
-        yield from json_object(finished(self._reader.trend(metric, asked)))
+        yield from json_object(self._reader.trend(metric, asked))
         yield b"\n"
 
 

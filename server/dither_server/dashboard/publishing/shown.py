@@ -9,7 +9,6 @@ from dither_serving.problems import Kind
 from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
-from ...analysis.trend import finished
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
 from ...reading.sealing import about_sealed, words_of_sealed
@@ -63,7 +62,7 @@ class Gatherer:
         answer = card.answer or {}
         panels = time_series = None
         if card.estimates is not None and edition.days:
-            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.estimates))
+            panels = panels_within(self._reader, metric, card.view.query, card.part, card.estimates)
             time_series = self._time_series(edition, card)
         sealed = about_sealed(self._sealed(edition, card), metric, answer.get("periods", 1))
         words = list(words_of_sealed(sealed["sealed"])) if sealed else []
@@ -105,7 +104,7 @@ class Gatherer:
         estimate = self._reader.estimates(metric, query, card.part)
         over = Steps("week", self.weeks(edition))
         assert card.estimates is not None  # noqa: S101 - for mypy; only cards with one come here
-        return finished(summary_of(metric).time_series(metric, card.estimates, over, estimate, query))
+        return summary_of(metric).time_series(metric, card.estimates, over, estimate, query)
 
     def _sealed(self, edition: Edition, card: MetricCard) -> Any:
         query = edition.query(self._asked)

@@ -1,7 +1,7 @@
 """Strings that nobody listed: those found, how many people hold each, and how many hold none of those tried."""
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -213,9 +213,8 @@ class Discoveries(Summary[Discovered]):
         over: Steps,
         estimate: Callable[[Span], Discovered],
         query: Query,
-    ) -> Generator[None, None, None]:
-        """Make none: a day's reports find less than those of all days together."""
-        yield from ()
+    ) -> None:
+        """Return None, because a day's reports find less than those of all days together."""
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per string, with shares in percent, and how many people hold none of those tried."""

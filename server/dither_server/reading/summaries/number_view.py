@@ -1,7 +1,7 @@
 """What pages show of a number: its curve with two quantiles on it, its shape, and its lines over time."""
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -17,7 +17,7 @@ from ...analysis.trend import TrendStep
 from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.registry import law_of
 from ...estimation.verdicts import too_wide
-from .number_changes import trend_steps
+from .number_changes import trend
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
 from .svg import HEIGHT, WIDTH, Line, StepText, TimeSeries, drawing_of
@@ -211,8 +211,8 @@ def ordinal(number: float) -> str:
 
 def time_series(
     metric: Metric, over: Steps, effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
-) -> Generator[None, None, TimeSeries | None]:
-    """Make the lines over the last days or weeks with reports, in short steps; None for a single step.
+) -> TimeSeries | None:
+    """Return the lines over the last days or weeks with reports; None for a single step.
 
     ``effort`` is the cost of one estimate.
     """
@@ -220,7 +220,7 @@ def time_series(
     if len(over.spans) < 2:
         return None
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
-    table = yield from trend_steps(metric, steps, confidence)
+    table = trend(metric, steps, confidence)
     scale = Scale.of(metric)
     lines = [_line(row, over.starts, scale) for row in table.rows()]
     return TimeSeries(over, lines, number_ticks(scale, 2), "Only the mean is tested for a drift.")

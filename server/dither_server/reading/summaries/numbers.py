@@ -1,6 +1,6 @@
 """A number's mean, quantiles and shares below points: the answer where a number is asked for."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .number_changes import compared, trend_steps
+from .number_changes import compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
 from .paging import PageRequest
@@ -203,9 +203,9 @@ class Numbers(Summary[NumericEstimate]):
         steps: Iterable[TrendStep[NumericEstimate]],
         query: TrendQuery,
         places: Indices | None,
-    ) -> Generator[None, None, Table]:
-        """Make the trend of mean, median and 95th percentile."""
-        return (yield from trend_steps(metric, steps, query.confidence))
+    ) -> Table:
+        """Return the trend of mean, median and 95th percentile."""
+        return trend(metric, steps, query.confidence)
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the mean, the median and the 95th percentile, with their intervals."""
@@ -230,9 +230,9 @@ class Numbers(Summary[NumericEstimate]):
         over: Steps,
         estimate: Callable[[Span], NumericEstimate],
         query: Query,
-    ) -> Generator[None, None, TimeSeries | None]:
-        """Make the lines of mean, median and 95th percentile."""
-        return (yield from time_series(metric, over, self.effort(metric), estimate, query.confidence))
+    ) -> TimeSeries | None:
+        """Return the lines of mean, median and 95th percentile."""
+        return time_series(metric, over, self.effort(metric), estimate, query.confidence)
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row for the mean and one per quantile; ± is scaled to the confidence, and not on log scales."""

@@ -1,6 +1,6 @@
 """Shares of values: the answer where answers are listed, or candidate strings are looked for."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from ...analysis.answers import SHARES, estimate_table
 from ...analysis.columns import Column, Table, schemas_of
 from ...analysis.combine import Version, combined
 from ...analysis.compare import compared
-from ...analysis.trend import TrendStep, trend_steps
+from ...analysis.trend import TrendStep, trend
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
@@ -109,9 +109,9 @@ class Shares(Summary[Estimate]):
         steps: Iterable[TrendStep[Estimate]],
         query: TrendQuery,
         places: Indices | None,
-    ) -> Generator[None, None, Table]:
-        """Make ``trend_steps``."""
-        return (yield from trend_steps(metric, count, steps, query.confidence, places))
+    ) -> Table:
+        """Return the trend of the values."""
+        return trend(metric, count, steps, query.confidence, places)
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of the values."""
@@ -128,10 +128,10 @@ class Shares(Summary[Estimate]):
         over: Steps,
         estimate: Callable[[Span], Estimate],
         query: Query,
-    ) -> Generator[None, None, TimeSeries | None]:
-        """Make the lines of the most frequent values that are shown."""
+    ) -> TimeSeries | None:
+        """Return the lines of the most frequent values that are shown."""
         shown = view.found.shown if isinstance(view, SharesView) else []
-        return (yield from time_series(metric, shown, over, self.effort(metric), estimate, query.confidence))
+        return time_series(metric, shown, over, self.effort(metric), estimate, query.confidence)
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent.

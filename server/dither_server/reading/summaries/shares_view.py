@@ -1,7 +1,7 @@
 """What pages show of shares: their figures, how they are drawn, and their lines over time."""
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -14,7 +14,7 @@ from dither_shared import Metric
 from dither_shared.counted import counted
 
 from ...analysis.columns import Table
-from ...analysis.trend import TrendStep, trend_steps
+from ...analysis.trend import TrendStep, trend
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.precision import MAX_USERS, half_width, users_for
@@ -177,8 +177,8 @@ def time_series(
     effort: int,
     estimate: Callable[[Span], Estimate],
     confidence: float,
-) -> Generator[None, None, TimeSeries | None]:
-    """Make the lines of the most frequent rows over the last days or weeks, in short steps; None for a single step.
+) -> TimeSeries | None:
+    """Return the lines of the most frequent rows over the last days or weeks; None for a single step.
 
     ``effort`` is the cost of one estimate.
     """
@@ -189,7 +189,7 @@ def time_series(
     where = {label: place for place, label in enumerate(metric.labels)}
     places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
-    table = yield from trend_steps(metric, len(over.spans), steps, confidence, places)
+    table = trend(metric, len(over.spans), steps, confidence, places)
     trends = table.rows()
     top = scale_top(max(point["high"] or 0.0 for row in trends for point in row["points"]))
     note = (

@@ -101,6 +101,15 @@ def test_every_number_has_its_denominator_and_verdict(site: Path) -> None:
     assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
 
 
+def test_questions_with_two_reports_are_published(tmp_path: Path) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register(KINDS.values())
+        few = [upload(KINDS[name], answers_of(KINDS[name], 2, name), stratum=0) for name in KINDS if name != "unasked"]
+        store.commit(few, LAST, b"s" * 16)
+    for name, one in pages(published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site")).items():
+        assert name == "index.html" or "Method" in one.words, name
+
+
 def test_versions_have_pages_and_counts_of_their_own(site: Path) -> None:
     new, old = page(site, "metrics/theme/index.html"), page(site, f"metrics/theme/{FORMER.version}.html")
     assert "Based on the 420 reports from 7 to 20 September 2026" in old.words

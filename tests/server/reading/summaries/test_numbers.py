@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dither_server.analysis.columns import names_of
-from dither_server.analysis.trend import TrendStep, finished
+from dither_server.analysis.trend import TrendStep
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.quantiles import Quantile
 from dither_server.estimation.numeric.registry import law_of
@@ -287,7 +287,7 @@ def test_terminal_shows_a_trend() -> None:
             TrendStep(day, day, ESTIMATOR(LINEAR, (), surveyed(LINEAR, 10_000, 0.2 + 0.1 * place).tally, 0.95, False))
             for place, day in enumerate(TODAY + timedelta(days=number) for number in range(days))
         ]
-        before, rows, *_ = NUMBERS.trend_text(finished(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None)).whole())
+        before, rows, *_ = NUMBERS.trend_text(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None).whole())
         assert f" {counted(days, 'step')}, {10_000 * days:,} reports" in before[0]
         assert rows[0][3] == "slope, s per day"
         assert [row[-1] for row in rows[1:]] == ["drifts" if days == 4 else "not tested", "not tested", "not tested"]

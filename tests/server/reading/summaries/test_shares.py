@@ -10,7 +10,6 @@ import pytest
 from flask import Flask
 
 from dither_server.analysis.columns import Table
-from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.estimation.precision import worst_share
 from dither_server.reading.costs import effort
@@ -34,16 +33,16 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
     read = reader.estimates(THEME, Query())
-    drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
+    drawn = time_series(THEME, rows, over, effort(THEME), read, 0.95)
     assert drawn is not None
     assert drawn.over.starts == days
     assert [line.name for line in drawn.lines] == ["light", "dark"]
     monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", 2 * effort(THEME))
-    drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
+    drawn = time_series(THEME, rows, over, effort(THEME), read, 0.95)
     assert drawn is not None
     assert drawn.over.starts == days[1:]
     monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", effort(THEME))
-    assert finished(time_series(THEME, rows, over, effort(THEME), read, 0.95)) is None
+    assert time_series(THEME, rows, over, effort(THEME), read, 0.95) is None
 
 
 def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
