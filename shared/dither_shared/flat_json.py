@@ -28,7 +28,7 @@ def quoted(text: str) -> str:
 
 
 def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> dict[str, str]:
-    """Return the members of a JSON object of strings, which must have ``fields`` and may have what is ``known``.
+    """Return the members of a JSON object of strings, which must have ``fields`` and may have those that are ``known``.
 
     Raises WireError, which says what is wrong and where.
     """

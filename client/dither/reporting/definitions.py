@@ -84,7 +84,7 @@ class CompiledMetric:
 
 
 class Whole:
-    """Definitions as they were written, which are read when somebody asks for them."""
+    """The original definitions, which are read on first access."""
 
     def __init__(self, text: bytes, source: str) -> None:
         self._text, self._source = text, source

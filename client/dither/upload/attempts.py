@@ -257,7 +257,7 @@ def _read(data: dict[str, Any]) -> _Memory:
 
 
 def _moment(seconds: float) -> datetime:
-    """Return a Unix time in this computer's time zone; raise ValueError or OverflowError if it is none."""
+    """Return a Unix time in this computer's time zone; raise ValueError or OverflowError if there is no such time."""
     with importing():
         from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
 

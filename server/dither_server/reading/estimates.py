@@ -370,5 +370,5 @@ def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, 
 
 def _nothing_to_choose() -> ParameterError:
     return ParameterError(
-        "values", "does not apply to this metric, which has no listed values; top, limit and offset neither"
+        "values", "does not apply to this metric, which has no listed values; nor do top, limit and offset"
     )

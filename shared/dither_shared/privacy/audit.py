@@ -64,9 +64,9 @@ def audit(
 ) -> Finding:
     """Attack ``mechanism`` with ``draws`` reports of each of two inputs, in series of ``reports`` by one device.
 
-    The declared loss is that of a series; without a permanent part it is ``reports`` times ε.
-    ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
-    fewer. Raises ParameterError if there are too few draws for a series in each half.
+    The declared loss is that of a series; without a permanent part it is ``reports`` times ε. ``drawn`` is called now
+    and then with the number of reports drawn since; in all they are twice ``draws``, or slightly fewer. Raises
+    ParameterError if there are too few draws for a series in each half.
     """
     if not 1 <= reports <= draws // 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")

@@ -54,7 +54,7 @@ COLUMNS = (
 """The columns of an export: of pairs, of the answers to one question (``marginal``), and of one within the other.
 
 ``first`` and ``second`` are the answers to both questions, None for all answers. ``given`` is the question whose answer
-is that of the people among whom the share is, None for all people.
+defines the group of people among whom the share is, None for all people.
 """
 
 
