@@ -80,9 +80,8 @@ def folder_of(given: str | os.PathLike[str]) -> str:
 def check_app_name(app: object) -> str:
     """Return an app's name; raise ParameterError unless a folder can have it, and only inside the one it belongs in."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # perhaps the endpoint, given in its
-        place raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and
-        spaces")
+        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # the endpoint, maybe
+        raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
     if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
         raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")
     if app.endswith((" ", ".")):

@@ -103,8 +103,8 @@ class DiscoveryQuestion(Question):
         return {"characters": len(self.characters), "length": self.length}
 
     def text(self, item: bytes) -> str:
-        """Return the text that an item or a prefix of one stands for; with the mark if the text was cut or consists of
-        it.""" return "".join((self.characters + MARK)[symbol - 1] for symbol in item if symbol != END)
+        """Return the text of an item or of a prefix; with the mark if the text was cut or is the mark."""
+        return "".join((self.characters + MARK)[symbol - 1] for symbol in item if symbol != END)
 
     def stored(self) -> dict[str, object]:
         """Return the table; there are no candidates."""
