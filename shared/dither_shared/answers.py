@@ -75,7 +75,7 @@ class BooleanAnswers(Answers):
     _MEANINGS: ClassVar[dict[object, Encoded]] = {1: _TRUE, 0: _FALSE, "true": _TRUE, "false": _FALSE}
 
     def encode(self, value: object) -> Encoded:
-        """Return true, false, or the catch-all for what is neither."""
+        """Return true, false, or the catch-all for anything else."""
         if value is True:
             return self._TRUE
         if value is False:

@@ -159,7 +159,7 @@ class SealedReport(NamedTuple):
 
 
 class SealedBatch(NamedTuple):
-    """Sealed rows of one pool and suite, ascending and each but once, as a relay posts them to the collector.
+    """Sealed rows of one pool and suite, ascending and without repetition, as a relay posts them to the collector.
 
     ``batch`` is a digest of them, so the same rows have the same id. ``total`` is how many the relay has shuffled and
     sends together, in this body and others.

@@ -67,7 +67,7 @@ class SelectionQuestion(Question):
 
     @property
     def limit(self) -> int | None:
-        """The largest number of values, if it is below that of all."""
+        """The maximum number of values per answer, if it is below the number of values."""
         return None if self.at_most == len(self.values) else self.at_most
 
     @property

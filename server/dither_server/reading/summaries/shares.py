@@ -1,4 +1,4 @@
-"""Shares of values: the answer where answers are listed, or candidate strings are looked for."""
+"""Shares of values: the summary of listed answers and of candidate strings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist

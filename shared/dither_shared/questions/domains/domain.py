@@ -31,7 +31,7 @@ class Domain:
 
     @classmethod
     def boolean(cls) -> Self:
-        """Return the domain of a yes/no question; what is neither is reported as no."""
+        """Return the domain of a yes/no question; anything else is reported as no."""
         return cls(("false", "true"), other="false")
 
     @classmethod
