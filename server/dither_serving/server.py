@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -65,7 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
+        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
+        raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
 
 def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:

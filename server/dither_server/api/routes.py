@@ -128,7 +128,7 @@ def show_version(name: str, version: str) -> dict[str, str]:
     """
     collector = collector_here()
     if version not in collector.ingest.metrics.get(name, {}):
-        raise Problem(Kind.UNKNOWN_VERSION, "no metric of this name is counted here in this version")
+        raise Problem(Kind.UNKNOWN_VERSION, "this collector does not count this version of the metric")
     disabled = version in collector.store.definitions.disabled()
     return {"metric": name, "version": version, "reports": "disabled" if disabled else "accepted"}
 

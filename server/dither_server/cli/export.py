@@ -46,9 +46,7 @@ def export(found: Found, query: Query, names: tuple[str, ...], form: str, output
         metrics = _chosen(found, store, names, query)
         kinds, attributes = list(dict.fromkeys(map(summary_of, metrics))), attributes_of(metrics)
         if not names and not set(query.by) <= set(attributes):
-            raise ParameterError(
-                "--by", f"names an attribute of no metric; there are {', '.join(attributes) or 'none'}"
-            )
+            raise ParameterError("--by", f"names an attribute of no metric; known: {', '.join(attributes) or 'none'}")
 
         def tables(metric: "Metric") -> "Iterator[Table]":
             parted = query.by if names else tuple(name for name in query.by if name in attributes_of([metric]))

@@ -103,9 +103,7 @@ def _known(store: "Store", name: str, version: str | None) -> list[str]:
     chosen = [one for one in versions if version in {None, one}]
     if not chosen:
         if versions:
-            raise ParameterError(
-                "--version", f"{version!r} of {name} is not registered; there are {', '.join(versions)}"
-            )
+            raise ParameterError("--version", f"{version!r} of {name} is not registered; known: {', '.join(versions)}")
         meant = did_you_mean(name, sorted({one for one, _ in store.definitions.registered()}))
         raise ParameterError("NAME", f"{name!r} is not registered{meant}; dither-server metric list")
     return chosen

@@ -60,10 +60,10 @@ def _named(store: "Store", metrics: tuple[str, ...], version: str | None) -> lis
     known = dict.fromkeys(name for name, _ in store.definitions.registered())
     for name in metrics:
         if name not in known:
-            raise ParameterError(name, f"no such metric; there are {', '.join(known) or 'none'}")
+            raise ParameterError(name, f"no metric has this name; known: {', '.join(known) or 'none'}")
         versions = store.definitions.versions(name)
         if version not in {None, *versions}:
-            raise ParameterError("--version", f"not collected here; there are {', '.join(versions)}")
+            raise ParameterError("--version", f"not collected here; known: {', '.join(versions)}")
     return list(dict.fromkeys(metrics)) or ["", *known]
 
 

@@ -26,7 +26,7 @@ _DAYS = timedelta(days=6)
 @click.command("refusals")
 @click.option("--metric", "name", metavar="NAME", help="Only batches of this metric.")
 @query_options(EstimateQuery, "since", "until")
-@click.option("--by-day", is_flag=True, help="Count each day by itself.")
+@click.option("--by-day", is_flag=True, help="Count each day separately.")
 @settings_options("db")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: bool, as_json: bool) -> None:

@@ -88,7 +88,7 @@ class Sources(Generic[C]):
     def missing(self, name: str) -> ParameterError:
         """Return the error of a setting that must be given, and is not."""
         example = self.examples.get(name, "...")
-        problem = f"not set, nor {flag_of(name)}, nor {name} in a {self.file} here; for example {example}"
+        problem = f"not set; set it, {flag_of(name)}, or {name} in a {self.file} here, for example {example}"
         return ParameterError(self.variable_of(name), problem)
 
     def _found(

@@ -107,7 +107,7 @@ class Ingest(UploadEndpoint):
     def _metric(self, sent: Sent) -> Metric:
         versions = self.metrics.get(sent.metric)
         if versions is None:
-            raise Problem(Kind.UNKNOWN_METRIC, "metric: not one of this collector's; GET /v1/metrics lists them")
+            raise Problem(Kind.UNKNOWN_METRIC, "metric: unknown to this collector; GET /v1/metrics lists its metrics")
         if sent.version not in versions:
             raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and versions are never summed")
         return versions[sent.version]

@@ -101,7 +101,7 @@ def test_undeclared_stratum_is_refused_and_the_refusal_counted(layered: Flask) -
         refused = post(layered.test_client(), batch(LAYOUT, stratum=stratum).encode())
         assert problem(refused) == (400, "malformed"), stratum
         wrong = "missing" if stratum is None else "not one of this version of the metric"
-        assert json.loads(refused.data)["detail"] == f"stratum: {wrong}; there are {labels}, other/other"
+        assert json.loads(refused.data)["detail"] == f"stratum: {wrong}; known: {labels}, other/other"
     collector.close()
     assert collector.store.tally(LAYOUT).total == 0
     assert collector.store.refusals.read() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}

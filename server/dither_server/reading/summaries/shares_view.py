@@ -221,7 +221,7 @@ def _listed(table: Table) -> list[int]:
 
 
 def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
-    """Return how many more reports it takes to know a value to ``POINTS`` percentage points."""
+    """Return how many more reports are needed to estimate a value within ``POINTS`` percentage points."""
     error, mechanism, within = row["standard_error"], metric.mechanism, POINTS / 100
     if error is None and mechanism.pure:  # nothing is known of the share: it may be the worst
         needed: float = users_for(lambda users: half_width(mechanism, users, confidence), within) or MAX_USERS
