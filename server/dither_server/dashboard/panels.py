@@ -51,10 +51,10 @@ def panels_within(
     counted = sorted(((part, reports) for part, reports in parts if reports), key=lambda one: -one[1])
     points: list[Sequence[PointEstimate]] = [() for _ in counted]
     if names and effort(metric) * len(counted) <= _WORK:
-        for place, (part, _) in enumerate(counted):
-            points[place] = reader.estimate_view(metric, query, part, PageRequest("", 1, VALUES)).points(names)
-    panels = [Panel(*_named(part, by), reports, some) for (part, reports), some in zip(counted, points, strict=True)]
-    return Panels(by, panels, [_named(part, by)[0] for part, reports in parts if not reports])
+        request = PageRequest("", 1, VALUES)
+        points = [reader.estimate_view(metric, query, one, request).points(names) for one, _ in counted]
+    panels = [Panel(*_named(one, by), reports, some) for (one, reports), some in zip(counted, points, strict=True)]
+    return Panels(by, panels, [_named(one, by)[0] for one, reports in parts if not reports])
 
 
 def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:

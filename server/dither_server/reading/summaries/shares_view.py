@@ -91,13 +91,17 @@ class SharesView(EstimateView):
         about, doubted = self.table.about, [row for row, point in self.rows if point.doubt]
         if doubted:
             lacking = max(_lacking(row, self.metric, about["reports"], about["confidence"]) for row in doubted)
-            said.append(f"△ About {counted(lacking, 'more report is', 'more reports are')} needed for ±{POINTS:g} points.")
+            said.append(
+                f"△ About {counted(lacking, 'more report is', 'more reports are')} needed for ±{POINTS:g} points."
+            )
         return " ".join(said)
 
     @property
     def known(self) -> bool:
         """Whether any share has an estimate that says something."""
-        return self.most("frequency") is not None and bool(np.any(np.asarray(self.table.columns["verdict"]) != "too-few"))
+        return self.most("frequency") is not None and bool(
+            np.any(np.asarray(self.table.columns["verdict"]) != "too-few")
+        )
 
     @property
     def needs(self) -> str:
