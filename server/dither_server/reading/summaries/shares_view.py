@@ -195,13 +195,15 @@ def time_series(
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
     table = trend(metric, len(over.spans), steps, confidence, places)
     trends = table.rows()
-    top = scale_top(max(point["high"] or 0.0 for row in trends for point in row["points"]))
     method = f"{table.about['correction'].title()}'s method"
     note = f"A drift is marked, with a false alarm in {100 * (1 - confidence):.3g}% of questions ({method})."
-    absent = {row["value"] for row in drawn if row["verdict"] == "noise" or row["found"] is False}
-    lines = [row for row in trends if row["drift"] or row["value"] not in absent]
+    there = {row["value"] for row in drawn if row["verdict"] == "ok" and row["found"] is not False}
+    lines = [row for row in trends if row["drift"] or row["value"] in there]
+    if not lines:
+        return None
     if len(lines) < len(trends):
         note += " Answers that nobody may have given are drawn only if they drift."
+    top = scale_top(max(point["high"] or 0.0 for row in lines for point in row["points"]))
     return TimeSeries(over, [_line(metric, row, over.starts, top) for row in lines], percent_ticks(2, top), note)
 
 
