@@ -242,10 +242,10 @@ def shown(value: str) -> str:
 def reach_text(answer: Mapping[str, Any]) -> str:
     """Return in words what this many reports can find, and how many are needed to find more."""
     sought, reach = answer["sought"], answer["reach"]
-    more = f"one that {100 * sought['share']:g}% hold takes {_needed(sought)}"
+    more = f"To find one that {100 * sought['share']:g}% of people have takes {_needed(sought)}."
     if reach is None or reach >= 1:
-        return f"So few reports cannot find a string that everybody holds; {more}."
-    return f"A string that {_percent(reach)}% of people hold is found half the time; {more}."
+        return f"So few reports would not even find a string that everybody has. {more}"
+    return f"A string that {_percent(reach)}% of people have is found half of the time. {more}"
 
 
 def _needed(sought: Mapping[str, Any]) -> str:
