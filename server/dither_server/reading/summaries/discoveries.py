@@ -62,7 +62,7 @@ _UNLISTED = {
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
-    "gain_up": {"type": "number", "description": "The most by which they could have raised the frequency of a string."},
+    "gain_up": NUMBER | {"description": "The most by which they could have raised the frequency. Null without any."},
     "reports_to_appear": {
         "type": "integer",
         "description": "Number of forged reports by which a string that nobody holds is found about half the time.",
@@ -277,10 +277,11 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
     weight = mechanism.reach[1]
     confirming = max(found.confirming, 1)
     alone = float(reach(mechanism, found.reports)) * found.reports / weight
+    reports = round(forged * found.reports)
     return {
         "share": forged,
-        "reports": round(forged * found.reports),
-        "gain_up": min(1.0, forged * found.reports / confirming * weight),
+        "reports": reports,
+        "gain_up": min(1.0, forged * found.reports / confirming * weight) if reports else None,
         "reports_to_appear": math.ceil(alone),
     }
 

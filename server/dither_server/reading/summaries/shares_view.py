@@ -157,10 +157,8 @@ def share_point(
     percent, half = 100 * share, 100 * max(high - share, share - low)
     digits = _digits(half / 2)
     text = f"{percent:.{digits}f}% ± {half:.{digits}f}"
-    if half >= percent:
+    if round(percent, digits) <= round(half, digits):  # an interval that lies above 0 is not to be read as one of 0
         text = f"{100 * first:.1g} to {_rounded_up(100 * last)}%"
-    elif round(percent, digits) <= round(half, digits):
-        text = f"{percent:.{digits + 1}f}% ± {half:.{digits + 1}f}"
     return PointEstimate(name, text, "", share, first, last)
 
 
