@@ -109,7 +109,7 @@ def estimate(
     """
     alpha = 1 - require_confidence(confidence)
     if not labels:
-        raise ParameterError("candidates", "none given; an open domain is decoded against a list of strings")
+        raise ParameterError("candidates", "none given; a metric that takes any string needs a list of candidates")
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     rule, alpha = level_of_each(mechanism, len(labels), alpha) if simultaneous else (None, alpha)

@@ -16,7 +16,7 @@ from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
 from ...estimation.verdicts import verdicts
-from ...protocol.json_schema import TEXT, Schema, closed, list_of
+from ...json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
@@ -28,7 +28,7 @@ MOST_LINES, MOST_COLUMNS = 24, 12
 
 _SHADES = 9
 
-_RULE = "“of” is a share among those with that answer; too-few: so few have it that the share could be anything"
+_RULE = "“of” is a share among those with that answer; too-few: too few people have it to bound the share"
 
 MARGINALS = [column for column in SHARES if column.name not in {"gain_up", "gain_down", "found"}]
 """The columns of a marginal: one row per answer to one of the questions."""
@@ -36,7 +36,7 @@ MARGINALS = [column for column in SHARES if column.name not in {"gain_up", "gain
 CONDITIONAL = (
     Column("given", str, "The answer to the other question that defines the group of people."),
     Column("value", str),
-    number("share", "Share of the value in that group. Null if too few have that answer to say."),
+    number("share", "Share of the value in that group. Null if too few people have that answer."),
     number("low", "Lower end of the share's interval (Fieller's), for the population."),
     number("high", "Upper end of that interval."),
     VERDICT,
@@ -53,7 +53,7 @@ COLUMNS = (
 """The columns of an export: of pairs, of the answers to one question (``marginal``), and of one within the other.
 
 ``first`` and ``second`` are the answers to both questions, None for all answers. ``given`` is the question whose answer
-is that of the people among whom the share is, None for all people.
+defines the group of people among whom the share is, None for all people.
 """
 
 
@@ -153,7 +153,7 @@ class CrossingsView(SharesView):
 
 
 class Crossings(Shares):
-    """Shares of the pairs as of any listed answers, with what both questions tell of each other."""
+    """Shares of the pairs as of any listed answers, with the measures of association of both questions."""
 
     columns: ClassVar[Sequence[Column]] = COLUMNS
     schema: ClassVar[Schema] = Schema("Crossing", closed({

@@ -16,7 +16,7 @@ from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
 from ...estimation.numeric.quantiles import QUANTILES
 from ...estimation.numeric.registry import law_of
-from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
@@ -40,7 +40,7 @@ _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _SCALE = {
     "low": {"type": "number", "description": "Low end of the range. Answers below count as it."},
     "high": {"type": "number", "description": "High end of the range. Answers above count as it."},
-    "log": {"type": "boolean", "description": "Whether the grid is even in the logarithm."},
+    "log": {"type": "boolean", "description": "Whether the points are evenly spaced on a logarithmic scale."},
 }
 _MEAN = {
     "kind": {
@@ -86,7 +86,7 @@ _POISONING = {
 
 CDF = (
     Column("at", float, "A point of the range."),
-    number("share", "Estimated share of people below it, raw and unbiased. Null if none is made."),
+    number("share", "Estimated share of people below it, raw and unbiased. Null if there is none."),
     number("noise_error", "Standard error from the noise alone."),
     number("standard_error", "Standard error from the noise and from sampling."),
     Column("low", float, "Lower end of the confidence interval, which pools neighbouring points.", range=(0, 1)),
@@ -152,7 +152,7 @@ class Numbers(Summary[NumericEstimate]):
         if candidates is not None:
             raise ParameterError("candidates", f"{survey.metric.name} asks for a number; candidates are for strings")
         if asked.simultaneous:
-            raise ParameterError("simultaneous", "not for numbers: each of their intervals holds by itself")
+            raise ParameterError("simultaneous", "does not apply to numbers, whose intervals hold separately")
         metric, scale = survey.metric, Scale.of(survey.metric)
         found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
         known = found.mean.reports
@@ -193,7 +193,7 @@ class Numbers(Summary[NumericEstimate]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Refuse: former versions have other ranges or mechanisms, and quantiles cannot be averaged."""
-        raise ParameterError("metric", f"{name} asks for a number; name a version, for versions are not combined")
+        raise ParameterError("metric", f"{name} asks for a number; name a version, because versions are not combined")
 
     def trend(
         self,

@@ -1,4 +1,4 @@
-"""Shares of values: the answer where answers are listed, or candidate strings are looked for."""
+"""Shares of values: the summary of listed answers and of candidate strings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
@@ -14,7 +14,7 @@ from ...analysis.trend import TrendStep, trend
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...protocol.json_schema import Json, Schema, closed, list_of
+from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
@@ -84,7 +84,9 @@ class Shares(Summary[Estimate]):
         """Return ``estimate_table``."""
         asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
         if asked.quantile or asked.at:
-            raise ParameterError("quantile" if asked.quantile else "at", f"{survey.metric.name} asks for no number")
+            raise ParameterError(
+                "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
+            )
         return estimate_table(
             survey.metric,
             survey.tally,
