@@ -52,6 +52,7 @@ bench-coverage: .venv/installed
 	$(MEASURE).coverage $(TABLES)
 	$(MEASURE).numeric_coverage $(TABLES)
 	$(MEASURE).panel_coverage $(TABLES)
+	$(MEASURE).small_coverage $(TABLES)
 	$(MEASURE).numeric_devices
 
 bench-speed: .venv/installed

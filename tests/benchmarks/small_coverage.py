@@ -1,0 +1,99 @@
+"""How often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
+
+A survey draws 5, 20 or 50 people and, by the exact law, their reports: a choice of six answers, sets of five items, a
+number that few people have high, and strings of which some are not listed. Held are the population's shares of answers,
+of items and of pairs, the average number of items, the mean, and the shares of strings, wherever one is stated.
+"""
+
+import argparse
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_server.estimation.estimate import estimate
+from dither_server.estimation.numeric.estimate import estimate_number
+from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.sets import estimate_sets
+from dither_shared import DitheredResponse, Mechanism, ProjectiveSketch, SetResponse
+from dither_shared.mechanisms.auto import choose
+from dither_simulations.samplers import sample_tally
+from dither_simulations.users.populations import Population, numbered, set_label
+
+from .tables import Table, add_option, write
+
+SURVEYS, SEED = 300, 20261128
+EPSILONS, REPORTS = (1.0, 4.0, 8.0), (5, 20, 50)
+KINDS = ("answers", "items", "pairs", "average", "mean", "strings")
+
+SHARES = np.array([0.5, 0.3, 0.15, 0.05, 0.0, 0.0])
+SETS, OF_SETS = (0, 0b1, 0b11, 0b111, 0b11111, 0b10000), np.array([0.3, 0.25, 0.2, 0.1, 0.05, 0.1])
+OF_ITEMS = np.array([sum(share for item, share in zip(SETS, OF_SETS, strict=True) if item >> j & 1) for j in range(5)])
+
+Floats = NDArray[np.float64]
+
+
+class _Ends(NamedTuple):
+    """Intervals and what they are to hold, of a kind; those with NaN are not stated."""
+
+    stated: Floats
+    low: Floats
+    high: Floats
+    truth: Floats
+
+
+def _both(one: int, other: int) -> float:
+    pair = 1 << one | 1 << other
+    return float(sum(share for item, share in zip(SETS, OF_SETS, strict=True) if item & pair == pair))
+
+
+def surveyed(epsilon: float, reports: int, number: int, rng: np.random.Generator) -> list[_Ends]:
+    """Return the intervals of one survey, one entry a kind."""
+
+    def tally_of(mechanism: Mechanism, labels: tuple[str, ...], shares: Floats):  # type: ignore[no-untyped-def]  # a tally
+        return sample_tally(mechanism, Population.drawn(labels, shares, reports, rng), rng)
+
+    listed = choose(len(SHARES), epsilon, None)
+    chosen = estimate(listed, numbered(6), tally_of(listed, numbered(6), SHARES))
+    window = SetResponse.calibrate(5, epsilon)
+    sets = estimate_sets(window, numbered(5), tally_of(window, tuple(map(set_label, SETS)), OF_SETS))
+    pairs, total = sets.pairs, sets.total
+    of_pairs = np.array([_both(*two) for two in zip(pairs.given.tolist(), pairs.value.tolist(), strict=True)])
+    grid = DitheredResponse.calibrate(None, epsilon)
+    ends = np.zeros(grid.size)
+    ends[[0, -1]] = 0.9, 0.1
+    mean = estimate_number(law_of(grid), tally_of(grid, numbered(grid.size), ends)).mean
+    sketch, strings = ProjectiveSketch.calibrate(None, epsilon), tuple(f"{number}/{place}" for place in range(8))
+    held = np.array([0.3, 0.2, 0.1, 0.0, 0.0, 0.0, 0.2, 0.2])
+    found = estimate(sketch, strings[:6], tally_of(sketch, strings, held))
+    return [
+        _Ends(chosen.frequency, chosen.low, chosen.high, SHARES),
+        _Ends(sets.frequency, sets.low, sets.high, OF_ITEMS),
+        _Ends(pairs.both, pairs.both_low, pairs.both_high, of_pairs),
+        _Ends(*np.array([[total.value], [total.low], [total.high], [OF_ITEMS.sum()]])),
+        _Ends(*np.array([[mean.estimate], [mean.low], [mean.high], [0.1]])),
+        _Ends(found.frequency, found.low, found.high, held[:6]),
+    ]
+
+
+def main() -> None:
+    """Print the table, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--surveys", type=int, default=SURVEYS)
+    add_option(parser)
+    asked, rows = parser.parse_args(), []
+    for epsilon in EPSILONS:
+        for reports in REPORTS:
+            rng, held = np.random.default_rng([SEED, int(epsilon), reports]), np.zeros((2, len(KINDS)))
+            for number in range(asked.surveys):
+                for kind, ends in enumerate(surveyed(epsilon, reports, number, rng)):
+                    stated = np.isfinite(ends.stated)
+                    held[:, kind] += ((ends.low <= ends.truth) & (ends.truth <= ends.high) & stated).sum(), stated.sum()
+            figures = [f"{100 * one / stated:.1f}" if stated else "-" for one, stated in held.T.tolist()]
+            rows.append([f"{epsilon:g}", str(reports), *figures])
+            print(*rows[-1], sep="  ", flush=True)
+    write(asked.tables, Table("coverage-small", ["ε", "reports", *KINDS], rows, words=0))
+
+
+if __name__ == "__main__":
+    main()
