@@ -15,6 +15,7 @@ from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.registry import law_of
 from dither_server.estimation.sets import estimate_sets
+from dither_server.tally.tally import Tally
 from dither_shared import DitheredResponse, Mechanism, ProjectiveSketch, SetResponse
 from dither_shared.mechanisms.auto import choose
 from dither_simulations.samplers import sample_tally
@@ -50,7 +51,7 @@ def _both(one: int, other: int) -> float:
 def surveyed(epsilon: float, reports: int, number: int, rng: np.random.Generator) -> list[_Ends]:
     """Return the intervals of one survey, one entry a kind."""
 
-    def tally_of(mechanism: Mechanism, labels: tuple[str, ...], shares: Floats):  # type: ignore[no-untyped-def]  # a tally
+    def tally_of(mechanism: Mechanism, labels: tuple[str, ...], shares: Floats) -> Tally:
         return sample_tally(mechanism, Population.drawn(labels, shares, reports, rng), rng)
 
     listed = choose(len(SHARES), epsilon, None)
