@@ -1,6 +1,6 @@
 """How often intervals of few reports hold: ``python -m tests.benchmarks.small_coverage [--surveys N]``.
 
-A survey draws 5, 20 or 50 people and, by the exact law, their reports: a choice of six answers, sets of five items, a
+A survey draws 5 or 50 people and, by the exact law, their reports: a choice of six answers, sets of five items, a
 number that few people have high, and strings of which some are not listed. Held are the population's shares of answers,
 of items and of pairs, the average number of items, the mean, and the shares of strings, wherever one is stated.
 """
@@ -24,7 +24,7 @@ from dither_simulations.users.populations import Population, numbered, set_label
 from .tables import Table, add_option, write
 
 SURVEYS, SEED = 300, 20261128
-EPSILONS, REPORTS = (1.0, 4.0, 8.0), (5, 20, 50)
+EPSILONS, REPORTS = (1.0, 4.0, 8.0), (5, 50)
 KINDS = ("answers", "items", "pairs", "average", "mean", "strings")
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05, 0.0, 0.0])
