@@ -218,8 +218,10 @@ def _fitted(
     confidence = min(1 - alpha, _SUREST)
     fit, repeats = decoder_of(mechanism).fit(mechanism, labels, tally, confidence), tally.repeats.effect
     share = np.clip(fit.frequency, 0, 1)
-    if repeats > 1 and not mechanism.pure:
-        fit = _of_people(fit, share, (repeats - 1) / tally.total)
+    if repeats > 1 and not (mechanism.pure and mechanism.permanent_stage):
+        # Within a row of a sketch the fit allows for people; between rows, in which the same ones report, it does not.
+        within = 1 / mechanism.cohorts if mechanism.pure else 0.0
+        fit = _of_people(fit, share, (repeats - 1) * (1 - within) / tally.total)
     people = noise_law(mechanism, repeats).people
     left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
@@ -257,9 +259,10 @@ def _of_few(mechanism: Mechanism, columns: _Columns, tally: Tally, alpha: float)
 
 
 def _of_people(fit: Fit, share: Floats, times: float) -> Fit:
-    """Return a regression's fit with so many times the variance of who is asked added.
+    """Return a fit with so many times the variance of who is asked added.
 
-    The scatter between cohorts, from which its errors are, shows what permanent draws repeat, but not all of who is.
+    A regression's errors are of the scatter between cohorts, which shows what permanent draws repeat, but not all of
+    who is asked.
     """
     with np.errstate(invalid="ignore"):  # of candidates that are not told apart
         error = np.sqrt(fit.standard_error**2 + times * share * (1 - share))

@@ -19,10 +19,12 @@ from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
     DitheredResponse,
+    KeyedEntropy,
     LocalHashing,
     Mechanism,
     OptimizedUnary,
     PrivSet,
+    ProjectiveSketch,
     RandomizedResponse,
     Rappor,
     SetResponse,
@@ -279,3 +281,18 @@ def test_shares_of_a_number_hold_where_the_same_people_report_every_day(permanen
         means += found.mean.low <= 0.5 <= found.mean.high
     assert held.min() / 150 > 0.85
     assert means / 150 > 0.85
+
+
+def test_people_in_both_rows_of_a_sketch_are_in_the_error_of_a_frequent_string() -> None:
+    """Without permanent draws the noise of reports does not depend on whose these are, and who is asked counts once."""
+    sketch, entropy, rows = ProjectiveSketch.calibrate(None, 2.0), KeyedEntropy(b"both rows"), b""
+    for place in range(3_000):
+        cohort = sketch.draw_cohort(entropy)
+        rows += sketch.row(cohort, sketch.randomize(b"a" if place % 2 else b"b", entropy, cohort))
+    once = Tally.fold(sketch, rows)
+    again = Tally(once.reports, once.counts, Repeats((300,) * 10))
+    alone, people = (estimate(sketch, ("a", "b"), tally) for tally in (once, again))
+    assert people.noise_error == pytest.approx(alone.noise_error, rel=0.02)
+    added = people.standard_error**2 - alone.standard_error**2
+    share = alone.frequency
+    assert added == pytest.approx(9 * share * (1 - share) / 3_000, rel=0.05)

@@ -109,7 +109,7 @@ def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends) -> E
     return np.where(normal, low, np.nan), np.where(normal, high, np.nan)
 
 
-def nearly_normal(mechanism: Mechanism, trials: Floats | Counts) -> Booleans:
+def nearly_normal(mechanism: Mechanism, trials: Floats | Counts | int) -> Booleans:
     """Return whether the law of a count of support is nearly normal, whichever share it is of.
 
     It is not where the noise gives the count a variance of less than ``LEAST_NOISE``: then it has too few values.
