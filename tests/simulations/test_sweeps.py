@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
+from dither_simulations.experiments.error.accuracy import Cell
 from dither_simulations.experiments.error.shares import ShareAccuracy
 from dither_simulations.sweeps import Journal, sweep
-from dither_simulations.trials.measures import Measures
-from dither_simulations.trials.trial import Setting
-from dither_simulations.users.sources import Distribution
+from dither_simulations.trials.shares import Measures
+from dither_simulations.users.populations import Distribution
 from dither_spool.workers import workers
 from forkserver import run as run_python
 from server.dask import cluster_of
@@ -106,9 +106,9 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     tried: list[float] = []
     simulate = ShareAccuracy.simulate
 
-    def watched(self: ShareAccuracy, setting: Setting, seed: np.random.SeedSequence) -> Sequence[Measures]:
-        tried.append(setting.asked)
-        return simulate(self, setting, seed)
+    def watched(self: ShareAccuracy, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        tried.append(cell.epsilon)
+        return simulate(self, cell, seed)
 
     monkeypatch.setattr(ShareAccuracy, "simulate", watched)
     monkeypatch.chdir(tmp_path)
@@ -128,9 +128,7 @@ def test_partial_rows_of_another_sweep_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="another, unfinished sweep"):
         Journal(path, replace(PLAN, seed=4).identity())
     assert path.exists()
-    journal = Journal(path, PLAN.identity())
-    journal.discard()
-    assert not path.exists()
+    Journal(path, PLAN.identity()).close()
 
 
 def test_finished_cells_are_read_back_unchanged(tmp_path: Path) -> None:

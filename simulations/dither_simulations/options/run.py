@@ -15,6 +15,7 @@ from .common import new_file, with_options
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from matplotlib.figure import Figure
 
     from dither_spool.workers import Map
 
@@ -62,6 +63,19 @@ class Run:
             if journal is not None:
                 journal.close()
         return rows
+
+    def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
+        """Carry out an experiment, and print, write and draw its results."""
+        rows = self.sweep(experiment)
+        self.show(rows, lambda: experiment.table(rows))
+        self.draw(plot, lambda: experiment.plot(rows))
+
+    def draw(self, path: Path | None, figure: "Callable[[], Figure]") -> None:
+        """Save a picture, if one was asked for."""
+        if path is not None:
+            from ..output.plots import save
+
+            save(figure(), path)
 
     def show(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
         """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""

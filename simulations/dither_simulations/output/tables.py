@@ -7,7 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table of results: its head, the text of a row's cell, and whether it is shown for given rows."""
+    """A column of a table of results: its head, the text of a row's cell, and whether it is shown for given rows.
+
+    The head may name columns of the first row: "top-{top} recall".
+    """
 
     head: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -18,7 +21,8 @@ def results_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], 
     """Return a table of results; see ``render``. Hidden columns do not count as words."""
     some = [column for column in columns if column.shown(rows)]
     flush_left = sum(column in some for column in columns[:words])
-    return render([column.head for column in some], [[each.cell(row) for each in some] for row in rows], flush_left)
+    heads = [column.head.format_map(rows[0]) for column in some]
+    return render(heads, [[column.cell(row) for column in some] for row in rows], flush_left)
 
 
 def varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:

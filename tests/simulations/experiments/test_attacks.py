@@ -17,16 +17,26 @@ from scipy import stats
 from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, DiscoveryQuestion, Report, Shape
 from dither_simulations.cli import main
-from dither_simulations.experiments.attacks.forging import (
+from dither_simulations.experiments.attacks.poisoning import (
+    NumberPoisoning,
+    SharePoisoning,
     crafted_rows,
     most_supported,
     random_rows,
     random_support,
 )
-from dither_simulations.experiments.attacks.permanent import Bits, Subsets, distinct, permanent_draw, same_draw
-from dither_simulations.experiments.attacks.poisoning import NumberPoisoning, SharePoisoning
 from dither_simulations.experiments.attacks.selection_poisoning import SelectionPoisoning
-from dither_simulations.experiments.attacks.series_attacks import Averaging, Change, Linkage, majority
+from dither_simulations.experiments.attacks.series_attacks import (
+    Averaging,
+    Bits,
+    Change,
+    Linkage,
+    Subsets,
+    distinct,
+    majority,
+    permanent_draw,
+    same_draw,
+)
 from dither_simulations.experiments.attacks.string_poisoning import StringPoisoning
 from dither_simulations.sweeps import Row, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from dither_shared import DitherError, ParameterError
 
-from ..output.files import write_bytes
-from .fleet import Person
+from ...collector import Person
+from ...output.files import write_bytes
 
-CHECKOUT = Path(__file__).parents[3] / "client" / "js"
+CHECKOUT = Path(__file__).parents[4] / "client" / "js"
 """Where the client for JavaScript is, in a checkout."""
 
 _LEAST_NODE = 20
@@ -134,5 +134,5 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def _version(node: str) -> int:
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603 — ours
-    return int(re.findall(r"\d+", told)[0]) if told else 0
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603 — ours
+    return int(re.findall(r"\d+", version)[0]) if version else 0

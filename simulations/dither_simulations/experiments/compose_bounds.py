@@ -1,4 +1,4 @@
-"""What one person is asked, and bounds on what it comes to: of each part, and of all of them or one of them."""
+"""What one person is asked, and bounds on the total privacy loss: of each part, and of all or one of them."""
 
 import math
 import re
@@ -18,8 +18,8 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.composition import parallel, sequential
 from dither_shared.privacy.wording import MEMOISATION
 
-from ...output.lines import Line, Panel, lines_plot
-from ...output.tables import render
+from ..output.lines import Panel, exact_line, lines_plot
+from ..output.tables import render
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
 _PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](?P<reports>\d{{1,9}}))?")
@@ -27,7 +27,7 @@ _PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](
 
 @dataclass(frozen=True)
 class Asked:
-    """A part and what it is called; of ``lasting`` ones a report counts only if its value is new."""
+    """A part and its name; a report of a ``lasting`` one counts only if its value is new."""
 
     name: str
     part: Part
@@ -96,7 +96,7 @@ _POINTS = 10
 class Bounds:
     """What ``reports`` reports of one person come to; no number is below the truth.
 
-    - ``epsilon``: the loss of one report, or None where they differ;
+    - ``epsilon``: the loss of one report, or None if they differ;
     - ``sum``, ``sum_delta``: the sum of all losses, which holds with the sum of the δ that reports have of their own;
     - ``advanced``: ε by Dwork and Roth's advanced composition; None if no δ is granted, or if it exceeds all floats;
     - ``optimal``: the least ε that is true, never above ``sum``;
@@ -157,7 +157,7 @@ def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Bounds:
 
 
 def _dearest(rows: Sequence[Bounds]) -> Bounds:
-    """Return the bounds for a person of whom it is not known which one of the parts they answered."""
+    """Return the bounds for a person who answered one of the parts, whichever it was."""
     theorems = [row.advanced for row in rows if row.advanced is not None]
     return Bounds(
         part=ONE_OF_THEM,
@@ -193,11 +193,12 @@ def composition_plot(rows: Sequence[Bounds]) -> Figure:
     Raises ParameterError if nothing is lost, for zero has no place on such an axis.
     """
     last = rows[-1]
-    lines = [_line("sum", rows, [row.sum for row in rows])]
+    at = [row.reports for row in rows]
+    lines = [exact_line("sum", at, [row.sum for row in rows])]
     title = "Total privacy loss of one person's reports"
     if _granted(last):
-        lines.append(_line("advanced", rows, [row.advanced for row in rows]))
-        lines.append(_line("optimal", rows, [row.optimal for row in rows]))
+        lines.append(exact_line("advanced", at, [row.advanced for row in rows]))
+        lines.append(exact_line("optimal", at, [row.optimal for row in rows]))
         title += f"\nadvanced and optimal: with δ = {rounded_up(last.delta, 3)}"
     lines = [line for line in lines if line.at]
     if not lines:
@@ -207,12 +208,6 @@ def composition_plot(rows: Sequence[Bounds]) -> Figure:
 
 def _up(number: float) -> str:
     return rounded_up(number, _DIGITS)
-
-
-def _line(name: str, rows: Sequence[Bounds], losses: Sequence[float | None]) -> Line:
-    known = [(row.reports, loss) for row, loss in zip(rows, losses, strict=True) if loss]
-    values = [loss for _, loss in known]
-    return Line(name, [reports for reports, _ in known], values, values, values)
 
 
 def _granted(row: Bounds) -> bool:
@@ -253,7 +248,7 @@ def _shorthand(row: Bounds) -> list[str]:
 
 
 def _lasting(asked: Sequence[Asked]) -> list[str]:
-    """Return what the number of reports means where some do not count."""
+    """Return what the number of reports means if some do not count."""
     names = ", ".join(one.name for one in asked if one.lasting)
     return (
         [f"With permanent draws, a report adds loss only if its value is new: {names}.", MEMOISATION] if names else []
