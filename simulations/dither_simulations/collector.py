@@ -26,7 +26,7 @@ import dither
 from dither_shared import DitherError, Mechanism, Metric, ParameterError, parse_metrics
 from dither_shared.counted import counted
 
-from .output.files import write_bytes
+from .output.tables import write_bytes
 from .trials.shares import Estimated
 from .users.populations import Population
 

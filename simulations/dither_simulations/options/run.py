@@ -79,7 +79,7 @@ class Run:
 
     def show(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
         """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
-        from ..output.files import json_rows, write_rows
+        from ..output.tables import json_rows, write_rows
 
         rows = [one if isinstance(one, dict) else asdict(one) for one in results]
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)

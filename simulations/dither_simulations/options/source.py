@@ -168,8 +168,7 @@ _OPTIONS = (
 
 
 def _of_file(given: Mapping[str, Any]) -> "ListedAnswers":
-    from ..users.columns import read_column, read_histogram
-    from ..users.populations import ListedAnswers, Population
+    from ..users.populations import ListedAnswers, Population, read_column, read_histogram
 
     path, column, weights = given["source"], given["column"], given["weights"]
     if column is None:

@@ -18,7 +18,7 @@ from dither_shared import ParameterError
 
 from ..choices import FORMATS
 from ..users.populations import Floats
-from .files import write_bytes
+from .tables import write_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from dither_shared import ParameterError
 
 from ..choices import Kind
-from .columns import EMPTY
-from .populations import Counts, Distribution, Floats, Population, set_label
+from .populations import EMPTY, Counts, Distribution, Floats, Population, set_label
 
 Members = NDArray[np.bool_]
 """Whether each item is in each set; shape (sets, items)."""

@@ -7,8 +7,8 @@ import pytest
 from dither_shared import DiscoveryQuestion, ParameterError, Rappor, SymmetricUnary
 from dither_simulations.choices import MAX_USERS
 from dither_simulations.trials.mechanism_by_name import named_discovery
-from dither_simulations.users.columns import EMPTY, read_column, read_histogram
 from dither_simulations.users.populations import (
+    EMPTY,
     Distribution,
     Population,
     apportion,
@@ -16,6 +16,8 @@ from dither_simulations.users.populations import (
     listed,
     made_up,
     numbered,
+    read_column,
+    read_histogram,
     spelled,
     zipf,
 )

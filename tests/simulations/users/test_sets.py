@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dither_shared import ParameterError
-from dither_simulations.users.columns import EMPTY
+from dither_simulations.users.populations import EMPTY
 from dither_simulations.users.sets import IndependentSets, ItemChances, ListedSets, SetColumn, SetLaw, members
 
 CHANCES = np.array([0.5, 0.3, 0.9, 0.1, 0.25])

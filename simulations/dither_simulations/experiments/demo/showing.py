@@ -20,8 +20,8 @@ from dither_shared.metrics.period import utc_today
 
 from ...choices import DEVICES, VISITORS
 from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
-from ...output.files import write_bytes
 from ...output.plots import estimates_plot, save
+from ...output.tables import write_bytes
 from .answers import Answer, collected, drawn
 from .surveys import Survey, browser_survey, column_survey, page_survey
 from .visitors import CHECKOUT, Tools, served

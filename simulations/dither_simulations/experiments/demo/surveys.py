@@ -12,8 +12,7 @@ import numpy as np
 
 from dither_shared import Metric, parse_metrics
 
-from ...users.columns import read_column, read_histogram
-from ...users.populations import Population
+from ...users.populations import Population, read_column, read_histogram
 
 OTHER = "other"
 _MOST_VALUES = 63

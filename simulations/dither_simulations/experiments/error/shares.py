@@ -14,9 +14,8 @@ from dither_shared import Mechanism, ParameterError
 
 from ...choices import STEPS, Law, Step
 from ...collector import Survey, collected, collector_of_its_own, definitions, metrics_of, require_known
-from ...output.files import write_bytes
 from ...output.lines import Curve, curves_plot
-from ...output.tables import EPSILON, MECHANISM, Column, measured, over_theory, parameter, value, varies
+from ...output.tables import EPSILON, MECHANISM, Column, measured, over_theory, parameter, value, varies, write_bytes
 from ...samplers import has_marginal
 from ...sweeps import Row
 from ...trials.mechanism_by_name import NAMES, named
