@@ -13,7 +13,7 @@ from ..options.common import plot_option
 from ..options.run import Run, run_options
 
 if TYPE_CHECKING:
-    from .compose_bounds import Asked
+    from .compose_bounds import NamedPart
 
 
 _Read = TypeVar("_Read")
@@ -33,7 +33,7 @@ def _exact(_: click.Context, parameter: click.Parameter, text: str | None) -> Fr
     return None if text is None else _read(text, parameter, exact)
 
 
-def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[Asked]":
+def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[NamedPart]":
     """Read parts: an option's callback."""
     from .compose_bounds import asked_by_hand
 
@@ -93,21 +93,21 @@ def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path |
 def _asked(
     epsilon: Fraction | None,
     reports: int | None,
-    parts: "list[Asked]",
+    parts: "list[NamedPart]",
     metrics: Path | None,
     days: int | None,
     values: int | None,
-) -> "list[Asked]":
+) -> "list[NamedPart]":
     """Return the parts that were given, in the order of --epsilon, --part and --metrics."""
     from dither_server.analysis.composition import Part
 
-    from .compose_bounds import Asked, of_metrics
+    from .compose_bounds import NamedPart, of_metrics
 
     if epsilon is None and reports is not None:
         raise ParameterError("--reports", "needs --epsilon; or write both as one, --part 0.5x365")
     if metrics is None and (days is not None or values is not None):
         raise ParameterError("--days" if days is not None else "--values", "goes with --metrics")
-    found = [] if epsilon is None else [Asked(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
+    found = [] if epsilon is None else [NamedPart(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
     found += parts
     if metrics is not None:
         found += of_metrics(metrics, days or 365, values)

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from dither_server.cli.options import workers_options
 from .common import new_file, with_options
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from matplotlib.figure import Figure
 
     from dither_spool.workers import Map
@@ -77,11 +76,10 @@ class Run:
 
             save(figure(), path)
 
-    def show(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
+    def show(self, rows: "Sequence[Row]", text: Callable[[], str]) -> None:
         """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
         from ..output.tables import json_rows, write_rows
 
-        rows = [one if isinstance(one, dict) else asdict(one) for one in results]
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
         if self.out is not None and self.part is not None:
             write_rows(self.out, rows)
