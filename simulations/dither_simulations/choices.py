@@ -44,7 +44,7 @@ FORMATS = (".png", ".svg", ".pdf")
 """File name endings of pictures."""
 
 DEVICES = 10_000
-"""Devices of the demo, if no one says how many."""
+"""Default number of devices of the demo."""
 
 VISITORS = 200
-"""The same of visitors of its page, each of whom takes a browser's context."""
+"""Default number of visitors of its page, each of whom takes a browser context."""

@@ -46,7 +46,7 @@ class UnknownThereError(CollectorError):
 
 
 class Access(NamedTuple):
-    """A collector's URL, and a token that reads from it; the token is empty where none is needed."""
+    """A collector's URL, and a token that reads from it; the token is empty if none is needed."""
 
     url: str
     token: str = ""
@@ -77,7 +77,7 @@ def ended_by_sigterm() -> Iterator[None]:
 def running_collector(metrics: Path, folder: Path, origins: str = "") -> Iterator[Access]:
     """Run a collector while the context lasts and yield how it is reached; its database and log are in ``folder``.
 
-    Web pages of ``origins`` may report to it, and then so may anyone here.
+    Web pages of ``origins`` may report to it; with origins, reporting needs no token.
 
     It is ended as an operator would end it, by SIGTERM. Raises CollectorError if it does not start.
     """
@@ -85,7 +85,7 @@ def running_collector(metrics: Path, folder: Path, origins: str = "") -> Iterato
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
     command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
     command += ["--origins", origins, "--open", "report"] if origins else []  # a page has no token that it could hide
-    command += ["--config", os.devnull]  # and not what a collector.toml here says of another one
+    command += ["--config", os.devnull]  # ignore a collector.toml in this folder, which is about another collector
     # In a session of its own Ctrl-C does not reach it: it outlives the devices, which would wait for it, and ends then.
     with (
         log.open("wb") as errors,
@@ -129,7 +129,7 @@ _UNKNOWN = b"urn:dither:problem:unknown-metric"
 
 
 def _got(collector: Access, path: str) -> tuple[int, bytes]:
-    """Return the status and the body of what is at a path."""
+    """Return the status and the body of a GET request for a path."""
     url = collector.url
     address = urlsplit(url)
     headers = {"Authorization": f"Bearer {collector.token}"} if collector.token else {}

@@ -32,8 +32,8 @@ _COLUMNS = (
 def perform(one: tuple[Mechanism, int, int, float, int | None]) -> "Row":
     """Attack a mechanism, given the reports of a series, the draws, the confidence and the seed.
 
-    The stream depends on the seed and on the mechanism, so that no order of audits matters; without a seed it is the
-    operating system's. Returns the finding and its verdict.
+    The stream depends on the seed and on the mechanism, so that the order of audits does not matter; without a seed it
+    is the operating system's. Returns the finding and its verdict.
     """
     mechanism, reports, draws, confidence, seed = one
     keyed = KeyedEntropy(b"dither-sim audit", str(seed).encode(), mechanism.name.encode())

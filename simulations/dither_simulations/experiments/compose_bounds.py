@@ -161,7 +161,7 @@ _DIGITS = 6
 _LEAST_GAIN = 0.01
 """The share of the sum that a δ must save to be worth it."""
 _SURE = 1e-6
-"""The part of an optimal ε that rounding may add: more than it ever does where all reports are alike."""
+"""The part of an optimal ε that rounding may add: more than it ever does if all reports are alike."""
 
 
 def composition_table(rows: Sequence[Row], asked: Sequence[NamedPart], people: int) -> str:
@@ -176,7 +176,7 @@ def composition_table(rows: Sequence[Row], asked: Sequence[NamedPart], people: i
 def composition_plot(rows: Sequence[Row]) -> Figure:
     """Return a figure of the bounds against the number of reports, on logarithmic axes.
 
-    Raises ParameterError if nothing is lost, for zero has no place on such an axis.
+    Raises ParameterError if nothing is lost, because zero has no place on such an axis.
     """
     last = rows[-1]
     at = [row["reports"] for row in rows]

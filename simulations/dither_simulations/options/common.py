@@ -31,7 +31,7 @@ _MOST = 1000
 _Callback = Callable[[click.Context, click.Parameter, str | None], Any]
 
 _THOUSANDS = re.compile(r"\d{1,3}(\.\d{3})+")
-"""A number with points where German, French or Spanish readers set thousands apart."""
+"""A number in which German, French or Spanish readers see thousands separated by points."""
 
 
 class Commands(LazyGroup):
@@ -298,7 +298,7 @@ def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[Sur
 
 
 def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are named as fields of a class; one that was not given is left to the field's default."""
+    """Return the options whose names are fields of a class, without those that were not given."""
     return {field.name: given[field.name] for field in fields(kind) if given.get(field.name) not in {None, ()}}
 
 

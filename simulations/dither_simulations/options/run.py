@@ -1,4 +1,4 @@
-"""Run a command: the options that all share for its seed, who does the work, and where the results go."""
+"""Run a command: the options that all share for the seed, the workers, and the files of results."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Options that choose what is asked and the population of users."""
+"""Options that choose the kind of question and the population of users."""
 
 import functools
 from collections.abc import Callable, Mapping

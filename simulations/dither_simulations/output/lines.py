@@ -97,7 +97,7 @@ def draw_line(axes: Axes, line: Line, colour: str, marker: str) -> float:
 
 
 def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
-    """Write numbers as people write them: those that were tried or, where these are many, powers of two or ten."""
+    """Label the axis with the numbers that were tried or, if these are many, with powers of two or ten."""
     if log:
         base = 2 if tried[-1] < 100 * tried[0] else 10
         powers = [float(base) ** power for power in range(-20, 51)]
@@ -109,7 +109,7 @@ def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
 
 
 def _few_powers(axes: Axes, log: bool) -> None:
-    """Name the powers of ten and, where an axis spans but one or two, 2 and 5 times these."""
+    """Label the powers of ten and, if an axis spans only one or two, also 2 and 5 times these."""
     low, high = axes.get_ylim()
     if log:
         short = high < 100 * low
@@ -230,7 +230,7 @@ def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = 
 
 
 def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, tuple[str, str]]]) -> None:
-    """Write each name beside the end of its line, moved apart where lines end together, but not out of the axes."""
+    """Write each name beside the end of its line; move names apart if lines end together, but not out of the axes."""
     figure.canvas.draw()
     wrapped = [textwrap.wrap(breakable(name), _LETTERS_BESIDE) for name, _, _ in ends]
     gap = (0.2 + 1.05 * max(map(len, wrapped))) * FONT / 72 * figure.dpi / axes.bbox.height

@@ -1,4 +1,4 @@
-"""Draw estimates beside the truth, and save pictures, in colours that the colour-blind can tell apart.
+"""Draw estimates beside the truth, and save pictures, in colours that the colour-blind can distinguish.
 
 The colours are those of Okabe and Ito (2008).
 """
@@ -106,4 +106,4 @@ def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
 
 def _shortened(label: str, width: int = 24) -> str:
     text = label if len(label) <= width else label[: width - 1] + "…"
-    return text.replace("$", r"\$")  # a pair of which would be read as mathematics
+    return text.replace("$", r"\$")  # matplotlib reads a pair of $ as mathematics

@@ -42,7 +42,7 @@ def varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
 
 
 def value(name: str, head: str, form: str = "") -> Column:
-    """Return a column of results as it is, formatted; a dash for None."""
+    """Return a column of formatted results, with a dash for None."""
     return Column(head, lambda row: "-" if row[name] is None else format(row[name], form))
 
 

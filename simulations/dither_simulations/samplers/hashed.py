@@ -1,4 +1,4 @@
-"""Samplers where a cohort says which bits a value marks: RAPPOR, the count mean sketch, bit flip."""
+"""Samplers of mechanisms whose cohort says which bits a value marks: RAPPOR, the count mean sketch, bit flip."""
 
 from functools import lru_cache
 
@@ -103,7 +103,7 @@ def _(mechanism: Sketch, population: Population) -> Floats:
 def positions(mechanism: Rappor | Sketch, labels: tuple[str, ...]) -> Counts:
     """Return the hash positions of each value, shape (values, cohorts, hash functions of a cohort).
 
-    Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
+    Cached, because hashing is most of the work and every trial of a sweep asks for the same.
     """
     marks = marks_of(labels, mechanism.cohorts, mechanism.bits, mechanism.hashes)
     table = np.ascontiguousarray(marks.transpose(2, 0, 1), dtype=np.int64)

@@ -1,6 +1,6 @@
 """Samplers of projective geometry response: of a listed value, and of the bucket to which a string is hashed.
 
-A report that tells something of a point v is a uniform point y of its hyperplane, ⟨y, v⟩ = 0. How often each y is drawn
+A report with information about a point v is a uniform point y of its hyperplane, ⟨y, v⟩ = 0. How often each y is drawn
 is found in one of two ways: user by user, as a device draws, for many at once; or by ``linear.solutions``, whose work
 does not depend on the number of users.
 """
@@ -188,7 +188,7 @@ def _bias(mechanism: ProjectiveBuckets, population: Population, cohorts: Counts)
 def buckets_of(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Counts:
     """Return the bucket of each value in each cohort; shape (values, cohorts).
 
-    Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
+    Cached, because hashing is most of the work and every trial of a sweep asks for the same.
     """
     items = items_of(mechanism, labels)
     levels = range(mechanism.cohorts // mechanism.rows)

@@ -115,7 +115,7 @@ def has_marginal(mechanism: Mechanism) -> bool:
 def sample_support(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:
     """Return a tally of ``Marginal(whole=mechanism)``: for each value, its support among one report from each user.
 
-    Bin(n_v, p) + Bin(n - n_v, q), after thinning both groups where not every report speaks of the value.
+    Bin(n_v, p) + Bin(n - n_v, q), after thinning both groups if not every report speaks of the value.
     """
     own, others = population.counts, population.users - population.counts
     if mechanism.coverage != 1:

@@ -14,7 +14,7 @@ from ..samplers import sample_tally
 from ..users.populations import Floats, Population, items_of
 
 _BLOCK = 1 << 14
-"""The number of reports held at a time, so that memory does not grow with the users."""
+"""Reports held in memory at a time, whatever the number of users."""
 
 
 def drawn_tally(

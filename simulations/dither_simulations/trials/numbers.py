@@ -158,7 +158,7 @@ def least_variance(epsilon: float, shares: Floats) -> float:
     """Return the least noise variance of any unbiased ε-LDP score of a number, averaged over a population.
 
     Linear programming over all channels from 17 answers to 65 scores. ``shares`` of a finer grid are shared out between
-    the two nearest of the 17. Raises ParameterError if it has no solution, for an ε beyond use.
+    the two nearest of the 17. Raises ParameterError if it has no solution, because ε is too extreme.
     """
     place = np.linspace(0, _INPUTS - 1, len(shares))
     first = np.minimum(place.astype(int), _INPUTS - 2)
@@ -169,7 +169,7 @@ def least_variance(epsilon: float, shares: Floats) -> float:
 
 
 def worst_least_variance(epsilon: float) -> float:
-    """Return the least noise variance of any unbiased ε-LDP score of a number, for the answer where it is largest."""
+    """Return the least noise variance of any unbiased ε-LDP score of a number, for the worst answer."""
     return _least(epsilon, None)
 
 

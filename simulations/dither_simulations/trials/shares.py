@@ -19,7 +19,7 @@ from ..users.populations import Floats, Population
 from .devices import device_entropy, device_tally
 
 Measures = Mapping[str, Any]
-"""What a trial measured, by name: numbers, or None where a measure is not defined."""
+"""What a trial measured, by name: numbers, or None if a measure is not defined."""
 
 
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
@@ -27,7 +27,7 @@ def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] 
 
     - ``raw``: unbiased, as they come;
     - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
-    - ``shift``: the same added to all, so that they sum to 1 ("Norm"); still unbiased where the truth sums to 1;
+    - ``shift``: the same added to all, so that they sum to 1 ("Norm"); still unbiased if the truth sums to 1;
     - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
     - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
     """
@@ -47,7 +47,7 @@ def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | Non
     - ``mse``: the squared error averaged over values;
     - ``l1``: Σ|error|, twice the total variation distance;
     - ``max_error``: the largest |error|, L∞;
-    - ``kl``: ``divergence``, or None where that is not defined;
+    - ``kl``: ``divergence``, or None if that is not defined;
     - ``recall``: that of the ``top`` most frequent values.
 
     All are None if there is no estimate (NaN), because there are too few reports.
@@ -79,7 +79,7 @@ def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | No
 def divergence(frequency: Floats, shares: Floats) -> float | None:
     """Return Σ f ln(f / share), in nats: the Kullback-Leibler divergence of the truth from what was estimated.
 
-    Defined where f is a distribution and puts nothing on a value that nobody has, and None elsewhere. (The other
+    Defined if f is a distribution and 0 for each value that nobody has, else None. (The other
     direction is infinite as soon as one value is estimated at 0.)
     """
     some = frequency > 0

@@ -96,7 +96,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class NumberColumn:
-    """The numbers of a file, as often as it counts them, over a range (``Grid``); what is no number counts as low."""
+    """The numbers of a file, with its counts, over a range (``Grid``); cells without a number count as ``low``."""
 
     values: Floats
     counts: Counts

@@ -55,8 +55,8 @@ class Population:
     def top(self, size: int, other: str = "other") -> "Population":
         """Return the ``size`` most frequent values (ties in the order given), the rest under ``other``, last.
 
-        ``other`` is there whether or not anyone is left for it: it is the catch-all of the question that will be
-        asked. A value that bears its name is counted under it.
+        ``other`` is always there, because it is the catch-all of the question that will be asked. A value of the
+        same name is counted under it.
         """
         listed = [index for index in np.argsort(-self.counts, kind="stable") if self.labels[index] != other][:size]
         labels = (*(self.labels[index] for index in listed), other)
@@ -66,7 +66,7 @@ class Population:
 def apportion(weights: Floats, users: int) -> Counts:
     """Return whole numbers, in proportion to ``weights``, that add up to ``users``, by the largest-remainder method.
 
-    Computed in integers, so that it holds for any number of users; ties go to the earlier value.
+    Computed in integers, and so exact for any number of users; ties go to the earlier value.
     Raises ParameterError for a number of users that is negative or too large, or weights that are not a distribution.
     """
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -135,7 +135,7 @@ class Distribution:
 
     @property
     def name(self) -> str:
-        """The name in results: its kind, and its parameter where that matters."""
+        """The name in results: its kind, and its parameter, if it has one."""
         parameter = {"zipf": f" {self.exponent:g}", "geometric": f" {self.ratio:g}"}.get(self.kind, "")
         return f"{self.kind}{parameter}"
 
@@ -165,7 +165,7 @@ class Distribution:
 
 @dataclass(frozen=True, eq=False)
 class ListedAnswers:
-    """The values of a file, as often as it counts them; the same on every day."""
+    """The values of a file, with its counts; the same on every day."""
 
     whole: Population
     name: str = "csv"
@@ -230,7 +230,7 @@ def listed(held: Sequence[str], count: int) -> tuple[str, ...]:
 def spelled(question: DiscoveryQuestion, mechanism: Mechanism, labels: Sequence[str], shares: Floats) -> Population:
     """Return the symbols of strings as labels, with their shares of the people in parts of 2^53.
 
-    Strings that are spelled alike, such as those that the alphabet does not spell, count together.
+    Strings with the same spelling, such as all that the alphabet cannot spell, count together.
     """
     answers = question.answers(mechanism)
     held: dict[str, float] = {}

@@ -84,8 +84,8 @@ class IndependentSets:
         return SetChain(np.eye(1, most + 1)[0], present, np.minimum(states + 1, most), states)
 
     def _fits(self, chances: Floats) -> Floats:
-        """Return the chance that at most w - m of these items are in a set, for m = 0, …, w + 1 (where it is 0)."""
-        law = np.zeros(self.at_most + 1)  # of how many there are; more than w need not be told apart
+        """Return the chance that at most w - m of these items are in a set, for m = 0, …, w + 1; 0 for the last."""
+        law = np.zeros(self.at_most + 1)  # of the number of items; more than w are one case
         law[0] = 1.0
         for chance in chances:
             law[1:] = law[1:] * (1 - chance) + law[:-1] * chance
@@ -169,7 +169,7 @@ class ItemChances:
 
     @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
     def people(self, size: int, at_most: int | None) -> SetLaw:
-        """Return the law of people of whom none has more than ``at_most`` items: others are drawn again."""
+        """Return the law of a person's set; a set of more than ``at_most`` items is drawn again."""
         return IndependentSets(self.chances(size), size if at_most is None else at_most)
 
     def chances(self, size: int) -> Floats:
@@ -180,7 +180,7 @@ class ItemChances:
 
 @dataclass(frozen=True, eq=False)
 class SetColumn:
-    """The sets of a file, as often as it counts them; a person is drawn from them at random.
+    """The sets of a file, with its counts; a person is drawn from them at random.
 
     ``items`` are their names, most frequent first, ``sets`` the places of a set's items, in the order of the file.
     """

@@ -327,7 +327,7 @@ def _random(mechanism: Mechanism) -> Floats:
 
 
 def _crafted(mechanism: Mechanism) -> Floats:
-    """Return the chances of reports of the greatest score, each alike."""
+    """Return the chances of reports if all of the greatest score are equally likely."""
     best = _scores(mechanism) == _scores(mechanism).max()
     return np.asarray(best / best.sum())
 

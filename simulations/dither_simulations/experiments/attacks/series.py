@@ -92,7 +92,7 @@ class SeriesAttack(Experiment):
 
     @abstractmethod
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
-        """Return on how many devices an attack succeeds; one that is decided by lot counts as its chance."""
+        """Return on how many devices an attack succeeds; a guess at random counts as its chance of success."""
 
     @abstractmethod
     def bound(self, mechanism: Mechanism, cell: Series) -> float:

@@ -59,8 +59,8 @@ class Linkage(SeriesAttack):
     series from each without a name. For each later series it names the device whose earlier series is the most similar.
     All devices have the same value, so whatever it finds out comes from the noise.
 
-    The bound is what knowing every permanent draw would give, in expectation: as many devices can be told apart as
-    there are different draws among them, and of those with the same one any is as likely. Without memory it is that of
+    The bound is what knowing every permanent draw would give, in expectation: as many devices can be distinguished
+    as there are different draws among them; those with the same draw are equally likely. Without memory it is that of
     a guess, which is right once in hundreds.
     """
 
@@ -76,7 +76,7 @@ class Linkage(SeriesAttack):
             for device in devices(mechanism, self.devices, cell.memoised, seed)
         ]
         earlier, later = (profiles(mechanism, series) for series in zip(*pairs, strict=True))
-        # The inner products of profiles less their means, of which whole tables would not fit the memory.
+        # Inner products of profiles minus their means; the dense tables would not fit into memory.
         usual = np.asarray(earlier.mean(axis=0)), np.asarray(later.mean(axis=0))
         lean = (earlier @ usual[1])[np.newaxis, :] + (later @ usual[0])[:, np.newaxis]
         similar = (later @ earlier.T).toarray() - lean + usual[0] @ usual[1]
@@ -84,7 +84,7 @@ class Linkage(SeriesAttack):
         return float((ties.diagonal() / ties.sum(axis=1)).sum())
 
     def bound(self, mechanism: Mechanism, cell: Series) -> float:
-        """Return the share of devices that their permanent draws tell apart, in expectation."""
+        """Return the expected share of devices that their permanent draws distinguish."""
         draw = permanent_draw(mechanism) if cell.memoised else None
         return (1.0 if draw is None else distinct(mechanism, draw, self.devices)) / self.devices
 
@@ -102,7 +102,7 @@ class Change(SeriesAttack):
     1/(1 + e^(-T ε)), T reports being of another value.
     """
 
-    success: ClassVar = "told rightly"
+    success: ClassVar = "judged rightly"
     subject: ClassVar = "A change of value found out"
 
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
@@ -259,8 +259,8 @@ def distinct(mechanism: Mechanism, draw: Bits | Subsets, devices: int) -> float:
 def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
     """Return the probability that the permanent draws of two values are equal, in a device's random cohort; 0 if none.
 
-    Values that mark the same cells share one draw. (Where a RAPPOR value's hash functions collide it marks fewer cells
-    than another; that is not counted.)
+    Values that mark the same cells share one draw. (A RAPPOR value whose hash functions collide marks fewer cells than
+    another; that is not counted.)
     """
     draw = permanent_draw(mechanism)
     if draw is None:

@@ -79,7 +79,7 @@ class StringPoisoning(Poisoning):
 
     @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
     def people(self, mechanism: Mechanism) -> tuple[Population, DiscoveryQuestion | tuple[str, ...]]:
-        """Return the honest and last, held by none of them, the target; and what is looked for."""
+        """Return the honest users, whose last label is the target, which none holds; and the candidates or question."""
         question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
         labels = made_up(self.size + 1, characters, length)

@@ -84,7 +84,7 @@ candidates = ["html", "pdf", "docx", "epub", "latex", "rtf"]
 
 
 def publish_example(out: Path) -> None:
-    """Write the example to a folder, in place of the one that is there."""
+    """Write the example to a folder, replacing an earlier one."""
     definition = _definition(_THEMES)
     metrics, before = parse_metrics(definition), parse_metrics(_definition(_THEMES[:3]))
     rng = np.random.default_rng(19)

@@ -70,7 +70,7 @@ SITE = "site"
 
 
 def publish_site(survey: Survey, out: Path) -> None:
-    """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to it."""
+    """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to this database."""
     title = "What the demo's devices answered"
     site = Site(survey.metrics, survey.definition.encode(), Asked(None, utc_today()), title, whole=False)
     with closing(Store(f"sqlite:///{out / DATABASE}", create=False)) as store:
@@ -114,7 +114,7 @@ def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -
 
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
-    """Yield the folder asked for, without what an earlier run left in it, or one that will vanish."""
+    """Yield the folder asked for, without the files of an earlier run, or a temporary one."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="dither-demo-") as vanishing:
             yield Path(vanishing)

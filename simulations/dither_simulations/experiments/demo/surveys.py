@@ -65,7 +65,7 @@ epsilon = 1.0
 
 @dataclass(frozen=True)
 class Survey:
-    """Questions, and what each person truly answers: a value a metric.
+    """Questions, and the true answers of each person: one value per metric.
 
     ``definition`` is the text of the ``metrics.toml`` that app and collector share, ``metrics`` what it says.
     """
@@ -110,7 +110,7 @@ def column_survey(path: Path, column: str) -> Survey:
     answers = read_column(path, column)
     listed = answers.top(_MOST_VALUES, OTHER).labels
     values = [label for label in listed if label != OTHER or label in answers.labels]
-    # A question needs two answers: where everyone gives the same, the catch-all is the other one.
+    # A question needs two answers: if everyone gives the same, the catch-all is the other.
     name = re.sub(r"[^a-z0-9_.-]", "_", column.lower().lstrip("0123456789_.- "))[:64]
     name = name if re.match("[a-z]", name) else "answer"
     definition = _COLUMN_QUESTION.format(

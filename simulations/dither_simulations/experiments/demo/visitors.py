@@ -1,6 +1,6 @@
 """Let people visit a web page: the client for JavaScript in real browsers, each person with a storage of their own.
 
-It takes a checkout of the project, for the page and the client are no part of the Python package, and Node, the npm
+It takes a checkout of the project, because the page and the client are not in the Python package; and Node, the npm
 packages and Chromium.
 """
 
@@ -62,7 +62,7 @@ class Tools:
 
 @dataclass(frozen=True)
 class Page:
-    """The demo's page, as it is served at an origin of its own."""
+    """The demo's page, served at its own origin."""
 
     origin: str
     folder: Path

@@ -31,10 +31,10 @@ _SPENT = Column("ε spent", lambda row: f"{row['epsilon_spent']:.4g}", lambda ro
 class ShareAccuracy(SizedAccuracy):
     """Every mechanism at every size, number of users, ε and day.
 
-    ``law`` None is the joint one where that is affordable; under "marginal", ``max_error``, ``recall`` and the standard
+    ``law`` None is the joint one if that is affordable; under "marginal", ``max_error``, ``recall`` and the standard
     errors are not quite those of a collection. All ``steps`` are taken from the same trials, and theory is about raw
-    frequencies alone. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person who has had one value
-    all the while.
+    frequencies alone. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person who always had the same
+    value.
     """
 
     steps: tuple[Step, ...] = ("raw",)
@@ -97,7 +97,7 @@ class ShareAccuracy(SizedAccuracy):
 
     @contextmanager
     def ready(self) -> Iterator[Self]:
-        """Yield the experiment with the collector that it needs, if any: one that is there and fits, or a new one."""
+        """Yield the experiment with the collector that it needs, if any: a running one that fits, or a new one."""
         if not self.collector:
             yield self
             return

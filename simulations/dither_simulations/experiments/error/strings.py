@@ -107,7 +107,7 @@ class StringAccuracy(SizedAccuracy):
 
     @lru_cache(maxsize=2)  # noqa: B019 - likewise
     def looked_for(self, cell: Cell) -> tuple[Population, DiscoveryQuestion | tuple[str, ...]]:
-        """Return the people, by what they report, and the candidates or the question whose strings are discovered."""
+        """Return the people, labelled as the mechanism takes them, and the candidates or the question."""
         people = self.people(cell)
         if self.discover is not None:
             return spelled(self.discover, self.mechanism(cell), people.labels, people.shares), self.discover
