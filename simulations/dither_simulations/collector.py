@@ -27,7 +27,7 @@ from dither_shared import DitherError, Mechanism, Metric, ParameterError, parse_
 from dither_shared.counted import counted
 
 from .output.tables import write_bytes
-from .trials.shares import Estimated
+from .trials.shares import TrialEstimate
 from .users.populations import Population
 
 DATABASE = "demo.db"
@@ -212,7 +212,7 @@ def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
         client.close()
 
 
-Survey = tuple[Mechanism, Population, float]
+AskedMechanism = tuple[Mechanism, Population, float]
 """A mechanism over a population, and the ε that it was asked for."""
 
 _DEFINITION = """\
@@ -226,7 +226,7 @@ epsilon = {epsilon!r}
 _COLUMNS = ("frequency", "noise_low", "noise_high", "consistent")
 
 
-def definitions(surveys: Iterable[Survey]) -> str:
+def definitions(surveys: Iterable[AskedMechanism]) -> str:
     """Return a ``metrics.toml`` that asks for each mechanism, at the ε that it was asked for, over a population."""
     return "\n".join(dict.fromkeys(_definition(*survey) for survey in surveys))
 
@@ -237,7 +237,7 @@ def metric_of(mechanism: Mechanism, population: Population, epsilon: float) -> M
     return metric
 
 
-def metrics_of(surveys: Iterable[Survey]) -> list[Metric]:
+def metrics_of(surveys: Iterable[AskedMechanism]) -> list[Metric]:
     """Return the metric of each survey. Raises ParameterError if two are the same: a trial begins with no reports."""
     metrics = {}
     for survey in surveys:
@@ -280,7 +280,7 @@ def _is_known(collector: Access, metric: Metric) -> bool:
 
 
 @contextmanager
-def collector_of_its_own(surveys: Sequence[Survey]) -> Iterator[str]:
+def collector_of_its_own(surveys: Sequence[AskedMechanism]) -> Iterator[str]:
     """Run a collector that knows some surveys, and yield its address; it ends with the context, or by SIGTERM."""
     with ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="dither-lab-") as folder:
         lab = Path(folder, "lab.toml")
@@ -291,7 +291,7 @@ def collector_of_its_own(surveys: Sequence[Survey]) -> Iterator[str]:
 
 def collected(
     mechanism: Mechanism, population: Population, epsilon: float, address: str, confidence: float
-) -> Estimated:
+) -> TrialEstimate:
     """Let one client for each user report to the collector at ``address``, and return its estimate.
 
     Raises CollectorError if it does not collect the metric (``require_known`` says what to do), has reports of it
@@ -314,7 +314,9 @@ def collected(
     if not delivered or answer["reports"] != population.users:
         raise CollectorError(f"{counted(answer['reports'], 'report')} of {population.users:,} came to {url}")
     columns = {name: np.array([row[name] for row in answer["values"]], dtype=np.float64) for name in _COLUMNS}
-    return Estimated(columns["frequency"], columns["noise_low"], columns["noise_high"], lambda _: columns["consistent"])
+    return TrialEstimate(
+        columns["frequency"], columns["noise_low"], columns["noise_high"], lambda _: columns["consistent"]
+    )
 
 
 def _definition(mechanism: Mechanism, population: Population, epsilon: float) -> str:

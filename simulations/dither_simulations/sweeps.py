@@ -99,7 +99,7 @@ class Experiment(ABC):
 def sweep(
     experiment: Experiment,
     run: Map = here,
-    journal: "Journal | None" = None,
+    journal: "SweepJournal | None" = None,
     step: Callable[[int], object] = int,
 ) -> list[Row]:
     """Return the rows of every cell, in the order of the cells.
@@ -169,7 +169,7 @@ def _perform(task: tuple[Experiment, Any, Sequence[np.random.SeedSequence]]) -> 
     return [experiment.simulate(cell, seed) for seed in chunk]
 
 
-class Journal:
+class SweepJournal:
     """Makes a sweep resumable: the rows of each finished cell, appended to a file that is synced to disk.
 
     A line is a JSON object. The first holds the sweep's ``identity``; each other holds a cell's number and its rows. A

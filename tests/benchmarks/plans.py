@@ -28,7 +28,7 @@ from dither_simulations.experiments.plan.strings import StringPlanner
 from dither_simulations.samplers import sample_tally
 from dither_simulations.trials.numbers import run_number_trial
 from dither_simulations.trials.strings import found_in
-from dither_simulations.users.numbers import Numbers
+from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Population, numbered, set_label, spelled
 
 from .tables import Table, add_option, write
@@ -150,7 +150,7 @@ def quantile(rng: np.random.Generator) -> Planned:
         confidence=_interval(rng)["confidence"],
     )
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
-    shares, users = Numbers("uniform").shares(mechanism.size), plan.needed(mechanism) or 0
+    shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism) or 0
 
     def survey(rng: np.random.Generator) -> tuple[bool, ...]:
         seed = np.random.SeedSequence(int(rng.integers(2**32)))

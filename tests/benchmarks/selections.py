@@ -21,7 +21,7 @@ from dither_simulations.experiments.error.selections import run_set_trial
 from dither_simulations.output.tables import render
 from dither_simulations.sweeps import mean
 from dither_simulations.trials.mechanism_by_name import AUTO, named_selection
-from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw
+from dither_simulations.users.sets import IndependentSets, SetLaw, SetList
 
 from .tables import Table, add_option, write
 
@@ -73,7 +73,7 @@ def _people(size: int, most: int | None) -> SetLaw:
     if most is None:
         return IndependentSets(np.full(size, 0.5), size)
     runs = [sum(1 << (first + place) % size for place in range(most)) for first in range(size)]
-    return ListedSets.of(runs, size, np.ones(size))
+    return SetList.of(runs, size, np.ones(size))
 
 
 def _coin(epsilon: float) -> float:

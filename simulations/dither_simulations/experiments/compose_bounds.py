@@ -18,7 +18,7 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.composition import parallel, sequential
 from dither_shared.privacy.wording import MEMOISATION
 
-from ..output.lines import Panel, exact_line, lines_plot
+from ..output.lines import PlotPanel, exact_line, lines_plot
 from ..output.tables import render
 from ..sweeps import Row
 
@@ -189,7 +189,7 @@ def composition_plot(rows: Sequence[Row]) -> Figure:
     lines = [line for line in lines if line.at]
     if not lines:
         raise ParameterError("--plot", "no ε is above 0")
-    return lines_plot([Panel(lines, "ε of all together")], title, "reports of one person")
+    return lines_plot([PlotPanel(lines, "ε of all together")], title, "reports of one person")
 
 
 def _up(number: float) -> str:

@@ -18,7 +18,7 @@ from dither_server.analysis.shuffling.lattice import Steps, TiltedSum
 from dither_shared import Mechanism, ParameterError
 from dither_shared.primitives.two_level import TwoLevel
 
-from ..output.lines import Panel, exact_line, lines_plot
+from ..output.lines import PlotPanel, exact_line, lines_plot
 from ..output.tables import Column, results_table, value
 from ..sweeps import Row
 
@@ -223,10 +223,10 @@ def shuffle_plot(rows: Sequence[Row]) -> Figure:
     return lines_plot(panels, title, "reports of one batch")
 
 
-def _panel(rows: Sequence[Row]) -> Panel | None:
+def _panel(rows: Sequence[Row]) -> PlotPanel | None:
     at = [row["reports"] for row in rows]
     names = {"any law": "generic", "this law": "blanket", "attack": "attack"}
     lines = [exact_line(name, at, [row[column] for row in rows]) for name, column in names.items()]
     lines = [line for line in lines if line.at]
     limit = ("not shuffled", at, [row["own"] * row["local"] for row in rows])
-    return Panel(lines, f"ε, {rows[0]['mechanism']}", limit=limit) if lines else None
+    return PlotPanel(lines, f"ε, {rows[0]['mechanism']}", limit=limit) if lines else None

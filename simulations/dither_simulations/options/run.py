@@ -51,9 +51,9 @@ class Run:
         """
         from tqdm import tqdm
 
-        from ..sweeps import Journal, sweep
+        from ..sweeps import SweepJournal, sweep
 
-        journal = None if self.part is None else Journal(self.part, experiment.identity())
+        journal = None if self.part is None else SweepJournal(self.part, experiment.identity())
         trials = len(experiment.cells()) * experiment.repeats
         try:
             with self.workers() as run, tqdm(total=trials, unit="trial", disable=None, leave=False) as bar:

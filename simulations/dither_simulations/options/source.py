@@ -57,7 +57,7 @@ def _share_source(given: Mapping[str, Any]) -> "Source":
 
 
 def _number_source(given: Mapping[str, Any]) -> "NumberSource":
-    from ..users.numbers import NumberColumn, Numbers
+    from ..users.numbers import NumberColumn, NumberDistribution
 
     if not _made_up(given, SPREADS):
         if given["low"] is None or given["high"] is None:
@@ -67,7 +67,7 @@ def _number_source(given: Mapping[str, Any]) -> "NumberSource":
     for name in ("low", "high", "log"):
         if given[name]:
             raise ParameterError(f"--{name}", "needs --input; distributions have the range from 0 to 1")
-    return Numbers(given["distribution"] or "uniform", given["shape"])
+    return NumberDistribution(given["distribution"] or "uniform", given["shape"])
 
 
 def _set_source(given: Mapping[str, Any]) -> "SetSource":

@@ -23,7 +23,7 @@ _GRID = "#E5E5E5"
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """Points of one line, its entries in the order of ``at``; a theory may have gaps.
 
     ``low`` and ``high`` are the ends of the interval of each point.
@@ -38,10 +38,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Panel:
+class PlotPanel:
     """Lines that share axes; ``limit`` is a dotted line with a name, its points and their heights."""
 
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     up: str
     log: bool = True
     limit: tuple[str, Sequence[float], Sequence[float]] | None = None
@@ -52,22 +52,22 @@ class Panel:
         return len(self.lines) + (self.limit is not None)
 
 
-def lines_of(rows: Iterable[Mapping[str, Any]], by: str, columns: Sequence[str]) -> list[Line]:
+def lines_of(rows: Iterable[Mapping[str, Any]], by: str, columns: Sequence[str]) -> list[PlotLine]:
     """Return one line per value of ``by``, the columns being those of a line's fields; rows are in order."""
     return [
-        Line(name, *zip(*([row[column] for column in columns] for row in some), strict=True))
+        PlotLine(name, *zip(*([row[column] for column in columns] for row in some), strict=True))
         for name, some in groupby(rows, key=lambda row: row[by])
     ]
 
 
-def exact_line(name: str, at: Sequence[float], values: Sequence[float | None]) -> Line:
+def exact_line(name: str, at: Sequence[float], values: Sequence[float | None]) -> PlotLine:
     """Return a line of computed values, without those that are None or 0 and have no place on a logarithmic axis."""
     known = [(place, value) for place, value in zip(at, values, strict=True) if value]
     heights = [value for _, value in known]
-    return Line(name, [place for place, _ in known], heights, heights, heights)
+    return PlotLine(name, [place for place, _ in known], heights, heights, heights)
 
 
-def scale(axes: Axes, panel: Panel, *, log: bool) -> None:
+def scale(axes: Axes, panel: PlotPanel, *, log: bool) -> None:
     """Give axes their scales, the numbers along them, and a grid; ``log`` is of the horizontal one."""
     axes.set_xscale("log" if log else "linear")
     axes.set_yscale("log" if panel.log else "linear")
@@ -76,7 +76,7 @@ def scale(axes: Axes, panel: Panel, *, log: bool) -> None:
     axes.grid(visible=True, which="major", color=_GRID, linewidth=0.8)
 
 
-def draw_line(axes: Axes, line: Line, colour: str, marker: str) -> float:
+def draw_line(axes: Axes, line: PlotLine, colour: str, marker: str) -> float:
     """Draw a line and return the height at which it ends."""
     known = [(at, theory) for at, theory in zip(line.at, line.theory, strict=False) if theory is not None]
     if known:
@@ -148,7 +148,7 @@ _TOP, _FOOT = 0.58, 0.42
 _OTHERS = "#CFCFCF"
 
 
-def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
+def multiples_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
     """Return a block of small panels for each panel, one a line, all on the axes of the block."""
     counts = [-(-len(panel.lines) // _COLUMNS) for panel in panels]
     height = _TOP + _HIGH * sum(counts) + _FOOT
@@ -166,7 +166,7 @@ def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: boo
     return figure
 
 
-def _block(figure: Figure, panel: Panel, top: float, *, log: bool) -> None:
+def _block(figure: Figure, panel: PlotPanel, top: float, *, log: bool) -> None:
     """Draw the panels of a block below ``top`` inches; the first and the lowest carry numbers."""
     height, left, gap = figure.get_figheight(), 0.14, 0.03
     width = (0.99 - left - gap * (_COLUMNS - 1)) / _COLUMNS
@@ -182,7 +182,7 @@ def _block(figure: Figure, panel: Panel, top: float, *, log: bool) -> None:
         axes.tick_params(labelsize=_SMALL, labelleft=column == 0, labelbottom=lowest)
 
 
-def _multiple(axes: Axes, panel: Panel, line: Line, *, log: bool) -> None:
+def _multiple(axes: Axes, panel: PlotPanel, line: PlotLine, *, log: bool) -> None:
     """Draw one line in colour before all others, under its name."""
     for other in panel.lines:
         axes.plot(other.at, other.value, "-", color=_OTHERS, linewidth=1, zorder=0.5)
@@ -202,7 +202,7 @@ _LETTERS_BESIDE = 13
 """Letters of a name in one line, beside the axes."""
 
 
-def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
+def lines_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
     """Return a figure of panels, one below the other, on one horizontal axis, which is logarithmic with ``log``."""
     most = max(panel.names for panel in panels)
     if most > _FEW:
@@ -283,7 +283,7 @@ class Curve:
     theory: str | None = None
     bounded: bool = True
 
-    def panel(self, rows: Rows, across: str, parts: Sequence[str]) -> Panel:
+    def panel(self, rows: Rows, across: str, parts: Sequence[str]) -> PlotPanel:
         """Return the panel of these rows."""
         some = [row for row in rows if self.takes(row)]
 
@@ -292,9 +292,9 @@ class Curve:
 
         ordered = sorted(some, key=lambda row: (of_line(row), row[across]))
         lines = [self._line(_named(parts, key), list(group), across) for key, group in groupby(ordered, key=of_line)]
-        return Panel(lines, self.up, log=self.log, limit=self._limit(some, across) if self.bounded else None)
+        return PlotPanel(lines, self.up, log=self.log, limit=self._limit(some, across) if self.bounded else None)
 
-    def _line(self, name: str, rows: Rows, across: str) -> Line:
+    def _line(self, name: str, rows: Rows, across: str) -> PlotLine:
         values = [row[self.name] or 0.0 for row in rows]
         margins = [_BAND * (row.get(f"{self.name}_se") or 0.0) for row in rows]
         both = list(zip(values, margins, strict=True))
@@ -303,7 +303,7 @@ class Curve:
         if self.ends is not None:
             low, high = ([row[end] for row in rows] for end in self.ends)
         theory = self.theory or f"{self.name}_theory"
-        return Line(name, [row[across] for row in rows], values, low, high, [row.get(theory) for row in rows])
+        return PlotLine(name, [row[across] for row in rows], values, low, high, [row.get(theory) for row in rows])
 
     def _limit(self, rows: Rows, across: str) -> tuple[str, Sequence[float], Sequence[float]] | None:
         """Return the lower bound, if there is one and it is the same for all lines."""

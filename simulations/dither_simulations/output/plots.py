@@ -30,7 +30,7 @@ FONT = 11.5
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class ComparedEstimates:
     """The truth beside estimates of it, an entry a label in every column."""
 
     labels: tuple[str, ...]
@@ -44,18 +44,18 @@ class Estimates:
         """Whether each interval contains the truth."""
         return (self.low <= self.truth) & (self.truth <= self.high)
 
-    def chosen(self, order: NDArray[np.intp]) -> "Estimates":
+    def chosen(self, order: NDArray[np.intp]) -> "ComparedEstimates":
         """Return the rows of these indices, in their order."""
         labels = tuple(self.labels[index] for index in order)
-        return Estimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
+        return ComparedEstimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
 
-    def times(self, factor: float) -> "Estimates":
+    def times(self, factor: float) -> "ComparedEstimates":
         """Return all numbers times a factor: 100 makes percent of shares."""
         columns = (factor * column for column in (self.truth, self.estimate, self.low, self.high))
-        return Estimates(self.labels, *columns)
+        return ComparedEstimates(self.labels, *columns)
 
 
-def estimates_plot(rows: Estimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
+def estimates_plot(rows: ComparedEstimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
     """Return a figure with true values as bars and estimates as points with intervals; the first label is on top."""
     count = len(rows.labels)
     figure, (axes,) = figure_of(1.35 + 0.31 * count)

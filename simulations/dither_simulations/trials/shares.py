@@ -113,7 +113,7 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
     return "joint"
 
 
-class Estimated(NamedTuple):
+class TrialEstimate(NamedTuple):
     """The part of an estimate that a trial needs: frequencies, their intervals from noise alone, and a step."""
 
     frequency: Floats
@@ -136,7 +136,7 @@ def run_trial(
     return measured_after(estimated(mechanism, population, seed, law, confidence), population.shares, steps, top)
 
 
-def measured_after(found: Estimated, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
+def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
     """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
     held = intervals(found.low, found.high, shares)
     return [
@@ -148,7 +148,7 @@ def measured_after(found: Estimated, shares: Floats, steps: Sequence[Step], top:
 
 def estimated(
     mechanism: Mechanism, population: Population, seed: np.random.SeedSequence, law: Law, confidence: float
-) -> Estimated:
+) -> TrialEstimate:
     """Draw the reports of a population, and estimate its shares from them."""
     decoded = Marginal(whole=mechanism) if law == "marginal" else mechanism
     if law == "device":
@@ -158,10 +158,10 @@ def estimated(
         tally = draw(mechanism, population, np.random.default_rng(seed))
     if mechanism.items.open:
         whole = estimate(mechanism, population.labels, tally, confidence)
-        return Estimated(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
+        return TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
     frequency, _, trials = debiased(decoded, population.labels, tally)
-    return Estimated(frequency, *noise_interval(decoded, frequency, trials, 1 - confidence))
+    return TrialEstimate(frequency, *noise_interval(decoded, frequency, trials, 1 - confidence))
 
 
 def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:

@@ -59,7 +59,7 @@ _SHAPES: Mapping[Spread, _Shape] = {
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberDistribution:
     """A distribution over the range, which is from 0 to 1; what lies beyond an end counts at that end.
 
     ``shape`` holds its parameters, in parts of the range, or is empty for the usual ones: mean and standard deviation
@@ -134,7 +134,7 @@ class NumberColumn:
         return np.asarray((lower + np.append(0.0, upper[:-1])) / self.users)
 
 
-NumberSource = Numbers | NumberColumn
+NumberSource = NumberDistribution | NumberColumn
 """A distribution of people over the points of a grid to which their devices round, for any number of points."""
 
 

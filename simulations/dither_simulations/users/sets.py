@@ -94,14 +94,14 @@ class IndependentSets:
 
 
 @dataclass(frozen=True, eq=False)
-class ListedSets:
+class SetList:
     """Sets of a list, each as likely as its weight says."""
 
     members: Members
     weights: Floats
 
     @classmethod
-    def of(cls, sets: Sequence[int], size: int, weights: Floats) -> "ListedSets":
+    def of(cls, sets: Sequence[int], size: int, weights: Floats) -> "SetList":
         """Return the law of these sets of ``size`` items."""
         return cls(members(sets, size), np.asarray(weights / weights.sum(), dtype=np.float64))
 
@@ -124,7 +124,7 @@ class ListedSets:
         return SetChain(self.weights, self.members.T.astype(np.float64), every, self.members.sum(axis=1))
 
 
-SetLaw = IndependentSets | ListedSets
+SetLaw = IndependentSets | SetList
 """The law of one person's set. People are independent of each other."""
 
 
@@ -235,7 +235,7 @@ class SetColumn:
         for one, count in zip(cut, self.counts.tolist(), strict=True):
             number = sum(1 << item for item in one)
             weights[number] = weights.get(number, 0) + count
-        return ListedSets.of(tuple(weights), size, np.array(list(weights.values()), dtype=np.float64))
+        return SetList.of(tuple(weights), size, np.array(list(weights.values()), dtype=np.float64))
 
 
 SetSource = ItemChances | SetColumn

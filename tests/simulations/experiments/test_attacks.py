@@ -29,7 +29,7 @@ from dither_simulations.experiments.attacks.selection_poisoning import Selection
 from dither_simulations.experiments.attacks.series_attacks import (
     Averaging,
     Bits,
-    Change,
+    ChangeDetection,
     Linkage,
     Subsets,
     distinct,
@@ -86,7 +86,7 @@ def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
     assert not beyond(sweep(Averaging(closed, (9,), devices=60, repeats=1)))
     assert not beyond(sweep(Linkage(MEMOIZED, (5,), devices=60, repeats=1)))
-    assert not beyond(sweep(Change(MEMOIZED, (5,), devices=40, repeats=1)))
+    assert not beyond(sweep(ChangeDetection(MEMOIZED, (5,), devices=40, repeats=1)))
 
 
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
@@ -97,7 +97,7 @@ def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
 
 
 def test_memory_does_not_hide_that_a_value_changed() -> None:
-    (row,) = [row for row in sweep(Change(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
+    (row,) = [row for row in sweep(ChangeDetection(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
     assert row["success"] > 0.9
 
 

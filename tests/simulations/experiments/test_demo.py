@@ -11,14 +11,14 @@ from dither_shared import ParameterError, parse_metrics
 from dither_simulations.cli import main
 from dither_simulations.collector import Access, CollectorError, fetch_estimate, running_collector, send_all
 from dither_simulations.experiments.demo.answers import drawn
-from dither_simulations.experiments.demo.surveys import Survey, browser_survey, column_survey
+from dither_simulations.experiments.demo.surveys import DemoSurvey, browser_survey, column_survey
 
 
 def demo(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["demo", *map(str, arguments)])
 
 
-def column(folder: Path, answers: list[str], name: str = "job") -> Survey:
+def column(folder: Path, answers: list[str], name: str = "job") -> DemoSurvey:
     path = folder / "people.csv"
     path.write_text("\n".join([name, *answers]) + "\n", encoding="utf-8")
     return column_survey(path, name)
@@ -117,7 +117,7 @@ def test_a_numbers_truth_is_that_of_answers_as_they_count(high: float) -> None:
     """Devices without noise to speak of: the estimate is the truth, of clipped answers too."""
     definition = f'[metrics.size]\ntype = "number"\nlow = 0\nhigh = {high}\nepsilon = 10\nunit = "kB"\n'
     people = tuple({"size": size} for size in [1.0] * 240 + [3.0] * 80 + [1000.0] * 80)
-    survey = Survey(definition, parse_metrics(definition), people)
+    survey = DemoSurvey(definition, parse_metrics(definition), people)
     answer = drawn(survey, "size", np.random.SeedSequence(0))
     expected = [0.6 * 1 + 0.2 * min(3.0, high) + 0.2 * high, 1, high]
     assert answer.rows.truth == pytest.approx(expected)

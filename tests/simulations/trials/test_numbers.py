@@ -21,7 +21,7 @@ from dither_simulations.trials.numbers import (
     worst_least_variance,
 )
 from dither_simulations.trials.shares import Measures
-from dither_simulations.users.numbers import Numbers
+from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Floats
 
 
@@ -41,7 +41,7 @@ def test_the_mean_errs_as_theory_says(name: str) -> None:
     Slow is the law of Gaussian noise, which takes seconds to be computed exactly.
     """
     mechanism = named_numeric(name, 2.0)
-    shares = Numbers("lognormal").shares(mechanism.size)
+    shares = NumberDistribution("lognormal").shares(mechanism.size)
     errors = [scores[0]["mse"] or 0.0 for scores in scored(mechanism, shares, 3_000, 7, 50)]
     theory, _ = expected_numbers(mechanism, shares, 3_000, 0.95)
     assert abs(np.mean(errors) - theory) < 7 * stats.sem(errors)
@@ -51,7 +51,7 @@ def test_the_mean_errs_as_theory_says(name: str) -> None:
 def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
     """Six standard errors at 60 repeats (1.3e-7), and a twentieth for phases that few devices happen to have."""
     mechanism = named_numeric("dithered-response", 1.0)
-    shares = Numbers("spikes").shares(mechanism.size)
+    shares = NumberDistribution("spikes").shares(mechanism.size)
     errors = [scores[1]["mse"] or 0.0 for scores in scored(mechanism, shares, users, 3, 60, law)]
     theory = cut_mse(mechanism, shares, users)
     assert theory is not None
@@ -63,7 +63,7 @@ def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> Non
     """Of 120 means at 95%, fewer than 97 hold the truth with probability below 1e-7; quantiles are surer, likewise."""
     assert stats.binom.cdf(96, 120, 0.95) < 1e-7
     mechanism = named_numeric("dithered-response", 1.0)
-    outcomes = scored(mechanism, Numbers(kind).shares(mechanism.size), 10_000, 5, 120)
+    outcomes = scored(mechanism, NumberDistribution(kind).shares(mechanism.size), 10_000, 5, 120)
     mean, distribution, median, high = (
         np.array([scores[what]["coverage"] for scores in outcomes]) for what in range(4)
     )
@@ -73,7 +73,7 @@ def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> Non
 
 def test_a_trial_depends_on_its_seed_alone() -> None:
     mechanism = named_numeric("discrete-laplace", 1.0)
-    shares = Numbers("beta").shares(mechanism.size)
+    shares = NumberDistribution("beta").shares(mechanism.size)
     one, again, other = (scored(mechanism, shares, 1_000, seed, 1)[0] for seed in (1, 1, 2))
     assert one == again != other
     assert one[1]["mse"] is None  # a table tells no raw shares
@@ -120,7 +120,7 @@ def test_of_people_who_all_agree_the_least_variance_is_at_most_the_worst(point: 
 
 def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:
     """V + Var x: at ε = 1 with one step e/(e-1)² + 1/12 whatever the answers (64 phases: 1/12 less 1/(12·64²))."""
-    mechanism, shares = named_numeric("dithered-response-mean", 1.0), Numbers("beta").shares(65)
+    mechanism, shares = named_numeric("dithered-response-mean", 1.0), NumberDistribution("beta").shares(65)
     mse, width = expected_numbers(mechanism, shares, 1000, 0.95)
     noise = math.e / (math.e - 1) ** 2 + 1 / 12 - 1 / (12 * 64**2)
     assert mse == pytest.approx((noise + spread_in(shares)) / 1000, rel=1e-12)

@@ -7,7 +7,7 @@ import pytest
 
 from dither_shared import ParameterError
 from dither_simulations.users.populations import EMPTY
-from dither_simulations.users.sets import IndependentSets, ItemChances, ListedSets, SetColumn, SetLaw, members
+from dither_simulations.users.sets import IndependentSets, ItemChances, SetColumn, SetLaw, SetList, members
 
 CHANCES = np.array([0.5, 0.3, 0.9, 0.1, 0.25])
 
@@ -23,10 +23,10 @@ def all_sets(at_most: int) -> dict[tuple[int, ...], float]:
     return {bits: chance / total for bits, chance in found.items()}
 
 
-def listed(at_most: int) -> ListedSets:
+def listed(at_most: int) -> SetList:
     law = all_sets(at_most)
     numbers = [sum(bit << place for place, bit in enumerate(bits)) for bits in law]
-    return ListedSets.of(numbers, len(CHANCES), np.array(list(law.values())))
+    return SetList.of(numbers, len(CHANCES), np.array(list(law.values())))
 
 
 @pytest.mark.parametrize("at_most", [1, 2, 4, 5])
@@ -93,7 +93,7 @@ def test_cells_are_split_counted_and_ranked() -> None:
     assert column.items == ("export", "save", "search")
     assert column.users == 10
     people = column.people(3, None)
-    assert isinstance(people, ListedSets)
+    assert isinstance(people, SetList)
     assert np.allclose(people.shares, [0.8, 0.5, 0.1])
 
 

@@ -24,13 +24,13 @@ from dither_shared.counted import counted
 
 from ...choices import ATTACKS, Attack
 from ...options.common import check_names, given_fields
-from ...output.lines import Line, Panel, lines_of, lines_plot
+from ...output.lines import PlotLine, PlotPanel, lines_of, lines_plot
 from ...output.tables import Column, measured, value
 from ...samplers import sample_tally
 from ...sweeps import Experiment, Row, mean
 from ...trials.mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
 from ...trials.shares import Measures
-from ...users.numbers import Numbers
+from ...users.numbers import NumberDistribution
 from ...users.populations import Counts, Distribution, Floats, Population, numbered
 
 _BAND = 1.96
@@ -47,7 +47,7 @@ class Forgery:
 
 
 @dataclass(frozen=True)
-class Poisoning(Experiment):
+class PoisoningAttack(Experiment):
     """Every attack, mechanism and share of forged reports, beside those of ``users`` honest ones."""
 
     names: tuple[str, ...]
@@ -124,11 +124,11 @@ class Poisoning(Experiment):
 
 
 @dataclass(frozen=True)
-class GainPoisoning(Poisoning):
+class GainPoisoning(PoisoningAttack):
     """Forged reports that raise an estimate. A row has the mean rise over the repeats, with its interval at 95 %."""
 
     columns: ClassVar[Sequence[Column]] = (
-        *Poisoning.columns,
+        *PoisoningAttack.columns,
         measured("gain", "gain", ".2e"),
         value("theory", "theory", ".2e"),
     )
@@ -163,7 +163,7 @@ class GainPoisoning(Poisoning):
         ParameterError if that leaves none.
         """
         panels = [
-            Panel(lines, f"gain by\n{attack}")
+            PlotPanel(lines, f"gain by\n{attack}")
             for attack, some in groupby(rows, key=lambda row: row["attack"])
             if attack != "random-report" and (lines := _gains(some))
         ]
@@ -180,7 +180,7 @@ class GainPoisoning(Poisoning):
         """Return the estimate that the attack raises, and for how many values, for the title."""
 
 
-def _gains(rows: Iterable[Row]) -> list[Line]:
+def _gains(rows: Iterable[Row]) -> list[PlotLine]:
     return lines_of([row for row in rows if row["low"] > 0], "mechanism", ("share", "gain", "low", "high", "theory"))
 
 
@@ -279,7 +279,7 @@ class NumberPoisoning(GainPoisoning):
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
         """Return the tally of the honest."""
         points = mechanism.size or 2
-        people = Population.spread(numbered(points), Numbers("uniform").shares(points), self.users)
+        people = Population.spread(numbered(points), NumberDistribution("uniform").shares(points), self.users)
         return sample_tally(mechanism, people, rng)
 
     def estimated(self, mechanism: Mechanism, tally: Tally) -> float:

@@ -14,7 +14,7 @@ from scipy import sparse
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, ParameterError, Report
 from dither_shared.mechanism import Item
 
-from ...output.lines import Panel, lines_of, lines_plot
+from ...output.lines import PlotPanel, lines_of, lines_plot
 from ...output.tables import Column, value
 from ...sweeps import Experiment, Row, success_rate
 from ...trials.devices import device_entropy
@@ -56,6 +56,8 @@ class SeriesAttack(Experiment):
     repeats: int = 5
     seed: int = 0
 
+    attack: ClassVar[str]
+    """The name in results and of the command."""
     success: ClassVar[str]
     """The label of the vertical axis: the meaning of a success."""
     subject: ClassVar[str]
@@ -106,7 +108,7 @@ class SeriesAttack(Experiment):
         """Return the columns that describe a cell."""
         mechanism = self.mechanism(cell)
         return {
-            "attack": type(self).__name__.lower(),
+            "attack": self.attack,
             "mechanism": mechanism.name,
             "memoised": cell.memoised,
             "size": mechanism.size,
@@ -132,11 +134,11 @@ class SeriesAttack(Experiment):
         title = f"{self.subject}; {losses}\nband: 95 %; dashed: what no such attack exceeds"
         return lines_plot(panels, title, "reports in a series")
 
-    def _panel(self, rows: Sequence[Row], lasting: bool) -> Panel:
+    def _panel(self, rows: Sequence[Row], lasting: bool) -> PlotPanel:
         floor = _LEAST if self.log else 0.0
         shown = [row | {name: max(row[name], floor) for name in ("success", "low")} for row in rows]
         lines = lines_of(shown, "mechanism", ("reports", "success", "low", "high", "bound"))
-        return Panel(lines, f"{self.success}\n{'with' if lasting else 'without'} memory", log=self.log)
+        return PlotPanel(lines, f"{self.success}\n{'with' if lasting else 'without'} memory", log=self.log)
 
 
 _MOST_ITEMS = 10

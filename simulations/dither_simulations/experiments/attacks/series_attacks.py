@@ -26,6 +26,7 @@ class Averaging(SeriesAttack):
     equally likely ones, which no loss of E lets exceed.
     """
 
+    attack: ClassVar = "averaging"
     success: ClassVar = "values guessed"
     subject: ClassVar = "A value guessed from many reports of it"
 
@@ -64,6 +65,7 @@ class Linkage(SeriesAttack):
     a guess, which is right once in hundreds.
     """
 
+    attack: ClassVar = "linkage"
     success: ClassVar = "found again"
     subject: ClassVar = "Two series of uploads matched"
     log: ClassVar = True
@@ -90,7 +92,7 @@ class Linkage(SeriesAttack):
 
 
 @dataclass(frozen=True)
-class Change(SeriesAttack):
+class ChangeDetection(SeriesAttack):
     """Tell whether a device's value changed: reports of one value, then as many of the same one or of another.
 
     Memory hides the value and not the moment at which it changes: another value has another permanent draw. The
@@ -102,6 +104,7 @@ class Change(SeriesAttack):
     1/(1 + e^(-T ε)), T reports being of another value.
     """
 
+    attack: ClassVar = "change"
     success: ClassVar = "judged rightly"
     subject: ClassVar = "A change of value found out"
 
@@ -128,7 +131,7 @@ class Change(SeriesAttack):
         return 1 / (1 + math.exp(-cell.reports * mechanism.epsilon))
 
 
-SERIES: Mapping[str, type[SeriesAttack]] = {"averaging": Averaging, "linkage": Linkage, "change": Change}
+SERIES: Mapping[str, type[SeriesAttack]] = {kind.attack: kind for kind in (Averaging, Linkage, ChangeDetection)}
 
 
 def majority(mechanism: Mechanism, reports: int) -> float | None:

@@ -21,7 +21,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 
 from ...options.common import check_names
-from ...output.lines import Panel, lines_of, lines_plot
+from ...output.lines import PlotPanel, lines_of, lines_plot
 from ...output.tables import Column, value
 from ...samplers import sample_tally
 from ...samplers.hashed import cohort_shares
@@ -30,11 +30,11 @@ from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, n
 from ...trials.shares import Measures
 from ...trials.strings import found_in
 from ...users.populations import WORDS, Counts, Population, apportion, listed, made_up, spelled, zipf
-from .poisoning import Forgery, Poisoning
+from .poisoning import Forgery, PoisoningAttack
 
 
 @dataclass(frozen=True)
-class StringPoisoning(Poisoning):
+class StringPoisoning(PoisoningAttack):
     """Makes a string appear in a list or in a discovery.
 
     The honest hold ``size`` strings by Zipf's law; ten times as many are listed. A row has how often a string that
@@ -48,7 +48,7 @@ class StringPoisoning(Poisoning):
 
     offered: ClassVar = (*STRING_MECHANISMS, *DISCOVERING)
     columns: ClassVar[Sequence[Column]] = (
-        *Poisoning.columns,
+        *PoisoningAttack.columns,
         Column("found %", lambda row: f"{100 * row['success']:.0f}"),
         Column("95 % interval", lambda row: f"{100 * row['low']:.0f} to {100 * row['high']:.0f}"),
         value("needed", "half at", ","),
@@ -140,7 +140,9 @@ class StringPoisoning(Poisoning):
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return a figure of how often it appeared against the share of forged reports, a panel per attack."""
         panels = [
-            Panel(lines_of(some, "mechanism", ("share", "success", "low", "high")), f"found by\n{attack}", log=False)
+            PlotPanel(
+                lines_of(some, "mechanism", ("share", "success", "low", "high")), f"found by\n{attack}", log=False
+            )
             for attack, some in groupby(rows, key=lambda row: row["attack"])
         ]
         title = f"A string that nobody has\n{self.users:,} honest users, ε = {self.epsilon:g}; band: 95 %"

@@ -14,11 +14,11 @@ from dither_shared import Metric
 from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION, losses
 
-from ...output.plots import Estimates
+from ...output.plots import ComparedEstimates
 from ...output.tables import render
 from ...trials.devices import device_entropy, device_tally
 from ...users.populations import Population
-from .surveys import Survey
+from .surveys import DemoSurvey
 
 _MOST_SHOWN = 16
 """The most values that are printed and drawn."""
@@ -28,7 +28,7 @@ _QUANTILES = (0.5, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class DemoAnswer:
     """The estimates of one metric beside the truth: ``rows`` for JSON, and those that are ``shown``, in ``unit``.
 
     ``names`` say what a label is and what an estimate is, in JSON; ``heads`` are the heads of the columns of labels,
@@ -37,8 +37,8 @@ class Answer:
 
     metric: Metric
     reports: int
-    rows: Estimates
-    shown: Estimates
+    rows: ComparedEstimates
+    shown: ComparedEstimates
     unit: str
     names: tuple[str, str]
     heads: tuple[str, str, str]
@@ -77,7 +77,7 @@ class Answer:
         )
 
 
-def collected(survey: Survey, name: str, answer: Mapping[str, Any]) -> Answer:
+def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> DemoAnswer:
     """Return what a collector's estimate of a metric says, given the JSON of its API."""
     if survey.metrics[name].question.kind == "number":
         quantiles = {one["share"]: one for one in answer["quantiles"]}
@@ -87,7 +87,7 @@ def collected(survey: Survey, name: str, answer: Mapping[str, Any]) -> Answer:
     return _shares(survey.metrics[name], truth, answer["reports"], *np.array(rows, dtype=np.float64))
 
 
-def drawn(survey: Survey, name: str, seed: np.random.SeedSequence) -> Answer:
+def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> DemoAnswer:
     """Return the estimate of a metric by randomizers and estimator alone: no client, no network, one seed."""
     metric = survey.metrics[name]
     mechanism, entropy = metric.mechanism, device_entropy(seed)
@@ -104,14 +104,14 @@ def drawn(survey: Survey, name: str, seed: np.random.SeedSequence) -> Answer:
     return _number(survey, name, found.reports, [scale.mean(found.mean), *quantiles])
 
 
-def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> Answer:
+def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> DemoAnswer:
     """Return the share of each answer that someone gives; shown are the truly most frequent ones, in percent."""
-    rows = Estimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
+    rows = ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
     shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
     held, name = len(rows.labels), metric.name
     title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
     example = (shown.labels[0], "another") if metric.question.names else None
-    return Answer(
+    return DemoAnswer(
         metric,
         reports,
         rows,
@@ -123,15 +123,15 @@ def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarra
     )
 
 
-def _number(survey: Survey, name: str, reports: int, statistics: Sequence[Mapping[str, Any]]) -> Answer:
+def _number(survey: DemoSurvey, name: str, reports: int, statistics: Sequence[Mapping[str, Any]]) -> DemoAnswer:
     """Return the mean, the median and the 95th percentile, in the metric's unit."""
     metric = survey.metrics[name]
     scale = Scale.of(metric)
     held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
     truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
     columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
-    rows = Estimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
-    return Answer(
+    rows = ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
+    return DemoAnswer(
         metric,
         reports,
         rows,

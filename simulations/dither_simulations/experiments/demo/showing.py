@@ -22,8 +22,8 @@ from ...choices import DEVICES, VISITORS
 from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
 from ...output.plots import estimates_plot, save
 from ...output.tables import write_bytes
-from .answers import Answer, collected, drawn
-from .surveys import Survey, browser_survey, column_survey, page_survey
+from .answers import DemoAnswer, collected, drawn
+from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
 from .visitors import CHECKOUT, Tools, served
 
 
@@ -37,14 +37,14 @@ class Crowd:
     """
 
     unit: str
-    report: Callable[[Survey, Path, str, Callable[[], object]], None]
+    report: Callable[[DemoSurvey, Path, str, Callable[[], object]], None]
     origins: str = ""
 
 
 def devices(jobs: int) -> Crowd:
     """Return devices with clients in Python, ``jobs`` at a time."""
 
-    def report(survey: Survey, _definition: Path, url: str, step: Callable[[], object]) -> None:
+    def report(survey: DemoSurvey, _definition: Path, url: str, step: Callable[[], object]) -> None:
         if not send_all(survey.metrics, url, survey.people, jobs, step):
             raise CollectorError("it did not accept a device's reports within the time that a device waits")
 
@@ -59,7 +59,7 @@ def visitors(jobs: int) -> Iterator[Crowd]:
     """
     with served(Tools.found()) as page:
 
-        def report(survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
+        def report(survey: DemoSurvey, definition: Path, url: str, step: Callable[[], object]) -> None:
             page.visit(definition, url, survey.people, jobs, step)
 
         yield Crowd("visitor", report, page.origin)
@@ -69,7 +69,7 @@ SITE = "site"
 """The folder of the site, within that of the demo."""
 
 
-def publish_site(survey: Survey, out: Path) -> None:
+def publish_site(survey: DemoSurvey, out: Path) -> None:
     """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to this database."""
     title = "What the demo's devices answered"
     site = Site(survey.metrics, survey.definition.encode(), Asked(None, utc_today()), title, whole=False)
@@ -80,7 +80,7 @@ def publish_site(survey: Survey, out: Path) -> None:
 _DEFINITION = "demo-metrics.toml"
 
 
-def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> Survey:
+def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> DemoSurvey:
     """Return who is asked what: users drawn from a table of browser usage, or the rows of a file."""
     if source is None:
         if column is not None:
@@ -93,13 +93,13 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
     return column_survey(source, column)
 
 
-def asked_on_the_page(visitors: int | None, seed: int) -> Survey:
+def asked_on_the_page(visitors: int | None, seed: int) -> DemoSurvey:
     """Return what the demo's page asks, and visitors drawn for it."""
     definition = (CHECKOUT / "demo" / "metrics.toml").read_text(encoding="utf-8")
     return page_survey(definition, visitors or VISITORS, np.random.default_rng(seed))
 
 
-def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
+def show_all(survey: DemoSurvey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
     """Collect, print, and draw into the folder ``out`` if there is one."""
     with ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder, crowd, quiet=as_json)
@@ -128,7 +128,7 @@ def _folder(out: Path | None) -> Iterator[Path]:
     yield out
 
 
-def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[Answer]:
+def _collect(survey: DemoSurvey, folder: Path, crowd: Crowd, quiet: bool) -> list[DemoAnswer]:
     """Send every person's answers to a collector of their own, and ask it for its estimates."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
@@ -147,7 +147,7 @@ def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[An
     return answers
 
 
-def _print(answers: list[Answer]) -> None:
+def _print(answers: list[DemoAnswer]) -> None:
     for answer in answers:
         click.echo(f"{answer.text()}\n")
     shown = np.concatenate([answer.shown.covered for answer in answers])
@@ -156,7 +156,7 @@ def _print(answers: list[Answer]) -> None:
     )
 
 
-def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
+def _draw(answers: list[DemoAnswer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
         save(estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
@@ -170,7 +170,7 @@ def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
     click.echo(f"  dither-server estimate {name} --metrics {definition} --db sqlite:///{database}")
 
 
-def count(survey: Survey, seed: int, repeats: int) -> None:
+def count(survey: DemoSurvey, seed: int, repeats: int) -> None:
     """Say how many intervals contain the truth, over repeats with consecutive seeds."""
     held = total = 0
     for one in range(seed, seed + repeats):

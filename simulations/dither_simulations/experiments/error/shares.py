@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from dither_shared import Mechanism, ParameterError
 
 from ...choices import STEPS, Law, Step
-from ...collector import Survey, collected, collector_of_its_own, definitions, metrics_of, require_known
+from ...collector import AskedMechanism, collected, collector_of_its_own, definitions, metrics_of, require_known
 from ...output.lines import Curve, curves_plot
 from ...output.tables import EPSILON, MECHANISM, Column, measured, over_theory, parameter, value, varies, write_bytes
 from ...samplers import has_marginal
@@ -114,7 +114,7 @@ class ShareAccuracy(SizedAccuracy):
         write_bytes(path, definitions(self._surveys()).encode("utf-8"))
         click.echo(f"dither-server run --metrics {path} --db sqlite:///lab.db --port 8000")
 
-    def _surveys(self) -> list[Survey]:
+    def _surveys(self) -> list[AskedMechanism]:
         return [(self.mechanism(cell), self.population(cell), cell.epsilon) for cell in self.cells()]
 
     def cells(self) -> Sequence[Cell]:
