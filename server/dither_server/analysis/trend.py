@@ -15,10 +15,10 @@ Third moments add up to Σ c_t³ μ_t, and the tails that are used have that ske
 they are far from normal, and by normal ones one of many rare values would seem to drift on one of many days.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from .contrasts import contrasts, together, worst_variance
 from .multiple_testing import holm, two_sided
 from .spread import spread_of
 
-T = TypeVar("T")
 E = TypeVar("E")
 
 _TESTS = ("slope", "slope_error", "p_value", "adjusted")
@@ -115,28 +114,14 @@ class TrendTable(Table):
         return (self.rows(start, start + few) for start in range(0, len(self), few))
 
 
-def trend(metric: Metric, stretches: Sequence[TrendStep[Estimate]], confidence: float = 0.95) -> TrendTable:
-    """Return the trend of a metric version over stretches of days that have reports, oldest first."""
-    return finished(trend_steps(metric, len(stretches), stretches, confidence))
-
-
-def finished(computing: Generator[None, None, T]) -> T:
-    """Return the result of a computation in steps."""
-    while True:
-        try:
-            next(computing)
-        except StopIteration as end:
-            return cast("T", end.value)
-
-
-def trend_steps(
+def trend(
     metric: Metric,
     count: int,
     stretches: Iterable[TrendStep[Estimate]],
     confidence: float = 0.95,
     places: Indices | None = None,
-) -> Generator[None, None, TrendTable]:
-    """Compute the trend of ``count`` stretches in short steps; each yield lets other work run.
+) -> TrendTable:
+    """Return the trend of a metric version over ``count`` stretches of days that have reports, oldest first.
 
     Only the values at ``places`` are shown, or all; the correction is for all in any case.
     """
@@ -150,8 +135,7 @@ def trend_steps(
         spans.append(_span(one))
         frequency[place], errors[place] = found.frequency, found.standard_error
         low[place], high[place] = found.low[shown], found.high[shown]
-        yield
-    tests = yield from _tests(metric, spans, frequency, errors)
+    tests = _tests(metric, spans, frequency, errors)
     adjusted = holm(tests[2])
     columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # not of NaN
     points = {"frequency": frequency[:, shown], "standard_error": errors[:, shown], "low": low, "high": high}
@@ -171,7 +155,7 @@ def trend_steps(
     return TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
 
 
-def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Generator[None, None, Floats]:
+def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:
     """Make the tests of all values, some at a time; shape (3, values), and NaN where too few spans can be tested."""
     tested = np.flatnonzero([span.tested for span in spans])
     tests = np.full((3, len(metric.labels)), np.nan)
@@ -179,7 +163,6 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
         some = slice(start, start + _TESTED)
         of_some = (frequency[tested, some], errors[tested, some])
         tests[:, some] = _tested(metric, [spans[place] for place in tested.tolist()], *of_some)
-        yield
     return tests
 
 

@@ -19,15 +19,15 @@ def begin() -> Analysis:
     return collector_here().analyses.begin(peer_gone_check(request.environ))
 
 
-def streamed(make: Callable[[Analysis], Iterator[bytes]], media_type: str = "application/json") -> Response:
-    """Answer with the pieces that ``make`` yields, in steps.
+def streamed(make: Callable[[], Iterator[bytes]], media_type: str = "application/json") -> Response:
+    """Answer with the pieces that ``make`` yields.
 
     An error within the first hundred kilobytes or so is answered as a problem; later the connection is cut, so that
     nobody takes a part for the whole.
     """
     analysis = begin()
     try:
-        pieces = analysis.pieces(make(analysis))
+        pieces = analysis.pieces(make)
         first, second = next(pieces, b""), next(pieces, None)
     except BaseException as error:
         analysis.end(error)

@@ -18,18 +18,16 @@ from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
 from ..reading.costs import effort
 from ..reading.exports import FORMATS
-from ..reading.limiter import Analysis
 from ..reading.query import TrendQuery
 from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.summaries import summary_of
 from ..reading.summaries.paging import PageRequest, page_of
 from ..reading.summaries.summary import Steps
 from ..reading.summaries.svg import TimeSeries
-from .card import MetricCard, card_of, index_card, question_of
-from .metric_groups import MANY, NO_TIER, by_tier
+from .card import IndexCard, MetricCard, card_of, question_of
 from .panels import VALUES, panels_within
 from .refused import refused_in
-from .view import MetricView, View
+from .view import MANY, NO_TIER, MetricView, View, by_tier, tier_of
 
 pages = Blueprint("pages", __name__)
 
@@ -52,14 +50,9 @@ def _surroundings() -> dict[str, object]:
     return {"public": public, "title": collector_here().config.title, "no_tier": NO_TIER, "many": MANY}
 
 
-@pages.app_template_filter("short")
-def _short(text: str) -> str:
-    return shortened(text)
-
-
-@pages.app_template_filter("counted")
-def _counted(number: int, one: str, more: str = "") -> str:
-    return counted(number, one, more)
+pages.add_app_template_filter(shortened, "short")
+pages.add_app_template_filter(counted, "counted")
+pages.add_app_template_filter(tier_of, "tier")
 
 
 @pages.get("/")
@@ -77,20 +70,18 @@ def show_dashboard(view: View) -> str:
         lambda metric: f"{metric.name} {metric.description}",
         PageRequest(view.find, view.page, view.limit or _METRICS),
     )
-    with begin() as work:
+    collector = collector_here()
+    with begin() as analysis, analysis.computing():
         cards = []
         for metric in found.shown:
-            with work.step():
-                card = _card(metric, View(view.query), _VALUES)
-            cards.append(index_card(card, _weekly(work, card), url_for("pages.show_page", name=metric.name)))
-        with work.step():
-            collector = collector_here()
-            refused = refused_in(collector.store, collector.config.today(), view.query)
-            names = {tier: [(metric.name, question_of(metric)) for metric in group] for tier, group in groups.items()}
-            shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
-            shown |= {"names": names, "former": collector.former(), "refused": refused, "folded": _folded()}
-            shown["ranges"] = _ranges(view)
-            return render_template("dashboard.html", **shown)
+            card = _card(metric, View(view.query), _VALUES)
+            cards.append(IndexCard(card, url_for("pages.show_page", name=metric.name), _weekly(card)))
+        refused = refused_in(collector.store, collector.config.today(), view.query)
+        names = {tier: [(metric.name, question_of(metric)) for metric in group] for tier, group in groups.items()}
+        shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
+        shown |= {"names": names, "former": collector.former(), "refused": refused, "folded": _folded()}
+        shown["ranges"] = _ranges(view)
+        return render_template("dashboard.html", **shown)
 
 
 @pages.get("/m/<name>")
@@ -99,27 +90,26 @@ def show_page(view: MetricView, name: str) -> str:
     """Show a metric as a page."""
     metric = version_named(metric_named(name), view.query.version)
     collector = collector_here()
-    with begin() as work:
-        card = work.once(lambda: _card(metric, view, view.limit or VALUES))
+    with begin() as analysis, analysis.computing():
+        card = _card(metric, view, view.limit or VALUES)
         drawn = panels = None
-        if card.estimates is not None:
+        if card.estimates is not None and card.known:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
             if len(card.days) > _DAILY:
                 over = _weeks(card)
             estimate = collector.reader.estimates(metric, view.query, card.part)
-            drawn = work.run(summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query))
-            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.estimates))
+            drawn = summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query)
+            panels = panels_within(collector.reader, metric, card.view.query, card.part, card.estimates)
         versions = collector.store.definitions.versions(name)
-        with work.step():
-            refused = refused_in(collector.store, collector.config.today(), view.query, name)
-            span = (view.query.since, view.query.until)
-            came = collector.store.sealed(metric, *span, card.part.places)
-            shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
-            sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
-            about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
-            about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
-            about |= {"ranges": _ranges(view), "links": _links()}
-            return render_template("metric.html", **about)
+        refused = refused_in(collector.store, collector.config.today(), view.query, name)
+        span = (view.query.since, view.query.until)
+        came = collector.store.sealed(metric, *span, card.part.places)
+        shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
+        sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
+        about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
+        about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
+        about |= {"ranges": _ranges(view), "links": _links()}
+        return render_template("metric.html", **about)
 
 
 def _weeks(card: MetricCard) -> Steps:
@@ -129,14 +119,14 @@ def _weeks(card: MetricCard) -> Steps:
     return Steps("week", collector_here().reader.spans(card.metric, asked, card.part))
 
 
-def _weekly(work: Analysis, card: MetricCard) -> TimeSeries | None:
+def _weekly(card: MetricCard) -> TimeSeries | None:
     """Make the lines of an index over the last weeks."""
-    if card.estimates is None:
+    if card.estimates is None or not card.known:
         return None
     metric, over = card.metric, _weeks(card).last(min(_WEEKS, _WORK // effort(card.metric)))
     estimate = collector_here().reader.estimates(metric, card.view.query, card.part)
     made = summary_of(metric).time_series(metric, card.estimates, over, estimate, card.view.query)
-    return cast("TimeSeries | None", work.run(made))
+    return cast("TimeSeries | None", made)
 
 
 def _ranges(view: View) -> list[tuple[str, str, bool]]:

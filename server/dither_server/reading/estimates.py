@@ -1,6 +1,6 @@
 """Read estimates from the tallies of a database, for routes, pages and commands."""
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
@@ -38,9 +38,9 @@ class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
     What an answer is computed from is read in one snapshot, so its numbers are of one moment. An answer that would cost
-    more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of what
-    is not remembered, before a snapshot is opened for it. ``compute`` makes an estimate of a tally, by default as the
-    metric's summary does. Safe to use from many threads.
+    more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of each
+    part that is not remembered, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an
+    estimate of a tally, by default as the metric's summary does. Safe to use from many threads.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class EstimateReader:
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days or of different strata.
 
-        All values that both list are compared, and those that are asked for shown; the top is of the first side.
+        All values that both list are compared, and the requested ones shown; the top ones are of the first side.
         """
         sides = both_sides(first, second, query.strata, query.names())
         if first.version == second.version and sides[0].overlaps(sides[1]):
@@ -203,8 +203,8 @@ class EstimateReader:
 
         return self._answer([source], lambda found: key_of(found, None, "view", query, request), cost, viewed)
 
-    def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
-        """Make a trend in short steps; the most frequent values are those over all of the days."""
+    def trend(self, metric: Metric, query: TrendQuery) -> Table:
+        """Return the trend of a metric version; the most frequent values are those over all of the days."""
         part = part_of(metric, query.strata, query.names())
         history = self._store.history(metric, query.since, query.until)
         spans = _steps(history, query, part)
@@ -214,11 +214,9 @@ class EstimateReader:
         if not query.selection.everything:
             source = Source.of(metric, part, history, (query.since, query.until), query)
             places = self._places(source, query, metric.labels)
-        yield
         estimate = self._estimates(metric, part, history, query)
-        table = yield from summary_of(metric).trend(
-            metric, len(spans), (TrendStep(*span, estimate(span)) for span in spans), query, places
-        )
+        steps = (TrendStep(*span, estimate(span)) for span in spans)
+        table = summary_of(metric).trend(metric, len(spans), steps, query, places)
         return replace(table, about={**table.about, **part.about})
 
     def estimates(self, metric: Metric, query: EstimateQuery, part: Part = EVERYONE) -> Callable[[Span], Any]:
@@ -371,4 +369,6 @@ def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, 
 
 
 def _nothing_to_choose() -> ParameterError:
-    return ParameterError("values", "does not apply, nor do top, limit and offset: this metric has no listed values")
+    return ParameterError(
+        "values", "does not apply to this metric, which has no listed values; nor do top, limit and offset"
+    )

@@ -6,10 +6,10 @@ a time, however many are asked for. An analysis is small until the answers that 
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Self
 from wsgiref.types import WSGIEnvironment
 
 from dither_serving.problems import Kind, Problem
@@ -17,8 +17,6 @@ from dither_serving.request import PEER_GONE
 from dither_shared import DitherError, ParameterError
 
 from ..prometheus import Prometheus
-
-T = TypeVar("T")
 
 _WAITRESS_PEER_GONE = "waitress.client_disconnected"
 """Waitress's key of such a callable, which it sets if its ``channel_request_lookahead`` is above 0."""
@@ -41,7 +39,7 @@ class PeerGoneError(DitherError):
 
 
 def peer_gone_check(environ: WSGIEnvironment) -> Callable[[], bool]:
-    """Return a function that says whether a request's peer has hung up; always False if the server does not tell."""
+    """Return a function that says whether a request's peer has hung up; always False if the server does not know."""
     gone: Callable[[], bool] = environ.get(PEER_GONE) or environ.get(_WAITRESS_PEER_GONE) or _never
     return gone
 
@@ -66,9 +64,10 @@ class AnalysisLimiter:
         return Analysis(self, gone)
 
     def demand(self, cost: int) -> None:
-        """Add a cost (``costs``) to the analysis whose step runs in this thread, before it computes.
+        """Add a cost (``costs``) to the analysis that runs in this thread, before it computes, and let others compute.
 
-        An analysis that becomes large by this waits for a slot. Raises Problem if none is free in time.
+        An analysis that becomes large by this waits for a slot. Raises Problem if none is free in time, and
+        PeerGoneError if the peer has hung up.
         """
         analysis: Analysis | None = getattr(self._current, "analysis", None)
         if analysis is not None:
@@ -103,7 +102,7 @@ class AnalysisLimiter:
 
 
 class Analysis:
-    """One analysis, which computes in steps, so that it ends soon after its peer has hung up."""
+    """One analysis, which lets others compute before each of its parts, and ends soon after its peer has hung up."""
 
     def __init__(self, limiter: AnalysisLimiter, gone: Callable[[], bool]) -> None:
         self._limiter = limiter
@@ -119,22 +118,19 @@ class Analysis:
         return self._computing is self._limiter.large
 
     def demand(self, cost: int) -> None:
-        """Add to the cost, within a step; an analysis that becomes large by this waits for a slot first."""
+        """Add to the cost, and wait for a turn; an analysis that becomes large by this waits for a slot first."""
         self._cost += cost
-        if self._cost <= _SMALL or self.is_large:
-            return
         self._leave()
-        self._limiter.acquire()
-        self._computing = self._limiter.large
+        if self._cost > _SMALL and not self.is_large:
+            self._limiter.acquire()
+            self._computing = self._limiter.large
         self._enter()
 
     @contextmanager
-    def step(self) -> Iterator[None]:
-        """Compute for a short time while no other of this size does. Raises PeerGoneError if the peer has hung up."""
-        self._enter()
+    def computing(self) -> Iterator[None]:
+        """Compute while no other of this size does. Raises PeerGoneError if the peer has hung up."""
         try:
-            if self._gone():
-                raise PeerGoneError("the peer has hung up")
+            self._enter()
             with self._limiter.running(self):
                 yield
         finally:
@@ -144,19 +140,23 @@ class Analysis:
         self._computes = self._computing.acquire(timeout=_LONGEST)
         if not self._computes:
             raise Problem(Kind.BUSY, "another analysis takes too long; try again soon", _SOON)
+        if self._gone():
+            raise PeerGoneError("the peer has hung up")
 
     def _leave(self) -> None:
         if self._computes:
             self._computes = False
             self._computing.release()
 
-    def pieces(self, steps: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield what ``steps`` make, some together, each made in a step of its own; a step may make nothing."""
+    def pieces(self, make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
+        """Yield what ``make`` yields, some together, and compute only while a piece is made."""
+        with self.computing():
+            made = make()
         ready: list[bytes] = []
         size = 0
         while True:
-            with self.step():
-                piece = next(steps, None)
+            with self.computing():
+                piece = next(made, None)
             if piece is not None:
                 ready.append(piece)
                 size += len(piece)
@@ -165,20 +165,6 @@ class Analysis:
                 ready, size = [], 0
             if piece is None:
                 return
-
-    def run(self, computing: Generator[None, None, T]) -> T:
-        """Return the result of a computation that yields after each of its steps."""
-        while True:
-            with self.step():
-                try:
-                    next(computing)
-                except StopIteration as end:
-                    return cast("T", end.value)
-
-    def once(self, compute: Callable[[], T]) -> T:
-        """Return the result of a computation of one step."""
-        with self.step():
-            return compute()
 
     def end(self, error: BaseException | None = None) -> None:
         """Free the slot and count how the analysis ended; at the second call do nothing."""

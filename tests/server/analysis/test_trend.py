@@ -42,7 +42,7 @@ DAYS, PEOPLE = 10, 1_000
 
 
 def trend(metric: Metric, stretches: list[TrendStep[Estimate]], confidence: float = 0.95) -> dict[str, Any]:
-    return trend_table(metric, stretches, confidence).whole()
+    return trend_table(metric, len(stretches), stretches, confidence).whole()
 
 
 def on_days(metric: Metric, tallies: list[Tally]) -> list[TrendStep[Estimate]]:

@@ -103,7 +103,7 @@ def test_table_with_one_new_day_costs_that_day_and_is_refused_before_it_begins(
 def large(limiter: AnalysisLimiter) -> Analysis:
     """A large analysis that has its slot."""
     work = limiter.begin(lambda: False)
-    with work.step():
+    with work.computing():
         limiter.demand(10**6)
     assert work.is_large
     return work
@@ -121,7 +121,7 @@ def test_one_large_analysis_computes_at_a_time_and_a_slow_reader_holds_nobody_up
             inside.pop()
             yield b"x" * 70_000
 
-    first, second = one.pieces(steps(1)), other.pieces(steps(2))
+    first, second = one.pieces(lambda: steps(1)), other.pieces(lambda: steps(2))
     next(first)  # and then it is not read on
     reading = threading.Thread(target=lambda: sum(map(len, second)))
     reading.start()
@@ -134,18 +134,18 @@ def test_small_analyses_pass_any_number_of_large_ones() -> None:
     """Four that are large hold every slot, and one of them computes for ever."""
     limiter = AnalysisLimiter(4, Prometheus(), patience=0.01)
     greedy = [large(limiter) for _ in range(4)]
-    with greedy[0].step():
+    with greedy[0].computing():
         for _ in range(20):
-            with limiter.begin(lambda: False) as small, small.step():
+            with limiter.begin(lambda: False) as small, small.computing():
                 limiter.demand(500)
                 assert not small.is_large
         with (
             pytest.raises(Problem, match="maximum number of large analyses"),
             limiter.begin(lambda: False) as fifth,
-            fifth.step(),
+            fifth.computing(),
         ):
             limiter.demand(10**6)
-        with limiter.begin(lambda: False) as small, small.step():  # the refused one does not block it
+        with limiter.begin(lambda: False) as small, small.computing():  # the refused one does not block it
             limiter.demand(500)
     for work in greedy:
         work.end()
@@ -156,16 +156,16 @@ def test_analysis_becomes_large_when_its_costs_add_up() -> None:
     limiter = AnalysisLimiter(1, Prometheus())
     with limiter.begin(lambda: False) as work:
         for step in range(100):
-            with work.step():
+            with work.computing():
                 limiter.demand(1_000)
             assert work.is_large == (step >= 10)
-    limiter.demand(10**9)  # outside of a step it is nobody's
+    limiter.demand(10**9)  # outside of an analysis it is nobody's
 
 
 def test_slot_is_given_back_once() -> None:
     limiter = AnalysisLimiter(1, Prometheus(), patience=0.01)
-    with pytest.raises(PeerGoneError), limiter.begin(lambda: True) as work, work.step():
-        raise AssertionError("a step for nobody")
+    with pytest.raises(PeerGoneError), limiter.begin(lambda: True) as work, work.computing():
+        raise AssertionError("computed for nobody")
     work = large(limiter)
     work.end()
     work.end()

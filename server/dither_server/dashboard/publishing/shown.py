@@ -9,7 +9,6 @@ from dither_serving.problems import Kind
 from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
-from ...analysis.trend import finished
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
 from ...reading.sealing import about_sealed, words_of_sealed
@@ -19,9 +18,8 @@ from ...reading.summaries.paging import PageRequest
 from ...reading.summaries.summary import Steps
 from ...reading.summaries.svg import Bar, bars_of_days
 from ...store import Store
-from ..card import IndexCard, MetricCard, card_of, index_card
+from ..card import IndexCard, MetricCard, card_of, in_words, span_in_words
 from ..panels import VALUES, Panels, panels_within
-from ..period import in_words, span_in_words
 from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
@@ -63,7 +61,7 @@ class Gatherer:
         answer = card.answer or {}
         panels = time_series = None
         if card.estimates is not None and edition.days:
-            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.estimates))
+            panels = panels_within(self._reader, metric, card.view.query, card.part, card.estimates)
             time_series = self._time_series(edition, card)
         sealed = about_sealed(self._sealed(edition, card), metric, answer.get("periods", 1))
         words = list(words_of_sealed(sealed["sealed"])) if sealed else []
@@ -76,7 +74,7 @@ class Gatherer:
     def index_card(self, topic: Topic, shown: Shown) -> IndexCard:
         """Return what the first page shows of a metric."""
         ended = "" if topic.asked else in_words(topic.current.days[-1])
-        return index_card(shown.card, shown.time_series, topic.current.page, ended)
+        return IndexCard(shown.card, topic.current.page, shown.time_series, ended)
 
     def weeks(self, edition: Edition) -> list[tuple[date, date]]:
         """Return the weeks with reports of a version, from Monday to Sunday, clipped to the days that are published."""
@@ -105,7 +103,7 @@ class Gatherer:
         estimate = self._reader.estimates(metric, query, card.part)
         over = Steps("week", self.weeks(edition))
         assert card.estimates is not None  # noqa: S101 - for mypy; only cards with one come here
-        return finished(summary_of(metric).time_series(metric, card.estimates, over, estimate, query))
+        return summary_of(metric).time_series(metric, card.estimates, over, estimate, query)
 
     def _sealed(self, edition: Edition, card: MetricCard) -> Any:
         query = edition.query(self._asked)

@@ -1,7 +1,7 @@
 """Changes of a number: its mean, median and 95th percentile between two surveys, and over days or weeks."""
 
 import math
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -172,14 +172,9 @@ def _estimate(side: Survey, confidence: float, estimator: Estimator) -> NumericE
     return found
 
 
-def trend_steps(
-    metric: Metric, steps: Iterable[TrendStep[NumericEstimate]], confidence: float
-) -> Generator[None, None, Table]:
-    """Make the trend, and yield between steps: rows of mean, p50 and p95, each with one point per step."""
-    scale, taken = Scale.of(metric), []
-    for step in steps:
-        taken.append(step)
-        yield
+def trend(metric: Metric, steps: Iterable[TrendStep[NumericEstimate]], confidence: float) -> Table:
+    """Return the trend: rows of mean, p50 and p95, each with one point per step."""
+    scale, taken = Scale.of(metric), list(steps)
     about = {
         "metric": metric.name,
         "version": metric.version,

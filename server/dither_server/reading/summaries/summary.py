@@ -1,7 +1,7 @@
 """What all kinds of questions have in common: how their tallies become answers, tables, texts and pages."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -11,7 +11,7 @@ from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Column, Table
 from ...analysis.trend import TrendStep
-from ...protocol.json_schema import Schema
+from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
@@ -184,8 +184,8 @@ class Summary(ABC, Generic[E]):
 
     def trend(
         self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Indices | None
-    ) -> Generator[None, None, Table]:
-        """Make the trend of ``count`` steps, and yield between them. Raises ParameterError if this kind has none."""
+    ) -> Table:
+        """Return the trend of ``count`` steps. Raises ParameterError if this kind has none."""
         raise ParameterError("metric", f"{metric.name} asks a kind of question that has no trend")
 
     def daily_rows(self, table: Table) -> list[dict[str, Any]]:
@@ -208,8 +208,8 @@ class Summary(ABC, Generic[E]):
         over: Steps,
         estimate: Callable[[Span], E],
         query: Query,
-    ) -> Generator[None, None, Any]:
-        """Make the lines that a page draws over the last of these days or weeks, in short steps; None for none."""
+    ) -> Any:
+        """Return the lines that a page draws over the last of these days or weeks, or None."""
 
     @abstractmethod
     def text(self, answer: Mapping[str, Any]) -> TextTable:

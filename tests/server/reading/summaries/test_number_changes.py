@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.trend import TrendStep, finished
+from dither_server.analysis.trend import TrendStep
 from dither_server.reading.query import Comparison
-from dither_server.reading.summaries.number_changes import compared, trend_steps
+from dither_server.reading.summaries.number_changes import compared
+from dither_server.reading.summaries.number_changes import trend as trend_table
 from dither_server.reading.summaries.number_scale import Scale
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
@@ -32,7 +33,7 @@ def comparison(
 def trend(metric: Metric, tallies: list[Tally]) -> dict[str, Any]:
     days = [TODAY + timedelta(days=number) for number in range(len(tallies))]
     steps = [TrendStep(day, day, bare(metric, (), tally, 0.95)) for day, tally in zip(days, tallies, strict=True)]
-    return finished(trend_steps(metric, steps, 0.95)).whole()
+    return trend_table(metric, steps, 0.95).whole()
 
 
 def most(chance: float, runs: int = RUNS) -> int:

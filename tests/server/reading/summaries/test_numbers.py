@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dither_server.analysis.columns import names_of
-from dither_server.analysis.trend import TrendStep, finished
+from dither_server.analysis.trend import TrendStep
 from dither_server.estimation.numeric.mean import Mean
 from dither_server.estimation.numeric.quantiles import Quantile
 from dither_server.estimation.numeric.registry import law_of
@@ -202,7 +202,7 @@ def test_daily_row_has_each_column_of_its_sql_table() -> None:
 
 def test_what_does_not_apply_to_numbers_is_refused() -> None:
     of = survey(LINEAR, nothing(LINEAR))
-    with pytest.raises(ParameterError, match="each of their intervals holds by itself"):
+    with pytest.raises(ParameterError, match="whose intervals hold separately"):
         NUMBERS.table(of, Query(simultaneous=True), ESTIMATOR)
     with pytest.raises(ParameterError, match="candidates are for strings"):
         NUMBERS.table(of, Query(), ESTIMATOR, ("a",))
@@ -210,7 +210,7 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
         NUMBERS.combine("startup", [of], EstimateQuery(), ESTIMATOR)
     shares = Survey(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
     for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
-        with pytest.raises(ParameterError, match="asks for no number"):
+        with pytest.raises(ParameterError, match="does not ask for a number"):
             SUMMARIES["boolean"].table(shares, query, ESTIMATOR)
 
 
@@ -287,7 +287,7 @@ def test_terminal_shows_a_trend() -> None:
             TrendStep(day, day, ESTIMATOR(LINEAR, (), surveyed(LINEAR, 10_000, 0.2 + 0.1 * place).tally, 0.95, False))
             for place, day in enumerate(TODAY + timedelta(days=number) for number in range(days))
         ]
-        before, rows, *_ = NUMBERS.trend_text(finished(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None)).whole())
+        before, rows, *_ = NUMBERS.trend_text(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None).whole())
         assert f" {counted(days, 'step')}, {10_000 * days:,} reports" in before[0]
         assert rows[0][3] == "slope, s per day"
         assert [row[-1] for row in rows[1:]] == ["drifts" if days == 4 else "not tested", "not tested", "not tested"]

@@ -10,7 +10,6 @@ import pytest
 from flask import Flask
 
 from dither_server.analysis.columns import Table
-from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.estimation.precision import worst_share
 from dither_server.reading.costs import effort
@@ -34,16 +33,16 @@ def test_fewer_days_are_drawn_if_estimates_cost_more(app: Flask, monkeypatch: py
     over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
     read = reader.estimates(THEME, Query())
-    drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
+    drawn = time_series(THEME, rows, over, effort(THEME), read, 0.95)
     assert drawn is not None
     assert drawn.over.starts == days
     assert [line.name for line in drawn.lines] == ["light", "dark"]
     monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", 2 * effort(THEME))
-    drawn = finished(time_series(THEME, rows, over, effort(THEME), read, 0.95))
+    drawn = time_series(THEME, rows, over, effort(THEME), read, 0.95)
     assert drawn is not None
     assert drawn.over.starts == days[1:]
     monkeypatch.setattr("dither_server.reading.summaries.shares_view._WORK", effort(THEME))
-    assert finished(time_series(THEME, rows, over, effort(THEME), read, 0.95)) is None
+    assert time_series(THEME, rows, over, effort(THEME), read, 0.95) is None
 
 
 def test_drawing_places_points_by_the_calendar_and_the_scale() -> None:
@@ -104,9 +103,12 @@ def shown(*rows: dict[str, Any]) -> SharesView:
 
 
 def test_too_few_reports_say_how_many_more_are_needed() -> None:
-    (_, point), *_ = shown(row("too-few", 0.1)).rows
+    view = shown(row("too-few", 0.1), row("ok", 0.1))
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
-    assert point.doubt == "too few reports: about 9,510 more are needed for ±2 points"
+    assert view.rows[0][1].doubt == "too few reports"
+    assert view.known
+    assert "About 9,510 more reports are needed for ±2 points" in view.legend
+    assert not shown(row("too-few", 0.1)).known
     worst = worst_share(THEME.mechanism)  # nothing is known of the share
     needed = (THEME.mechanism.variance(worst) + worst * (1 - worst)) * (1.96 / 0.02) ** 2
     said = shown(row("too-few", None)).needs
