@@ -19,7 +19,7 @@ from dither_shared.primitives.galois import field as galois_field
 from dither_shared.primitives.projective import Points, point_count, point_length
 
 from ..users.populations import Counts, Floats, Population, items_of
-from .hashed import over_cohorts
+from .hashed import bias_in, over_cohorts
 from .linear import solutions, with_uniform
 from .registry import collision_bias, joint_draws, sample_tally, signal_probability
 
@@ -164,24 +164,14 @@ def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray
 
 @collision_bias.register
 def _(mechanism: ProjectiveSketch, population: Population) -> Floats:
-    """Return B/(B-1) Σ_(u≠v) f_u (share of rows in which they collide - 1/B)."""
-    return _bias(mechanism, population, np.arange(mechanism.cohorts))
+    return bias_in(buckets_of(mechanism, population.labels), mechanism.buckets, population.shares)
 
 
 @collision_bias.register
 def _(mechanism: PrefixSketch, population: Population) -> Floats:
-    """Return the tally of whole strings, in the rows of the confirming level."""
-    return _bias(mechanism, population, np.arange(mechanism.cohorts)[-mechanism.rows :])
-
-
-def _bias(mechanism: ProjectiveBuckets, population: Population, cohorts: Counts) -> Floats:
-    buckets = buckets_of(mechanism, population.labels)[:, cohorts]
-    rows = np.arange(len(cohorts))
-    load = np.zeros((len(cohorts), mechanism.buckets))
-    np.add.at(load, (rows, buckets), population.shares[:, np.newaxis])
-    others = load[rows, buckets].mean(axis=1) - population.shares
-    chance = 1 / mechanism.buckets
-    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))
+    """Return the bias of the tally of whole strings, in the rows of the confirming level."""
+    rows = buckets_of(mechanism, population.labels)[:, -mechanism.rows :]
+    return bias_in(rows, mechanism.buckets, population.shares)
 
 
 @lru_cache(maxsize=8)

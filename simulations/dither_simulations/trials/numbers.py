@@ -168,47 +168,31 @@ def least_variance(epsilon: float, shares: Floats) -> float:
     return _least(epsilon, tuple(weights.tolist()))
 
 
-def worst_least_variance(epsilon: float) -> float:
-    """Return the least noise variance of any unbiased ε-LDP score of a number, for the worst answer."""
-    return _least(epsilon, None)
-
-
 @lru_cache(maxsize=256)
-def _least(epsilon: float, weights: tuple[float, ...] | None) -> float:
+def _least(epsilon: float, weights: tuple[float, ...]) -> float:
     """Solve for P[score | answer], and for the least chance m of each score: m <= P <= e^ε m, P·1 = 1, P·score = x.
 
-    Minimizes the mean of E score² - x² under ``weights``; without weights, its maximum t over all answers.
+    Minimizes the mean of E score² - x² under ``weights``.
     """
     odds, (a, b) = math.exp(epsilon), (_INPUTS, _OUTPUTS)
     x, y = np.linspace(-0.5, 0.5, a), np.linspace(-1, 1, b) * _reach(epsilon)
     channel: Any = sparse.identity(a * b)
     answers: Any = sparse.identity(a)
     floor: Any = sparse.vstack([sparse.identity(b)] * a)
-    squares: Any = sparse.kron(answers, y[np.newaxis] ** 2)
-    none: Any = sparse.csr_matrix((a * b, 1))
-    limits: list[Any] = [sparse.hstack([channel, -odds * floor, none]), sparse.hstack([-channel, floor, none])]
-    most = [np.zeros(2 * a * b)]
-    cost = np.zeros(a * b + b + 1)
-    if weights is None:
-        cost[-1] = 1
-        limits.append(sparse.hstack([squares, sparse.csr_matrix((a, b)), sparse.csr_matrix(-np.ones((a, 1)))]))
-        most.append(x**2)
-    else:
-        cost[: a * b] = np.kron(weights, y**2)
     sums: Any = sparse.vstack([sparse.kron(answers, row[np.newaxis]) for row in (np.ones(b), y)])
-    inequalities: Any = sparse.vstack(limits)
-    equalities: Any = sparse.hstack([sums, sparse.csr_matrix((2 * a, b + 1))])
+    inequalities: Any = sparse.vstack([sparse.hstack([channel, -odds * floor]), sparse.hstack([-channel, floor])])
+    equalities: Any = sparse.hstack([sums, sparse.csr_matrix((2 * a, b))])
     found = optimize.linprog(
-        cost,
+        np.concatenate([np.kron(weights, y**2), np.zeros(b)]),
         A_ub=inequalities.tocsr(),
-        b_ub=np.concatenate(most),
+        b_ub=np.zeros(2 * a * b),
         A_eq=equalities.tocsr(),
         b_eq=np.concatenate([np.ones(a), x]),
         method="highs",
     )
     if found.fun is None:
         raise ParameterError("epsilon", f"{epsilon:g} has no least variance that could be found: {found.message}")
-    return float(found.fun) - (0.0 if weights is None else float(np.asarray(weights) @ x**2))
+    return float(found.fun) - float(np.asarray(weights) @ x**2)
 
 
 def _reach(epsilon: float) -> float:

@@ -122,20 +122,6 @@ class TrialEstimate(NamedTuple):
     consistent: Callable[[Floats], Floats] = onto_simplex
 
 
-def run_trial(
-    mechanism: Mechanism,
-    population: Population,
-    seed: np.random.SeedSequence,
-    *,
-    law: Law = "joint",
-    confidence: float = 0.95,
-    steps: Sequence[Step] = ("raw",),
-    top: int = 10,
-) -> list[Measures]:
-    """Run one trial and return the measures after each step, which depend on the arguments alone."""
-    return measured_after(estimated(mechanism, population, seed, law, confidence), population.shares, steps, top)
-
-
 def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
     """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
     held = intervals(found.low, found.high, shares)

@@ -18,7 +18,6 @@ from dither_simulations.trials.numbers import (
     least_variance,
     run_number_trial,
     spread_in,
-    worst_least_variance,
 )
 from dither_simulations.trials.shares import Measures
 from dither_simulations.users.numbers import NumberDistribution
@@ -93,12 +92,11 @@ EVEN = np.array([0.5, *[1.0] * 63, 0.5]) / 64
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "worst", "average"),
-    [(0.5, 16.00, 16.00), (1, 3.991, 3.886), (4, 0.127, 0.105)],
+    ("epsilon", "average"),
+    [(0.5, 16.00), (1, 3.886), (4, 0.105)],
 )
-def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, worst: float, average: float) -> None:
+def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, average: float) -> None:
     """On [-1, 1]; of 41 to 81 answers and 161 to 221 scores, to three digits."""
-    assert 4 * worst_least_variance(epsilon) == pytest.approx(worst, rel=5e-3)
     assert 4 * least_variance(epsilon, EVEN) == pytest.approx(average, rel=5e-3)
 
 
@@ -107,15 +105,14 @@ def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, worst: 
 def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: float) -> None:
     """But for the size of the programme: one in a thousand."""
     mechanism = named_numeric(name, epsilon)
-    assert float(mechanism.worst_mean_variance) > 0.999 * worst_least_variance(epsilon)
     assert float(mechanism.average_mean_variance) > 0.999 * least_variance(epsilon, EVEN)
 
 
 @pytest.mark.parametrize("point", [0, 20, 32])
 def test_of_people_who_all_agree_the_least_variance_is_at_most_the_worst(point: int) -> None:
-    """To the rounding of the solver; and not 0, for the mechanism must be right about others too."""
+    """That is 3.991 on [-1, 1]; and not 0, because the mechanism must be right about others too."""
     alone = np.eye(1, 65, point)[0]
-    assert 0.01 < least_variance(1.0, alone) < 1.001 * worst_least_variance(1.0)
+    assert 0.01 < least_variance(1.0, alone) < 1.005 * 3.991 / 4
 
 
 def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:

@@ -5,14 +5,35 @@ import pytest
 from scipy import stats
 
 from dither_server.estimation.estimate import estimate
-from dither_shared import CountMeanSketch, RandomizedResponse, Rappor, SymmetricUnary
+from dither_shared import CountMeanSketch, Mechanism, RandomizedResponse, Rappor, SymmetricUnary
 from dither_simulations.choices import STEPS, Law, Step
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
 from dither_simulations.trials.mechanism_by_name import CLOSED, named
-from dither_simulations.trials.shares import apply, divergence, intervals, predicted_mse, recall, run_trial, scores
+from dither_simulations.trials.shares import (
+    Measures,
+    apply,
+    divergence,
+    estimated,
+    intervals,
+    measured_after,
+    predicted_mse,
+    recall,
+    scores,
+)
 from dither_simulations.users.populations import Population, numbered, zipf
 
 POPULATION = Population.spread(numbered(16), zipf(16, 1.1), 50_000)
+
+
+def run_trial(
+    mechanism: Mechanism,
+    population: Population,
+    seed: np.random.SeedSequence,
+    law: Law = "joint",
+    confidence: float = 0.95,
+    steps: tuple[Step, ...] = ("raw",),
+) -> list[Measures]:
+    return measured_after(estimated(mechanism, population, seed, law, confidence), population.shares, steps, 10)
 
 
 @pytest.mark.parametrize("family", [RandomizedResponse, SymmetricUnary])
