@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
-    """Return how uvx runs a program of this distribution with the extra; nothing if it is not uvx that runs this."""
+    """Return the command by which uvx runs a program of this distribution with the extra; nothing without uvx."""
     if "UV" not in environ or "UV_RUN_RECURSION_DEPTH" in environ or _ASKED in environ:  # `uv run` sets the second
         return []
     version = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -31,7 +31,7 @@ FONT = 11.5
 
 @dataclass(frozen=True, eq=False)
 class ComparedEstimates:
-    """The truth beside estimates of it, an entry a label in every column."""
+    """True values beside estimates of them; each column has one entry per label."""
 
     labels: tuple[str, ...]
     truth: Floats

@@ -9,7 +9,7 @@ from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 AUTO = "auto"
-"""The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
+"""The name of the mechanism with the least total risk whose report fits the usual budget (``auto.choose``)."""
 
 _SHARES = {name: family for name, family in MECHANISMS.items() if family.items in {LISTED, STRINGS}}
 

@@ -114,7 +114,7 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
 
 
 class TrialEstimate(NamedTuple):
-    """The part of an estimate that a trial needs: frequencies, their intervals from noise alone, and a step."""
+    """The part of an estimate that a trial needs: frequencies, intervals of noise alone, and the step to consistency."""
 
     frequency: Floats
     low: Floats

@@ -15,7 +15,7 @@ from ..users.populations import Floats
 from .shares import Measures
 
 TOPS = (8, 16, 32)
-"""Recall is measured of this many of the most frequent strings."""
+"""Recall is measured for these numbers of most frequent strings."""
 
 _NAMED = 16
 

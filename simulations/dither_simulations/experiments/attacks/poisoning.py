@@ -93,7 +93,7 @@ class PoisoningAttack(Experiment):
 
     @abstractmethod
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
 
     @abstractmethod
     def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
@@ -139,7 +139,7 @@ class GainPoisoning(PoisoningAttack):
 
     @abstractmethod
     def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
-        """Return by how much theory expects it to rise."""
+        """Return the rise that theory expects."""
 
     def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Return the gain of one trial: the rise over the estimate from its honest reports alone."""
@@ -210,7 +210,7 @@ class SharePoisoning(GainPoisoning):
         return named(name, self.size, self.epsilon)
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         return sample_tally(mechanism, self._people(), rng)
 
     def estimated(self, mechanism: Mechanism, tally: Tally) -> float:
@@ -277,7 +277,7 @@ class NumberPoisoning(GainPoisoning):
         return named(name, 0, self.epsilon)
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         points = mechanism.size or 2
         people = Population.spread(numbered(points), NumberDistribution("uniform").shares(points), self.users)
         return sample_tally(mechanism, people, rng)

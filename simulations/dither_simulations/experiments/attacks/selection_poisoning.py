@@ -55,7 +55,7 @@ class SelectionPoisoning(SharePoisoning):
         return named_selection(name, self.size, self.at_most, self.epsilon)
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         return sample_sets(mechanism, self._people_of_sets, self.users, rng)
 
     def liars(self, count: int, rng: np.random.Generator) -> Population:

@@ -71,7 +71,7 @@ class Linkage(SeriesAttack):
     log: ClassVar = True
 
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
-        """Return how many later series were matched; of equally similar devices any may be named."""
+        """Return how many later series were matched; one of equally similar devices is named at random."""
         item = answers_of(mechanism)[0]
         pairs = [
             [device.reports(item, cell.reports) for _ in range(2)]

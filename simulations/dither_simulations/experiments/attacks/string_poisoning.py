@@ -91,7 +91,7 @@ class StringPoisoning(PoisoningAttack):
         return Population(spelled(question, mechanism, labels, shares).labels, held.counts), question
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         return sample_tally(mechanism, self.people(mechanism)[0], rng)
 
     def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:

@@ -32,7 +32,7 @@ _REPORTS = 140
 _THEMES = ("light", "dark", "system", "sepia")
 _PLUGINS = {"spelling": 0.7, "git": 0.4, "lint": 0.3, "vim": 0.12, "pdf": 0.25, "diagrams": 0.02}
 _FORMATS = {"html": 0.15, "pdf": 0.45, "docx": 0.3, "epub": 0.02, "latex": 0.08}
-"""Which share of people has each."""
+"""The share of people who have each."""
 _DEFINITION = """\
 # The questions of a writing app that does not exist, for the example of a published site.
 
