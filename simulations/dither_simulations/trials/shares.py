@@ -114,7 +114,7 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
 
 
 class TrialEstimate(NamedTuple):
-    """The part of an estimate that a trial needs: frequencies, intervals of noise alone, and the step to consistency."""
+    """The part of an estimate that a trial needs: frequencies, intervals of noise alone, and a consistency step."""
 
     frequency: Floats
     low: Floats
