@@ -183,7 +183,7 @@ class Mechanism(ABC):
     def permanent_stage(self) -> Self | None:
         """The mechanism whose reports are the permanent draws, without the noise of one report; None if there is none.
 
-        It follows from the fields: of one named ``permanent_x`` the permanent draw has the value as its ``x``.
+        It follows from the fields: the value of ``permanent_x`` is the ``x`` of the permanent draw.
         """
         names = [f.name for f in fields(self) if f.init and f.name.startswith("permanent_")]
         alone: dict[str, Any] = {name.removeprefix("permanent_"): getattr(self, name) for name in names}

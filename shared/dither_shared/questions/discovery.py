@@ -153,7 +153,7 @@ class DiscoveryQuestion(Question):
 
     @property
     def words(self) -> str:
-        """Say which texts."""
+        """The accepted texts, in words."""
         capitals = " (capitals count as small letters)" if self.fold else ""
         return f"any text of up to {self.length} of the characters {self.alphabet}{capitals}; a longer one is cut"
 
