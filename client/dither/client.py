@@ -12,10 +12,8 @@ survives a kill -9, though not a power cut.
 from __future__ import annotations
 
 import math
-import threading
-from types import MappingProxyType, SimpleNamespace
 
-from dither_shared.light import cast
+from dither_shared.light import MappingProxyType, cast, new_rlock
 from dither_shared.metrics.period import utc_today
 
 from . import forks
@@ -43,10 +41,16 @@ if TYPE_CHECKING:
     from .upload.transport import Transport
 
 
+class _NoSetup:
+    """What is left of the arguments of such a client."""
+
+    metrics = ()
+
+
 class _Gone:
     """The core of a client that was off until the interpreter shut down, when nothing can be imported any more."""
 
-    setup = SimpleNamespace(metrics=())
+    setup = _NoSetup
     _status = Status("off", "nobody: the interpreter shuts down")
     _empty: Mapping[str, object] = MappingProxyType(
         {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
@@ -138,7 +142,7 @@ class Client:
                 core.disable(error)
             return core
 
-        self._build, self._building = build, threading.RLock()
+        self._build, self._building = build, new_rlock()
         self._named: set[str] = set()
         """The first names that were recorded while telemetry was off, and are looked up when the core is made."""
         self._built: ClientCore | None = None
@@ -263,7 +267,7 @@ class Client:
 
     def after_fork(self) -> None:
         """Start again in a child process; called automatically."""
-        self._building = threading.RLock()
+        self._building = new_rlock()
         if self._built is not None:
             self._built.after_fork()
 

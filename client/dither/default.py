@@ -6,7 +6,7 @@ whether anything is reported.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from dither_shared.light import contextmanager
 
 from .client import Client
 from .outcomes import Outcome, Timer

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from os import PathLike, fspath
-from types import MappingProxyType
 
 from dither_shared.errors import ParameterError
+from dither_shared.light import Mapping, MappingProxyType
 from dither_shared.plain import type_name
 
 TYPE_CHECKING = False

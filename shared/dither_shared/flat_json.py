@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import binascii
-from functools import lru_cache
 
 from .errors import WireError
+from .light import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

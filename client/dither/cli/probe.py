@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple
 from dither_shared.bounded_http import Address, Deadline, Stream, dial, exchange, request, resolve, secured
 from dither_shared.metrics.metric import Metric
 
-from ..reporting.bodies.kinds import SEALED, kind_for
-from ..reporting.bodies.sealing import SealError, sealer
+from ..reporting.bodies import SEALED, SealError, kind_for, sealer
 from ..upload.transport import Endpoint
 from .text import plain
 

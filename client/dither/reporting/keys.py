@@ -146,7 +146,7 @@ class VersionKeys:
     def kept(self, tag: str, drawn: int) -> Permanent:
         """Return the record of a draw."""
         self._drawn = tag, drawn
-        return Permanent(self._name, tag, self._masked(tag, drawn << 8 * _CHECK_BYTES).hex())
+        return tuple.__new__(Permanent, (self._name, tag, self._masked(tag, drawn << 8 * _CHECK_BYTES).hex()))
 
     def replay(self, record: Permanent) -> int:
         """Return the draw of a record."""

@@ -9,12 +9,13 @@ The last thirty reports that were sent are kept, so that a user can see what has
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
 from itertools import chain
+
+from dither_shared.light import OrderedDict, deque
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Totals
-from .bodies.kinds import SEALED, kind_of
+from .bodies import SEALED, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from ..state.journal_records import Record
-    from .bodies.kinds import Kind
+    from .bodies import Kind
 
 MAX_REPORTS = 10_000
 MAX_BYTES = 5_000_000

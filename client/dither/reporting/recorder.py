@@ -12,8 +12,7 @@ from dither_shared.plain import type_name
 
 from ..settings import NONE_GIVEN
 from ..state.state import START, StateError
-from .bodies.report import build
-from .bodies.sealing import sealer
+from .bodies import build, sealer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

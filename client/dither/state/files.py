@@ -11,7 +11,8 @@ import os
 import stat
 import sys
 import time
-from contextlib import suppress
+
+from dither_shared.light import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,14 +202,15 @@ class OpenFile:
             found = os.fstat(self.number)
         except OSError:
             return False
-        return self.is_that(found)
+        return (found.st_dev, found.st_ino) == self._identity
 
     def is_at(self, path: str) -> bool:
         """Return whether the file is still at ``path``."""
         try:
-            return self.is_that(os.lstat(path))
+            found = os.lstat(path)
         except FileNotFoundError:
             return False
+        return (found.st_dev, found.st_ino) == self._identity
 
     def is_that(self, found: os.stat_result) -> bool:
         """Return whether a status is that of this file."""

@@ -24,7 +24,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from contextlib import contextmanager, suppress
+
+from dither_shared.light import contextmanager, suppress
 
 from .files import delete, is_own, overwrite, read_small, replace
 from .journal import KEEPS_OPEN, FolderJournal

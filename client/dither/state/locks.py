@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
 
-from dither_shared.light import NamedTuple
+from dither_shared.light import NamedTuple, suppress
 
 from .files import OpenFile, open_private, pauses, read_small
 
@@ -82,7 +81,7 @@ class FileLock:
                 file = self._file = OpenFile(self._path, os.O_RDWR | os.O_CREAT)
             granted = False
             try:
-                granted = self._lock(file.number)
+                granted = _lock(file.number) or self._lock(file.number)
             finally:
                 if not granted:
                     self.release()
@@ -112,8 +111,7 @@ class FileLock:
             file.close()
 
     def _lock(self, descriptor: int) -> bool:
-        if _lock(descriptor):
-            return True
+        """Try again, some times, to lock the file, which somebody else holds."""
         for pause in pauses(self._tries):
             time.sleep(pause)
             if _lock(descriptor):

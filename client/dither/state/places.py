@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from dither_shared.errors import ParameterError
+from dither_shared.light import suppress
 
 from ..settings import path
 from .folder import FolderState

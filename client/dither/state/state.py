@@ -8,10 +8,8 @@ StateError    the state cannot be read, written or trusted, so the caller stays 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from dither_shared.errors import DitherError
-from dither_shared.light import Literal, NamedTuple, Protocol
+from dither_shared.light import Literal, NamedTuple, Protocol, contextmanager
 
 from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued
 

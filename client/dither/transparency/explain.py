@@ -10,9 +10,7 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
 from ..reporting.account import cap_of
-from ..reporting.bodies.kinds import SEALED, kind_for, kind_of, read
-from ..reporting.bodies.report import build
-from ..reporting.bodies.sealing import SealError, sealed
+from ..reporting.bodies import SEALED, SealError, build, kind_for, kind_of, read, sealed
 from ..reporting.keys import Keys
 from ..state.journal_records import SECRET_BYTES
 

@@ -8,11 +8,9 @@ warning is logged twice; nothing that was spent or queued depends on it.
 from __future__ import annotations
 
 import os
-import threading
 import time
-from contextlib import suppress
 
-from dither_shared.light import NamedTuple
+from dither_shared.light import NamedTuple, new_rlock, suppress
 
 from ..forks import importing
 from ..state.state import StateError
@@ -82,7 +80,7 @@ class Attempts:
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
-        self._turn = threading.RLock()
+        self._turn = new_rlock()
         """Held to read and rewrite the file, because the exit of the program does so beside the upload thread."""
 
     @property
@@ -141,7 +139,7 @@ class Attempts:
 
     def after_fork(self) -> None:
         """Start again in a child process: the upload under way and the lock belong to the parent."""
-        self._under_way, self._turn = False, threading.RLock()
+        self._under_way, self._turn = False, new_rlock()
 
     def end(self) -> None:
         """Note that no attempt of this process is under way any more, whatever became of it."""

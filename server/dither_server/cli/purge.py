@@ -7,7 +7,7 @@ import click
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .terminal_tables import aligned, printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 @settings_options("db")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
-@refusing
 def purge(
     found: Found, metrics: tuple[str, ...], version: str | None, before: str | None, dry_run: bool, yes: bool
 ) -> None:

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from dither_shared import ParameterError
+from dither_shared.metrics.period import DAYS_IN
 
-from ..config.choices import FORMAT_NAMES, STEPS
 from .parameters import (
     ATTRIBUTES,
     CONFIDENCE,
@@ -27,6 +27,12 @@ from .parameters import (
 
 if TYPE_CHECKING:
     from ..tally.arrays import Floats, Indices
+
+STEPS = tuple(DAYS_IN)
+"""The steps of a trend."""
+
+FORMAT_NAMES = ("json", "csv", "ndjson", "arrow")
+"""The formats of answers; ``exports.FORMATS`` writes them."""
 
 _LIMIT = COUNT("Show at most this many.")
 _OFFSET = PLACE("Skip this many first.")

@@ -14,7 +14,7 @@ from client.devices import MOBILE, THEME
 from client.seals import sealing
 from dither import __main__ as program
 from dither.cli import probe
-from dither.reporting.bodies.sealing import sealer
+from dither.reporting.bodies import sealer
 from dither_shared.bounded_http import dial, resolve
 from ports import kept_port
 

@@ -56,7 +56,8 @@ def test_corrupt_database_is_named(folder: Path) -> None:
     (folder / "dither.db").write_bytes(b"no database\n" * 500)
     for wal in folder.glob("dither.db-*"):
         wal.unlink()
-    assert "dither.db is not a SQLite database, or its header is damaged" in told(invoke(folder, "estimate", "theme"))
+    result = invoke(folder, "estimate", "theme")
+    assert "dither.db is not a SQLite database, or its header is damaged" in told(result, 1)
 
 
 def test_without_the_server_extra_the_command_says_what_to_install() -> None:

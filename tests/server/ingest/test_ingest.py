@@ -116,11 +116,11 @@ def test_unknown_metric_and_unknown_version_are_told_apart(door: FlaskClient) ->
 
 def test_a_disabled_metric_is_gone_until_it_is_enabled(door: FlaskClient, app: Flask) -> None:
     store = collector_of(app).store
-    store.disable("theme", None, TODAY)
+    store.definitions.disable("theme", None, TODAY)
     assert problem(post(door, batch().encode())) == (GONE, "metric-disabled")
     assert post(door, batch(MOBILE).encode()).status_code == 202
     assert door.get("/v1/metrics/theme").json["disabled"] == [THEME.version]  # type: ignore[index]
-    store.enable("theme", None)
+    store.definitions.enable("theme", None)
     assert post(door, batch().encode()).status_code == 202
 
 

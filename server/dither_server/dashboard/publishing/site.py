@@ -11,8 +11,7 @@ from dither_shared import Metric, ParameterError
 from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...store import Store
-from ..card import IndexCard
-from ..period import span_in_words
+from ..card import IndexCard, span_in_words
 from .characters import replace_control_chars
 from .editions import Asked, Edition, Topic, topics
 from .feed import atom, changes_of

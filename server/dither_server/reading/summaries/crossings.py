@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -17,12 +16,12 @@ from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
 from ...estimation.verdicts import verdicts
-from ...protocol.json_schema import TEXT, Schema, closed, list_of
+from ...json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
 from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
-from .text import interval, percent
+from .text import interval, percent, reach
 
 MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""
@@ -215,14 +214,11 @@ class Crossings(Shares):
         pairs = super().text(answer)
         if not pairs.rows:
             return pairs
-        half = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
         rows = [
-            _text_row(f"{one['axis']} = {row['value']}", row, half)
-            for one in answer["marginals"]
-            for row in one["values"]
+            _text_row(f"{one['axis']} = {row['value']}", row) for one in answer["marginals"] for row in one["values"]
         ]
         rows += [
-            _text_row(f"{one['of']} = {row['value']}, of {one['given']} = {row['given']}", row, half)
+            _text_row(f"{one['of']} = {row['value']}, of {one['given']} = {row['given']}", row)
             for one in answer["conditional"]
             for row in one["values"]
         ]
@@ -290,8 +286,7 @@ def _share(row: dict[str, Any]) -> dict[str, Any]:
     return {"frequency": row["share"], "low": row["low"], "high": row["high"], "verdict": row["verdict"]}
 
 
-def _text_row(name: str, row: Mapping[str, Any], half: float) -> tuple[str, ...]:
-    error = row.get("standard_error")
-    margin = None if error is None else half * error
+def _text_row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     share = row["frequency"] if "frequency" in row else row["share"]
-    return name, percent(share), percent(margin), interval(row), percent(row.get("consistent")), row["verdict"]
+    numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row.get("consistent")))
+    return name, *numbers, row["verdict"]

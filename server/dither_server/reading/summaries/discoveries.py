@@ -21,7 +21,7 @@ from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
 from ...estimation.strings.spelling import Spelling
-from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
 from .paging import Page, PageRequest, page_of
@@ -62,7 +62,7 @@ _UNLISTED = {
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
-    "gain_up": {"type": "number", "description": "The most by which they could have raised the frequency of a string."},
+    "gain_up": NUMBER | {"description": "The most by which they could have raised the frequency. Null without any."},
     "reports_to_appear": {
         "type": "integer",
         "description": "Number of forged reports by which a string that nobody holds is found about half the time.",
@@ -242,10 +242,10 @@ def shown(value: str) -> str:
 def reach_text(answer: Mapping[str, Any]) -> str:
     """Return in words what this many reports can find, and how many are needed to find more."""
     sought, reach = answer["sought"], answer["reach"]
-    more = f"one that {100 * sought['share']:g}% hold takes {_needed(sought)}"
+    more = f"To find one that {100 * sought['share']:g}% of people have takes {_needed(sought)}."
     if reach is None or reach >= 1:
-        return f"So few reports cannot find a string that everybody holds; {more}."
-    return f"A string that {_percent(reach)}% of people hold is found half the time; {more}."
+        return f"So few reports would not even find a string that everybody has. {more}"
+    return f"A string that {_percent(reach)}% of people have is found half of the time. {more}"
 
 
 def _needed(sought: Mapping[str, Any]) -> str:
@@ -277,10 +277,11 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
     weight = mechanism.reach[1]
     confirming = max(found.confirming, 1)
     alone = float(reach(mechanism, found.reports)) * found.reports / weight
+    reports = round(forged * found.reports)
     return {
         "share": forged,
-        "reports": round(forged * found.reports),
-        "gain_up": min(1.0, forged * found.reports / confirming * weight),
+        "reports": reports,
+        "gain_up": min(1.0, forged * found.reports / confirming * weight) if reports else None,
         "reports_to_appear": math.ceil(alone),
     }
 

@@ -1,7 +1,6 @@
 """A number's mean, quantiles and shares below points: the answer where a number is asked for."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
 from ...estimation.numeric.quantiles import QUANTILES
 from ...estimation.numeric.registry import law_of
-from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
@@ -28,7 +27,7 @@ from .paging import PageRequest
 from .schemas import ABOUT
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import change_words, head_line, odd_lines, side_line, trend_line
+from .text import change_words, head_line, odd_lines, reach, side_line, trend_line
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
@@ -72,7 +71,7 @@ _QUANTILE = {
 }
 _END = {
     "at": {"type": "number", "description": "The point of the grid beside the end of the range."},
-    "share": _SHARE | {"description": "Share by the curve of people between this point and the end, or beyond it."},
+    "share": NUMBER | {"description": "Share by the curve of people between this point and the end, or beyond it."},
     "low": _SHARE | {"description": "Lower end of the confidence interval, which does not rest on the curve."},
     "high": _SHARE | {"description": "Upper end of that interval."},
 }
@@ -235,7 +234,7 @@ class Numbers(Summary[NumericEstimate]):
         return time_series(metric, over, self.effort(metric), estimate, query.confidence)
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return one row for the mean and one per quantile; ± is scaled to the confidence, and not on log scales."""
+        """Return a row for the mean, with ± (``text.reach``) unless the scale is logarithmic, and one per quantile."""
         mean, scale, unit = answer["mean"], answer["scale"], answer["unit"]
         before = [
             head_line(answer),
@@ -243,8 +242,7 @@ class Numbers(Summary[NumericEstimate]):
             f"from {scale['low']:g} to {scale['high']:g} {unit}".rstrip()
             + (", on a log scale" if scale["log"] else ""),
         ]
-        errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        half = "" if mean["standard_error"] is None else number_text(errors * mean["standard_error"])
+        half = "" if mean["value"] is None or scale["log"] else number_text(reach(mean, mean["value"]))
         name = "geometric mean" if scale["log"] else "mean"
         rows = [("statistic", unit or "value", "±", "interval", "verdict")]
         rows += [(name, number_text(mean["value"]), half, _interval(mean), mean["verdict"])]

@@ -1,6 +1,6 @@
 """Parts of JSON schemas that the estimates of every kind of question have."""
 
-from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
+from ...json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},

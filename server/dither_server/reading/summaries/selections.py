@@ -15,7 +15,7 @@ from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
 from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
 from ...estimation.verdicts import verdicts
-from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import EstimateQuery
 from .shares import FIELDS, Shares
