@@ -211,7 +211,7 @@ class Mechanism(ABC):
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
     def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the cells of which a report has one with p if a value is the user's, and with q if it is not.
+        """Return the cells of a value: a report has one of them with p if it is the user's value, else with q.
 
         The value is an item or, where items are sets, an index. None where the cohort does not speak of it.
         """
@@ -330,7 +330,7 @@ class Mechanism(ABC):
 
     @property
     def marks(self) -> int:
-        """How many cells a value marks in a cohort that speaks of it."""
+        """How many cells a value marks in a cohort that covers it."""
         return 1
 
     @property

@@ -129,7 +129,7 @@ class DiscoveryQuestion(Question):
         return f"a report covers the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
+        """Return the part of the text that a report covers, how often it fits that part, and how often another."""
         report.cells(mechanism)
         length = _sketch(mechanism).prefix_length(report.cohort)
         part = "all of the text" if length == self.length else f"the first {length} characters of the text alone"
