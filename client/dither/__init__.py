@@ -17,8 +17,6 @@ The names below are imported when they are first used: a program that only answe
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dither_shared.errors import DitherError, ParameterError
@@ -78,7 +76,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'dither' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    value = globals()[name] = getattr(__import__(_HOMES[name], fromlist=[name]), name)
     return value
 
 

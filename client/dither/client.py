@@ -12,10 +12,8 @@ survives a kill -9, though not a power cut.
 from __future__ import annotations
 
 import math
-import threading
-from types import MappingProxyType, SimpleNamespace
 
-from dither_shared.light import cast
+from dither_shared.light import MappingProxyType, cast, new_rlock
 from dither_shared.metrics.period import utc_today
 
 from . import forks
@@ -43,10 +41,16 @@ if TYPE_CHECKING:
     from .upload.transport import Transport
 
 
+class _NoSetup:
+    """What is left of the arguments of such a client."""
+
+    metrics = ()
+
+
 class _Gone:
     """The core of a client that was off until the interpreter shut down, when nothing can be imported any more."""
 
-    setup = SimpleNamespace(metrics=())
+    setup = _NoSetup
     _status = Status("off", "nobody: the interpreter shuts down")
     _empty: Mapping[str, object] = MappingProxyType(
         {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
@@ -81,7 +85,7 @@ class Client:
     - ``exit_wait``: a program that finds a report due at its start and ends at once waits for that upload, for at most
       this many seconds (0 disables that), and not within ``exit_every`` seconds of a wait in vain.
     - ``background=False`` uploads only on ``flush``, and starts no thread.
-    - ``strict`` is for tests: mistakes of the app's developer (an undefined metric, an object that is no answer, an
+    - ``strict`` is for tests: mistakes of the app's developer (an undefined metric, an object that is not an answer, an
       undeclared attribute, impossible arguments) raise ParameterError; otherwise they are logged once, and the client
       stays silent.
     - ``transport`` replaces HTTP, ``entropy`` the system's random generator, ``today`` the UTC date, ``environ`` the
@@ -138,7 +142,7 @@ class Client:
                 core.disable(error)
             return core
 
-        self._build, self._building = build, threading.RLock()
+        self._build, self._building = build, new_rlock()
         self._named: set[str] = set()
         """The first names that were recorded while telemetry was off, and are looked up when the core is made."""
         self._built: ClientCore | None = None
@@ -253,7 +257,7 @@ class Client:
         """Turn telemetry off and delete the secret, the ledger and the outbox.
 
         This client then stays silent until ``consent`` is called with "local" or "on". Reports that were sent carry no
-        identity, so they cannot be found, nor recalled.
+        identity, so they can be neither found nor recalled.
         """
         self._core.forget()
 
@@ -263,7 +267,7 @@ class Client:
 
     def after_fork(self) -> None:
         """Start again in a child process; called automatically."""
-        self._building = threading.RLock()
+        self._building = new_rlock()
         if self._built is not None:
             self._built.after_fork()
 
@@ -280,7 +284,7 @@ def _off_by(
         name = check_app_name(app)
         given = state_of(state, name)
         permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
-    except Exception:  # whoever makes the client names the mistake
+    except Exception:  # the maker of the client names the mistake
         return _never
 
     def off() -> bool:

@@ -8,10 +8,9 @@ and those only if ``strict``; what each does for an app stands at ``Client``.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 from dither_shared.errors import ParameterError, did_you_mean
-from dither_shared.light import NamedTuple
+from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 
@@ -21,8 +20,7 @@ from .consent.stopped import Stopped
 from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
-from .reporting.bodies.kinds import SEALED, kind_for
-from .reporting.bodies.sealing import SealError, require
+from .reporting.bodies import SEALED, SealError, kind_for, require
 from .reporting.bookkeeping import Journal
 from .reporting.recorder import Recorder
 from .reporting.strata import Stratifier
@@ -170,7 +168,8 @@ class ClientCore:
         try:
             if not self.make_report(metric, value, strata):
                 return
-            self.names.note_versions()
+            if not self.names.noted_versions:
+                self.names.note_versions()
             if self.setup.background:
                 self.uploader.wake(cut=self.journal.due)
             else:
@@ -239,7 +238,7 @@ class ClientCore:
         """Explain in words what an upload says about its sender."""
         try:
             with importing():
-                from .transparency.explain import reading  # noqa: PLC0415 - a program that only records needs it not
+                from .transparency.explain import reading  # noqa: PLC0415 - a program that only records does not need it
 
             return reading(self.setup.metrics, body)
         except Exception as error:

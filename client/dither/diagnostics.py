@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections import Counter
 
 from dither_shared.errors import ParameterError
 
@@ -28,12 +27,12 @@ class Diagnostics:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = folder
-        self.counts: Counter[str] = Counter()
+        self.counts: dict[str, int] = {}
 
     def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
         """Count a problem of ``kind``; log it with ``advice``, at WARNING, if it is the first or ``new``."""
-        self.counts[kind] += 1
-        if new or self.counts[kind] == 1:
+        count = self.counts[kind] = self.counts.get(kind, 0) + 1
+        if new or count == 1:
             self._log(kind, advice)
 
     def failed(self, place: str, error: BaseException) -> None:

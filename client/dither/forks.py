@@ -1,7 +1,7 @@
-"""Forks: tell every living client of a process that it runs in a child now, and fork while nobody imports.
+"""Forks: notify every living client after a fork, and fork only while no thread imports.
 
 A child has only the thread that forked. If another thread was importing a module, nobody is left in the child to end
-that, and whoever imports the same module there waits for ever. So what dither imports late, it imports inside
+that, and an import of the same module there waits for ever. So what dither imports late, it imports inside
 ``importing``, and a fork waits for the end of that, though not for long: a host that forks while it imports must not
 wait for a thread that waits for its import.
 """
@@ -9,11 +9,9 @@ wait for a thread that waits for its import.
 from __future__ import annotations
 
 import os
-import threading
-import weakref
-from contextlib import contextmanager, suppress
+from _thread import get_ident
 
-from dither_shared.light import Protocol
+from dither_shared.light import Protocol, WeakSet, contextmanager, new_rlock, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ class _Imports:
     """The lock that an import holds, and a fork."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = new_rlock()
         self._forking: set[int] = set()  # threads that hold it to fork
 
     @contextmanager
@@ -51,24 +49,24 @@ class _Imports:
     def before_fork(self) -> None:
         """Wait until nobody imports."""
         if self._lock.acquire(timeout=_PATIENCE):
-            self._forking.add(threading.get_ident())
+            self._forking.add(get_ident())
 
     def after_in_parent(self) -> None:
         """Let others import again."""
-        thread = threading.get_ident()
+        thread = get_ident()
         if thread in self._forking:
             self._forking.remove(thread)
             self._lock.release()
 
     def after_in_child(self) -> None:
         """Begin with a lock that nobody holds."""
-        self._lock, self._forking = threading.RLock(), set()
+        self._lock, self._forking = new_rlock(), set()
 
 
 _imports = _Imports()
 importing = _imports.importing
 
-_watched: weakref.WeakSet[Forked] = weakref.WeakSet()
+_watched: WeakSet[Forked] = WeakSet()
 
 
 def watch(forked: Forked) -> None:

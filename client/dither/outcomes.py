@@ -18,10 +18,9 @@ answer.
 
 from __future__ import annotations
 
+from _thread import get_ident
 from abc import ABC, abstractmethod
-from functools import wraps
 from sys import modules
-from threading import get_ident
 from time import perf_counter
 
 from dither_shared.light import TypeVar, cast
@@ -65,6 +64,7 @@ class _Work(ABC):
         It may be a coroutine function or a generator function. For other functions that only begin the work when they
         are called, such as asynchronous generator functions, use a ``with`` inside.
         """
+        from functools import wraps  # noqa: PLC0415 - few programs decorate, and those have it
 
         @wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:

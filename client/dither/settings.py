@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from os import PathLike, fspath
-from types import MappingProxyType
 
 from dither_shared.errors import ParameterError
+from dither_shared.light import Mapping, MappingProxyType
 from dither_shared.plain import type_name
 
 TYPE_CHECKING = False
@@ -124,7 +123,7 @@ def strata_of(given: object) -> Mapping[str, object]:
 
 
 def _is_metric(name: object, one: object) -> bool:
-    from dither_shared.metrics.metric import Metric  # noqa: PLC0415 - whoever has one has loaded it
+    from dither_shared.metrics.metric import Metric  # noqa: PLC0415 - anybody who has one has loaded it
 
     return isinstance(name, str) and isinstance(one, Metric)
 

@@ -6,8 +6,6 @@ The names below are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .errors import DitherError, ParameterError, WireError
@@ -116,7 +114,7 @@ _HOMES = {
     **dict.fromkeys(("Entropy", "KeyedEntropy", "SystemEntropy"), "primitives.entropy"),
     **dict.fromkeys(("load_metrics", "parse_metrics"), "metrics.definition"),
 }
-"""The module of each name that is no family of mechanisms."""
+"""The module of each name that is not a family of mechanisms."""
 
 
 VERSION = "0.1.0"
@@ -128,8 +126,8 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOMES:
-        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        found = getattr(__import__(f"{__name__}.{_HOMES[name]}", fromlist=[name]), name)
     else:
-        found = import_module(f"{__name__}.mechanisms").MECHANISMS.class_named(name)
+        found = __import__(f"{__name__}.mechanisms", fromlist=["MECHANISMS"]).MECHANISMS.class_named(name)
     globals()[name] = found
     return found

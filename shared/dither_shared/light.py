@@ -1,21 +1,37 @@
-"""What a device needs of ``typing`` while it runs, without the import of it, which takes 6 ms of a program's start.
+"""What a device needs of the standard library, without the imports that would be most of a program's start.
 
-And ``cached_property`` without the lock that Python 3.11 holds while one is computed: a process that was forked by
-another thread at that moment would wait for it for ever.
+``typing`` takes 6 ms, ``threading``, ``functools``, ``contextlib`` and ``datetime`` together 5 ms; what is used
+of them is built into the interpreter; where it is not, the modules themselves stand in. ``cached_property``
+has no lock, which Python 3.11 holds while one is computed: a process that was forked by another thread at that moment
+would wait for it for ever.
 
 Type checkers see the real thing. Annotations are never evaluated (``from __future__ import annotations``).
 """
 
 from __future__ import annotations
 
+import _thread
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections import OrderedDict as OrderedDict  # noqa: PLC0414 - it is handed on
+    from collections import deque as deque  # noqa: PLC0414 - it is handed on
+    from collections.abc import Mapping as Mapping  # noqa: PLC0414 - it is handed on
+    from contextlib import contextmanager as contextmanager  # noqa: PLC0414 - it is handed on
+    from contextlib import suppress as suppress  # noqa: PLC0414 - it is handed on
     from functools import cached_property as cached_property  # noqa: PLC0414 - it is handed on
+    from functools import lru_cache as lru_cache  # noqa: PLC0414 - it is handed on
+    from functools import partial as partial  # noqa: PLC0414 - it is handed on
+    from threading import Lock, RLock
+    from types import MappingProxyType as MappingProxyType  # noqa: PLC0414 - it is handed on
     from typing import Literal as Literal  # noqa: PLC0414 - it is handed on
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414 - it is handed on
     from typing import Protocol as Protocol  # noqa: PLC0414 - it is handed on
     from typing import TypeVar as TypeVar  # noqa: PLC0414 - it is handed on
     from typing import cast as cast  # noqa: PLC0414 - it is handed on
+    from weakref import WeakSet as WeakSet  # noqa: PLC0414 - it is handed on
+    from weakref import ref as ref  # noqa: PLC0414 - it is handed on
 else:
     try:
         from _collections import _tuplegetter as field_at  # as collections.namedtuple has it
@@ -25,6 +41,93 @@ else:
         def field_at(place, _):
             """Return a property that reads one field."""
             return property(itemgetter(place))
+
+    try:
+        from _collections import OrderedDict, deque
+        from _collections_abc import Mapping
+        from _functools import _lru_cache_wrapper, partial
+        from _weakref import ref
+
+        def lru_cache(maxsize, typed=False):
+            """Return a decorator that keeps the last ``maxsize`` results of a function."""
+            return lambda function: _lru_cache_wrapper(function, maxsize, typed, lambda *info: info)
+    except ImportError:
+        from collections import OrderedDict, deque  # noqa: F401 - likewise
+        from collections.abc import Mapping  # noqa: F401 - likewise
+        from functools import lru_cache, partial  # noqa: F401 - likewise
+        from weakref import ref
+
+    class WeakSet:
+        """Objects, for as long as somebody else holds them."""
+
+        def __init__(self):
+            self._refs = {}
+
+        def add(self, one):
+            """Add an object."""
+            self._refs[ref(one, self._forget)] = None
+
+        def discard(self, one):
+            """Remove an object, if it is there."""
+            self._forget(ref(one))
+
+        def _forget(self, reference):
+            self._refs.pop(reference, None)
+
+        def __iter__(self):
+            return iter([one for reference in list(self._refs) if (one := reference()) is not None])
+
+        def __len__(self):
+            return len(self._refs)
+
+    MappingProxyType = type(type.__dict__)
+
+    class suppress:  # noqa: N801 - as it is called
+        """Suppresses exceptions of some classes."""
+
+        __slots__ = ("_kinds",)
+
+        def __init__(self, *kinds):
+            self._kinds = kinds
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, kind, *_):
+            return kind is not None and issubclass(kind, self._kinds)
+
+    class _Entered:
+        """A generator that yields once, as a context manager."""
+
+        __slots__ = ("_steps",)
+
+        def __init__(self, steps):
+            self._steps = steps
+
+        def __enter__(self):
+            return next(self._steps)
+
+        def __exit__(self, kind, error, trace):
+            if kind is None:
+                return next(self._steps, False)
+            try:
+                self._steps.throw(error)
+            except StopIteration as end:
+                return end is not error
+            except BaseException as raised:
+                if raised is not error:
+                    raise
+                error.__traceback__ = trace
+            return False
+
+    def contextmanager(steps):
+        """Return a function that makes context managers, of a generator function that yields once."""
+
+        def enter(*given, **named):
+            return _Entered(steps(*given, **named))
+
+        enter.__doc__ = steps.__doc__
+        return enter
 
     class Literal:
         """Makes aliases, of which ``typing.get_args`` returns the values."""
@@ -102,3 +205,15 @@ else:
             return (
                 f"{type(self).__name__}({', '.join(f'{field}={value!r}' for field, value in self._asdict().items())})"
             )
+
+
+def new_lock() -> Lock:
+    """Return a lock as ``threading`` makes it, which may be gevent's, or the interpreter's if that is not loaded."""
+    threading = sys.modules.get("threading")
+    return threading.Lock() if threading else _thread.allocate_lock()
+
+
+def new_rlock() -> RLock:
+    """Return such a lock that its holder may take again."""
+    threading = sys.modules.get("threading")
+    return threading.RLock() if threading else _thread.RLock()

@@ -11,11 +11,10 @@ its reports belong to. It is read strictly: whatever an honest peer does not wri
 from __future__ import annotations
 
 import binascii
-from functools import lru_cache
 
 from .errors import WireError
 from .flat_json import base64, quoted, read_base64, read_object
-from .light import NamedTuple
+from .light import NamedTuple, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from client.seals import KEY, opened, sealing
-from dither.reporting.bodies.report import build
+from dither.reporting.bodies import build
 from dither.reporting.keys import Keys
 from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_shared import (

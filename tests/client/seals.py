@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from client.devices import METRICS
-from dither.reporting.bodies.sealing import sealer
+from dither.reporting.bodies import sealer
 from dither_shared import Metric
 from dither_shared.sealed import SUITES, SealedReport, SealKey
 

@@ -16,7 +16,7 @@ from client.conftest import Collector
 from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, compact, parts_on
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from client.test_processes import FLOORS, needs_fork, run
-from dither.reporting.bodies.kinds import read
+from dither.reporting.bodies import read
 from dither.upload.transport import Nowhere
 from dither_shared import Rappor, Report
 from dither_shared.sealed import SUITES, SealKey
@@ -247,7 +247,7 @@ def test_a_row_that_cannot_be_sealed_leaves_no_debit(make: Make, folder: Path, m
     def fails(*_: object) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr("dither.reporting.bodies.report.sealed", fails)
+    monkeypatch.setattr("dither.reporting.bodies.sealed", fails)
     client.record("browser", "firefox")
     assert client.status().trouble == {"record failed: MemoryError": 1}
     assert {metric.spent for metric in client.status().metrics} == {0.0}

@@ -42,7 +42,7 @@ def test_an_interpreter_without_daemons_records(make: Make, monkeypatch: pytest.
 
     client = make(background=True, strict=False)
     with monkeypatch.context() as patch:
-        patch.setattr("dither.upload.worker.threading.Thread", none)
+        patch.setattr("threading.Thread", none)
         client.record("mobile", True)
         assert not client.flush(60)
         assert (client.status().queued, client.status().trouble) == (1, {})

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import dither
-from dither.reporting.bodies import report
-from dither.reporting.bodies.sealing import sealed
+from dither.reporting import bodies
+from dither.reporting.bodies import sealed
 from dither.state.state import MemoryState
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, load_metrics
@@ -134,7 +134,7 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(
         sent[batch.metric].append((batch.reports, SealedReport.decode(body).sealed))
         return body
 
-    monkeypatch.setattr(report, "sealed", watched)
+    monkeypatch.setattr(bodies, "sealed", watched)
     hour = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # none comes while this runs
     with (
         running(collecting, toml=toml) as (collector, counting),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dither.reporting.bodies.sealing import sealed
+from dither.reporting.bodies import sealed
 from dither_shared import Batch, Metric
 from dither_shared.sealed import SUITES, Pool, SealedBatch, SealKey
 from relay.fake_collector import collecting

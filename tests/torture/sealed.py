@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither.reporting.bodies.sealing import sealed
+from dither.reporting.bodies import sealed
 from dither_relay.store import RelayStore
 from dither_server.store import Store
 from dither_server.tally.tally import Tally

@@ -18,7 +18,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
-from dither.reporting.bodies.sealing import sealed
+from dither.reporting.bodies import sealed
 from dither_relay.store import RelayStore
 from dither_server.ingest.sealed.key_file import SecretKey
 from dither_server.store import Store

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from dither.reporting.bodies.report import build
+from dither.reporting.bodies import build
 from dither.reporting.keys import Keys
 from dither_shared import Metric
 from dither_shared.metrics.survey import Survey

@@ -8,7 +8,7 @@ days. An update of an app changes versions too, but does not go back. So each pr
 
 from __future__ import annotations
 
-from contextlib import suppress
+from dither_shared.light import suppress
 
 from ..state.state import StateError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..state.state import State
 
 OWN_NAME = "such as org.example.notes"
-ADVICE = f"give each app a name of its own, {OWN_NAME}"
+ADVICE = f"give each app its own name, {OWN_NAME}"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
 """Days after which a metric that went back to an earlier version may have been a user who did."""
@@ -54,13 +54,13 @@ class NameWatch:
         self._state = state
         self._today = today
         self._diagnostics = diagnostics
-        self._noted = self._warned = False
+        self.noted_versions = self._warned = False
 
     def note_versions(self) -> None:
         """Note, once, which versions this program asks, and look; best effort, because another start may do so."""
-        if self._noted:
+        if self.noted_versions:
             return
-        self._noted = True
+        self.noted_versions = True
         notes = noted(self._notes(), self._metrics, self._today().toordinal())
         if notes is not None:
             with suppress(StateError, OSError):

@@ -18,15 +18,15 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
-from functools import partial
 from itertools import chain
+
+from dither_shared.light import partial, suppress
 
 from ..clock import is_ahead
 from ..state.journal import paced
 from ..state.journal_records import Debit, Disabled, Done, Permanent
 from ..state.state import START, BusyError, Cursor, StateError
-from .bodies.kinds import kind_for, read
+from .bodies import kind_for, read
 from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
@@ -95,7 +95,8 @@ class Journal:
         position = self.state.append(records)
         for record in records:
             self._apply(record)
-        self.cursor = Cursor(self.cursor.mark, position)  # last: records that were not applied must be read again
+        # Last, because records that were not applied must be read again.
+        self.cursor = tuple.__new__(Cursor, (self.cursor.mark, position))
         if position > 2 * self._compacted_to + _SLACK:
             self.needs_compaction = True
 
@@ -243,13 +244,13 @@ class Journal:
         cursor, records, damaged = self.cursor, 0, 0
         rewritten = torn = False
         while (news := self.state.news(cursor)) is not None:
-            if news.anew:
+            if news.rewritten:
                 self._start_over()
             for record in news.records:
                 self._apply(record)
             self.ledger.check_size()
             cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
-            rewritten, torn = rewritten or news.anew, news.torn
+            rewritten, torn = rewritten or news.rewritten, news.torn
         if cursor == self.cursor:
             return
         self.cursor = cursor  # last: if a piece cannot be applied, all is read again

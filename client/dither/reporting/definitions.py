@@ -3,25 +3,25 @@
 To read ``metrics.toml`` and to calibrate its mechanisms takes 50 ms, and comes out the same every time. So the result
 is kept in the file ``definitions`` of the state folder. It is believed only with a tag that is keyed by the device's
 secret, over this version of dither, the bytes of the definitions and the content: what another file, another version,
-another device or anybody without the secret has made is as if it were not there.
+another device or anybody without the secret has made is ignored.
 """
 
 from __future__ import annotations
 
 import marshal
 import os
-from contextlib import suppress
 
 from dither_shared import VERSION
 from dither_shared.answers import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.draws import draws_of
-from dither_shared.light import cast
+from dither_shared.errors import ParameterError
+from dither_shared.light import cast, suppress
 from dither_shared.primitives.digests import sha256
 from dither_shared.primitives.entropy import KeyedFamily, SystemEntropy
 
 from ..consent.rules import covering
 from ..forks import importing
-from ..state.files import overwrite, read_small
+from ..state.files import overwrite, read, read_small
 from ..state.folder import FolderState
 from ..state.state import StateError
 from .account import Price
@@ -84,7 +84,7 @@ class CompiledMetric:
 
 
 class Whole:
-    """Definitions as they were written, which are read when somebody asks for them."""
+    """The original definitions, which are read on first access."""
 
     def __init__(self, text: bytes, source: str) -> None:
         self._text, self._source = text, source
@@ -96,7 +96,11 @@ class Whole:
             with importing():
                 from dither_shared.metrics.definition import parse_metrics  # noqa: PLC0415 - what is to be saved
 
-                self._metrics = parse_metrics(self._text.decode("utf-8"), self._source)  # which imports mechanisms
+                try:
+                    text = self._text.decode("utf-8")
+                except UnicodeDecodeError:
+                    raise ParameterError(self._source, "cannot be read: not UTF-8") from None
+                self._metrics = parse_metrics(text, self._source)  # which imports mechanisms
         return self._metrics
 
 
@@ -133,10 +137,13 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
 
 
 def _small(path: str) -> bytes | None:
-    """Return the content of a small file; None if it is large, or cannot be read."""
+    """Return the content of a small file; None if it is large, or cannot be read.
+
+    It is read to its end, because a piece of it may be a definition without its cap.
+    """
     with suppress(OSError), open(path, "rb", buffering=0) as file:
-        data = file.read(_MOST)
-        return data if data is not None and len(data) < _MOST else None
+        data = read(file.fileno(), 0, _MOST)
+        return data if len(data) < _MOST else None
     return None
 
 

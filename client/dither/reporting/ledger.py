@@ -103,10 +103,12 @@ class Ledger:
     def open_to(self, metric: Metric, today: int) -> bool:
         """Return whether ``metric`` may report: its period began after its last report, and a report can be paid for.
 
-        A clock that is set back opens nothing, for the last day stays the latest. Unreadable records hold every metric
-        until its next period (one that is asked once: for good), for any of them may have been its debit.
+        A clock that is set back opens nothing, because the last day stays the latest. Unreadable records hold every
+        metric until its next period (if it is asked once: for ever), because any of them may have been its debit.
         """
-        return self._begun(metric, today) and not self.disabled(metric, today) and self._affords(metric)
+        if not self._begun(metric, today) or (self._disabled and self.disabled(metric, today)):
+            return False
+        return self._affords(metric)
 
     def exhausted(self, metric: Metric, today: int) -> bool:
         """Return whether only a cap keeps ``metric`` from reporting: its own, or the lifetime cap."""
@@ -139,14 +141,14 @@ class Ledger:
         None if the report repeats the last one. Raises StateError if the ledger has no room for either.
         """
         account = self._accounts.get(metric.version) or Account()
-        price = self._price(metric)
+        price = self._prices.get(metric.version) or self._price(metric)
         new = drawn is not None and drawn.tag not in account.tags
         if (new or not account.reports) and self._size() >= _MOST:
             raise StateError("the ledger is full")
         charge = not price.lasting or new
         claim = price.cap if price.lasting else 0.0
         reports, charges = account.reports + 1, account.charges + charge
-        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim)
+        return tuple.__new__(Debit, (metric.name, metric.version, today, reports, charges, price.charge, claim))
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
@@ -254,7 +256,8 @@ class Ledger:
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report can be paid for, or replayed, whatever its value."""
-        account, price = self._accounts.get(metric.version), self._price(metric)
+        version = metric.version
+        account, price = self._accounts.get(version), self._prices.get(version) or self._price(metric)
         if not price.lasting:
             return self._pays(price, account) and self._admits(price.charge)
         return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
@@ -271,7 +274,7 @@ class Ledger:
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:
             return True
-        # A list at once: another thread may add an account meanwhile.
+        # A list at once: another thread may add an account at the same time.
         claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
         return self._sum([*claims, price]) <= self._lifetime_cap
 

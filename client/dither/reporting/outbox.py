@@ -9,12 +9,13 @@ The last thirty reports that were sent are kept, so that a user can see what has
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
 from itertools import chain
+
+from dither_shared.light import OrderedDict, deque
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Totals
-from .bodies.kinds import SEALED, kind_of
+from .bodies import SEALED, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from ..state.journal_records import Record
-    from .bodies.kinds import Kind
+    from .bodies import Kind
 
 MAX_REPORTS = 10_000
 MAX_BYTES = 5_000_000
@@ -109,7 +110,7 @@ class Outbox:
         return next(iter(self.waiting()), None)
 
     def _entries(self) -> list[Queued]:
-        return list(self._queue.values())  # at once: another thread may add one meanwhile
+        return list(self._queue.values())  # at once: another thread may add one at the same time
 
     def future_dated(self, today: int) -> list[Done]:
         """Return the records that drop reports made while the clock was ahead; their day can be answered again."""

@@ -6,8 +6,6 @@ has set up logging. An attribute that is missing, or that no metric declares, is
 
 from __future__ import annotations
 
-from collections import Counter
-
 from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.plain import text_of
 from dither_shared.wire import OTHER
@@ -40,7 +38,7 @@ class Stratifier:
     ) -> None:
         self._diagnostics = diagnostics
         self._strict = strict
-        self.unlisted: Counter[str] = Counter()
+        self.unlisted: dict[str, int] = {}
         """Number of reports in "other" because their value is not listed, by attribute."""
         self.own: dict[str, object] = {}
         self.use(own, metrics)
@@ -86,11 +84,11 @@ class Stratifier:
 
     def _unlisted(self, metric: str, strata: Strata, name: str, given: Mapping[str, object]) -> None:
         place, text = f"metrics.{metric}.strata.{name}", text_of(given.get(name))
-        self.unlisted[place] += 1
+        count = self.unlisted[place] = self.unlisted.get(place, 0) + 1
         goes = f'its reports go to "{OTHER}"'
         if text is None:
             self._diagnostics.note(f"{place} is not given", f"{goes}; give record() {name}=…, or the client strata=…")
-        elif self.unlisted[place] == 1:
+        elif count == 1:
             values = dict(strata.attributes)[name]
             self._diagnostics.warn(
                 f"{place}: a value that is not one of {', '.join(values)}{did_you_mean(text, values)}; {goes}"

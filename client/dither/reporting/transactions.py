@@ -11,12 +11,9 @@ its owner dropped without leaving is free.
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import contextmanager
-from weakref import ref
 
-from dither_shared.light import TypeVar
+from dither_shared.light import TypeVar, contextmanager, new_lock, ref
 
 from ..state.state import BusyError
 
@@ -47,7 +44,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._inside: dict[str, ReferenceType[Turn]] = {}
-        self._mending = threading.Lock()
+        self._mending = new_lock()
 
     def enter(self, turn: Turn) -> None:
         """Wait for the turn; raise BusyError if that takes long."""
@@ -101,7 +98,8 @@ class Transactions:
             finally:
                 self._leave(turn)
         finally:
-            self._leave(turn)
+            if self._turns.has(turn):  # the release above was interrupted
+                self._leave(turn)
 
     @contextmanager
     def one(self) -> Iterator[int]:

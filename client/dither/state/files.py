@@ -11,7 +11,8 @@ import os
 import stat
 import sys
 import time
-from contextlib import suppress
+
+from dither_shared.light import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> byt
 
 
 def overwrite(path: str, data: bytes) -> None:
-    """Overwrite a small file, which its readers can do without, in one write; a symbolic link is replaced.
+    """Overwrite a small file that is dispensable, in one write; a symbolic link is replaced.
 
-    There is no draft, which a program that ends in its midst would leave behind. After a power cut, and for a reader at
+    There is no draft, which a killed program would leave behind. After a power cut, and for a reader at
     that very moment, the content may be a mixture: its first line must show whether it is whole.
     """
     if os.path.islink(path):
@@ -201,14 +202,15 @@ class OpenFile:
             found = os.fstat(self.number)
         except OSError:
             return False
-        return self.is_that(found)
+        return (found.st_dev, found.st_ino) == self._identity
 
     def is_at(self, path: str) -> bool:
         """Return whether the file is still at ``path``."""
         try:
-            return self.is_that(os.lstat(path))
+            found = os.lstat(path)
         except FileNotFoundError:
             return False
+        return (found.st_dev, found.st_ino) == self._identity
 
     def is_that(self, found: os.stat_result) -> bool:
         """Return whether a status is that of this file."""

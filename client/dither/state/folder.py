@@ -24,7 +24,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from contextlib import contextmanager, suppress
+
+from dither_shared.light import contextmanager, suppress
 
 from .files import delete, is_own, overwrite, read_small, replace
 from .journal import KEEPS_OPEN, FolderJournal
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from .state import Cursor, News, Notes
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
+
+_LONGEST_DRAFT = 60.0
+"""Seconds after which a draft is considered to be that of a program that was killed."""
 
 _MOST_NOTES = 1 << 17
 """Most bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
@@ -118,7 +122,7 @@ class FolderState(FolderJournal):
     def news(self, cursor: Cursor) -> News | None:
         """Return the next records behind ``cursor``, or None if there are none."""
         news = super().news(cursor)
-        if news is not None and news.anew:
+        if news is not None and news.rewritten:
             self._key = None  # after "forget" the secret is another one, too
         return news
 
@@ -212,7 +216,17 @@ class FolderState(FolderJournal):
             raise StateError("the state folder belongs to another user")
         if found.st_mode & 0o077:
             os.chmod(self.folder, 0o700)
+        self._discard_drafts()
         self._made = True
+
+    def _discard_drafts(self) -> None:
+        """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""
+        now = time.time()
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
+                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
+                    delete(entry.path)
 
 
 def _records_of(path: str) -> list[Record]:

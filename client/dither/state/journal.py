@@ -24,8 +24,9 @@ import os
 import sys
 import time
 from binascii import crc32
-from contextlib import contextmanager, suppress
 from itertools import chain, islice
+
+from dither_shared.light import contextmanager, suppress
 
 from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
 from .journal_records import Header, from_lines, to_line
@@ -48,13 +49,14 @@ _LARGEST = 1 << 25
 
 _PIECE = 1 << 16
 _LONGEST_LINE = 1 << 20
-"""Bytes that are read at a time, and of a line that does not end within them; a report has at most 2^20 bits."""
+"""Bytes that are read at a time, which is also the longest line; a report has at most 2^20 bits."""
 
 _EXTENT = 64
 """Most bytes of ``extent``."""
 
-_SLICE, _COURTESY = 8, 0.0005
-"""Records written to a draft per slice (some 20 microseconds), and seconds of pause between slices."""
+_SLICE, _COURTESY = 64, 0.005
+"""Records written to a draft per slice (some 150 microseconds), and seconds of pause between slices. Each
+may hold up one call of ``record``, so there are few."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 

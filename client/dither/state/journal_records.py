@@ -13,9 +13,8 @@ which is after the first report of a later day (reporting/bookkeeping.py). From 
 from __future__ import annotations
 
 from binascii import crc32
-from functools import lru_cache
 
-from dither_shared.light import Literal, NamedTuple
+from dither_shared.light import Literal, NamedTuple, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
 
-from dither_shared.light import NamedTuple
+from dither_shared.light import NamedTuple, suppress
 
 from .files import OpenFile, open_private, pauses, read_small
 
@@ -18,7 +17,7 @@ if sys.platform == "win32":
     import msvcrt
 
     # A locked byte can be neither read nor written through any other descriptor, by this process or another. So the
-    # lock is on one that no file of ours has: its holder can sign the file, and whoever waits can read who that is.
+    # lock is on one that no file of ours has: its holder can sign the file, and a waiting process can read who that is.
     _BEYOND_ANY_CONTENT = 1 << 30
 
     def _lock(descriptor: int) -> bool:
@@ -33,7 +32,7 @@ if sys.platform == "win32":
     def _unlock(descriptor: int) -> None:
         """Release the lock."""
         os.lseek(descriptor, _BEYOND_ANY_CONTENT, os.SEEK_SET)
-        with suppress(OSError):  # it was not locked, which is no error elsewhere
+        with suppress(OSError):  # it was not locked, which is not an error elsewhere
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
 else:
@@ -82,7 +81,7 @@ class FileLock:
                 file = self._file = OpenFile(self._path, os.O_RDWR | os.O_CREAT)
             granted = False
             try:
-                granted = self._lock(file.number)
+                granted = _lock(file.number) or self._lock(file.number)
             finally:
                 if not granted:
                     self.release()
@@ -112,8 +111,7 @@ class FileLock:
             file.close()
 
     def _lock(self, descriptor: int) -> bool:
-        if _lock(descriptor):
-            return True
+        """Try again, some times, to lock the file, which somebody else holds."""
         for pause in pauses(self._tries):
             time.sleep(pause)
             if _lock(descriptor):

@@ -8,10 +8,8 @@ StateError    the state cannot be read, written or trusted, so the caller stays 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from dither_shared.errors import DitherError
-from dither_shared.light import Literal, NamedTuple, Protocol
+from dither_shared.light import Literal, NamedTuple, Protocol, contextmanager
 
 from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued
 
@@ -50,12 +48,12 @@ START = Cursor(b"", 0)
 class News(NamedTuple):
     """The next records that a reader has not read; ``cursor`` is the position behind them, and there may be more.
 
-    ``anew``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
+    ``rewritten``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
     """
 
     records: list[Record]
     cursor: Cursor
-    anew: bool
+    rewritten: bool
     damaged: int = 0
     torn: bool = False
 

@@ -6,9 +6,7 @@ interpreter's shutdown. What fills it (status.py) is loaded when needed.
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
-from dither_shared.light import NamedTuple
+from dither_shared.light import MappingProxyType, NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

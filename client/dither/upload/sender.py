@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..reporting.bodies.kinds import read
+from ..reporting.bodies import read
 from ..state.state import BusyError
 from .retry import BUSY, GONE, AnswerRule, kind_of, rule_for
 from .schedule import UploadSchedule

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import closing
 
 from dither_shared.errors import ParameterError
 from dither_shared.light import NamedTuple, Protocol
 from dither_shared.plain import type_name
 
 from ..forks import importing
-from ..reporting.bodies.kinds import CLEAR, kind_of
+from ..reporting.bodies import CLEAR, kind_of
 from ..settings import seconds
 
 TYPE_CHECKING = False
@@ -86,7 +85,8 @@ class HttpTransport:
         with importing():
             from dither_shared import bounded_http  # noqa: PLC0415 - with sockets a third of an import, often not needed
 
-        with closing(self._connect()) as stream:
+        stream = self._connect()
+        try:
             kind = kind_of(body)
             fields = {"Host": self._endpoint.authority, "User-Agent": "dither", "Content-Type": "application/json"}
             fields["Connection"] = "close"
@@ -95,6 +95,8 @@ class HttpTransport:
             fields["Content-Length"] = str(len(body))
             request = bounded_http.request("POST", self._endpoint.path + kind.path, fields, body)
             answer = bounded_http.exchange(stream, request)
+        finally:
+            stream.close()
         return Answer(answer.status, seconds_of(answer.fields.get("retry-after")))
 
     def _connect(self) -> Stream:
@@ -120,7 +122,7 @@ class Endpoint(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The endpoint, put together again."""
+        """The endpoint's URL, normalized."""
         return f"{'https' if self.secure else 'http'}://{self.authority}{self.path}"
 
     @classmethod

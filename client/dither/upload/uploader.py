@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import atexit
 import time
-import weakref
-from contextlib import suppress
+
+from dither_shared.light import WeakSet, suppress
 
 from ..settings import seconds
 from .schedule import UploadSchedule
@@ -134,7 +134,7 @@ class ExitWait:
             self._attempts.waited_in_time()
 
 
-_armed: weakref.WeakSet[ExitWait] = weakref.WeakSet()
+_armed: WeakSet[ExitWait] = WeakSet()
 
 
 def _at_exit() -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import atexit
 import sys
-import threading
-import weakref
-from importlib import import_module
+
+from dither_shared.light import WeakSet, cast
+
+from ..forks import importing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
 _PARTING = 5.0
@@ -26,15 +28,27 @@ class Worker:
     If a step raises, ``failed`` gets the exception and the thread ends; the next ``wake`` starts another.
     """
 
+    _condition: threading.Condition | None = None
+
     def __init__(self, step: Callable[[], float | None], failed: Callable[[BaseException], None]) -> None:
         self._step = step
         self._failed = failed
-        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._woken = False
         self._cut = False
         self._resting = False  # between two steps
         self._closed = False
+
+    @property
+    def _changed(self) -> threading.Condition:
+        """The lock, and what is announced under it; a program that has nothing to send needs none."""
+        known = self._condition
+        if known is not None:
+            return known
+        with importing():
+            from threading import Condition  # noqa: PLC0415 - it is a tenth of a start
+
+        return cast("threading.Condition", vars(self).setdefault("_condition", Condition()))  # of two threads, one
 
     def wake(self, *, cut: bool = False) -> None:
         """Make sure that a thread runs; return at once. With ``cut``, end a wait between two steps.
@@ -51,8 +65,10 @@ class Worker:
                 self._changed.notify_all()
             if self._thread is not None or self._closed:
                 return
+            from threading import Thread  # noqa: PLC0415 - it is loaded
+
             try:
-                thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+                thread = self._thread = Thread(target=self._run, name="dither", daemon=True)
             except RuntimeError:  # a subinterpreter without daemon threads: only another program will send
                 return
         if not _at_work:
@@ -113,18 +129,20 @@ class Worker:
 
     def after_fork(self) -> None:
         """Start again in a child process, which has inherited the locks but not the thread."""
-        self._changed = threading.Condition()
+        vars(self).pop("_condition", None)
         self._thread = None
         self._woken = self._cut = self._resting = False
 
     def _run(self) -> None:
+        from threading import current_thread  # noqa: PLC0415 - it is loaded
+
         try:
             while self._again():
                 pass
         except BaseException as error:  # a traceback on stderr would be the host's
             self._failed(error)
         finally:
-            self._ended(threading.current_thread())
+            self._ended(current_thread())
 
     def _ended(self, thread: threading.Thread) -> None:
         with self._changed:
@@ -148,7 +166,7 @@ class Worker:
             return not self._closed
 
 
-_at_work: weakref.WeakSet[Worker] = weakref.WeakSet()
+_at_work: WeakSet[Worker] = WeakSet()
 """Workers that have had a thread."""
 
 
@@ -166,7 +184,7 @@ def _at_exit() -> None:
 def _in_subinterpreter() -> bool:
     for name in ("_interpreters", "_xxsubinterpreters"):  # from Python 3.13, and before
         try:
-            module = import_module(name)
+            module = __import__(name)
         except ImportError:
             continue
         return bool(module.get_current() != module.get_main())

@@ -4,7 +4,7 @@ import { Client as Base } from "./client.js";
 import { environment } from "./consent/node_environment.js";
 import { FileState } from "./state/files.js";
 import { appsFolder } from "./state/places.js";
-import { fetchAlone } from "./upload/alone.js";
+import { fetchAlone, telling } from "./upload/alone.js";
 
 export { FileState };
 export { MemoryState } from "./state/memory.js";
@@ -29,7 +29,7 @@ export class Client extends Base {
   constructor(compiled, options) {
     /** @type {{ last?: AbortController }} */
     const upload = {};
-    const given = /** @type {any} */ (options?.fetch ?? fetchAlone);
+    const given = telling(options?.fetch ?? fetchAlone);
     const fetch = (/** @type {any} */ url, /** @type {any} */ init) => {
       upload.last = new AbortController(); // an open connection keeps the program from ending
       return given(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });

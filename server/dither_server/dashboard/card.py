@@ -129,7 +129,7 @@ def card_of(
     part = part_of(metric, query.strata, view.names())
     reports = store.history(metric, query.since, query.until).days(part.places)
     days = bars_of_days(dict(list(reports.items())[-_DAYS:]))
-    parts = (metric, view, part, days, store.disabled().get(metric.version))
+    parts = (metric, view, part, days, store.definitions.disabled().get(metric.version))
     if hidden or not metric.question.estimable:
         return MetricCard(*parts)
     return MetricCard(*parts, reader.estimate_view(metric, query, part, PageRequest(view.find, view.page, most)))

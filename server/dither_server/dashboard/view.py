@@ -79,7 +79,7 @@ class View(Parameters):
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
         for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):
-                raise ParameterError(name, "not for pages; the API takes it")
+                raise ParameterError(name, "does not apply to pages; the API has it")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:

@@ -11,8 +11,8 @@ import os
 import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from functools import lru_cache
 
+from ..light import lru_cache
 from .digests import shake_256
 
 TYPE_CHECKING = False
@@ -172,7 +172,7 @@ class KeyedEntropy(Entropy):
     """The number of bytes of one digest."""
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
-        self._start = start + _encoded(key, *context)
+        self._start = b"".join((start, len(key).to_bytes(4, "big"), key, _encoded(*context) if context else b""))
         self._number = 0
         self._block = b""  # of this number, or as much of it as was asked for
         self._used = 0

@@ -22,7 +22,7 @@ __all__ = ["main"]
 class Plan:
     """How often each thing is measured."""
 
-    startup: int = 21
+    startup: int = 50
     memory: int = 5
     latency: int = 5
     survival: int = 3

@@ -25,6 +25,22 @@ _MANY = 1_000
 _USUAL = 4
 """Metrics of an ordinary app; a few events then take 25 days."""
 
+_ASKED = """
+[metrics.theme]
+type = "choice"
+values = ["light", "dark", "system"]
+epsilon = 1.0
+[metrics.crashed]
+type = "boolean"
+epsilon = 1.0
+[metrics.files]
+type = "number"
+low = 0
+high = 1000
+epsilon = 1.0
+"""
+"""The three questions of a small tool, of which the starts are measured."""
+
 _IMPORTS = {"bare": "pass", "dither": "import dither", "sentry-sdk": "import sentry_sdk", "posthog": "import posthog"}
 _STARTS = {
     "bare": "pass",
@@ -34,13 +50,21 @@ _STARTS = {
 }
 _FIRSTS = {
     "bare": "pass",
-    "dither": "client.record('browser-0', 'Firefox')",
+    "dither": "client.record('theme', 'dark')",
     "sentry-sdk": "sentry_sdk.capture_message('Firefox')",
     "posthog": "client.capture('browser', distinct_id='device', properties={'value': 'Firefox'})",
 }
 
-
-_LEAVE = "os._exit(0)"
+_ANSWERED = """
+from datetime import UTC, datetime, timedelta
+import dither
+client = dither.Client('metrics.toml', '{}', 'bench', today=lambda: datetime.now(UTC).date() - timedelta({}))
+client.consent('on')
+for name, value in (('theme', 'dark'), ('crashed', False), ('files', 12)):
+    client.record(name, value)
+assert client.flush(120), "a report was not sent"
+"""
+_LEAVE = "import os; os._exit(0)"
 
 
 class Failed(Exception):  # noqa: N818 - told in the table's place
@@ -53,29 +77,43 @@ class Bench:
     def __init__(self, pythons: dict[str, Path], scratch: Path) -> None:
         self._pythons = pythons
         self._scratch = scratch
-        self._settled = scratch / "settled"
-        with Collector() as collector, self._home(_USUAL) as home:
+        self._kept = {name: scratch / name for name in ("settled", "yesterday", "today")}
+        start = _STARTS["dither"] + "; client.close()"  # definitions are kept compiled by the second start
+        with Collector() as collector:
             collector.open()
-            self._do("dither", "settle", collector.endpoint, home)
-            shutil.copytree(home, self._settled)
+            with self._home(_metrics(_USUAL)) as home:
+                self._do("dither", "settle", collector.endpoint, home)
+                self._lifetime("dither", start.format(collector.endpoint), home)
+                shutil.copytree(home, self._kept["settled"])
+            for days, name in enumerate(("today", "yesterday")):
+                with self._home(_ASKED) as home:
+                    self._lifetime("dither", _ANSWERED.format(collector.endpoint, days), home)
+                    self._lifetime("dither", start.format(collector.endpoint), home)
+                    shutil.copytree(home, self._kept[name])
 
     def startup(self, library: str) -> Numbers:
-        """Return the milliseconds that fresh interpreters live: empty, importing, starting, telling a first event.
+        """Return the milliseconds that fresh interpreters live: empty, importing, starting, telling of an event.
 
-        Those with an event leave at once, as does an empty one beside them, for how they exit is measured elsewhere.
+        The event is the first of the day. Those with one leave at once, as does an empty one beside them, for how they
+        exit is measured elsewhere. Of dither it is also told where today has its report, and where nobody was asked;
+        these end as any program does.
         """
         with Collector() as down:
             start = _STARTS[library].format(_address(library, down))
+            event = f"{start}; {_FIRSTS[library]}"
             codes = {
-                "pass": "pass",
-                "import": _IMPORTS[library],
-                "start": start,
-                "left": f"import os; {_LEAVE}",
-                "first": f"{start}; {_FIRSTS[library]}; import os; {_LEAVE}",
+                "pass": ("pass", ""),
+                "import": (_IMPORTS[library], ""),
+                "start": (start, "today"),
+                "left": (_LEAVE, ""),
+                "first": (f"{event}; {_LEAVE}", "yesterday"),
             }
+            if library == "dither":
+                codes |= {"again": (event, "today"), "off": (event, "")}
             found: Numbers = {}
-            for name, code in codes.items():
-                took, worked = self._lifetime(library, code)
+            for name, (code, kept) in codes.items():
+                with self._home(_ASKED, kept) as home:
+                    took, worked = self._lifetime(library, code, home)
                 found |= {name: [took * 1e3], f"{name}, work": [worked * 1e3]}
             return found
 
@@ -90,7 +128,7 @@ class Bench:
                 ("events", library, "memory"),
                 ("upload", library, "uploading"),
             ):
-                with self._home(_USUAL) as home:
+                with self._home(_metrics(_USUAL), "settled") as home:
                     found[name] = self._numbers(library, task, down.endpoint, home, subject)
         return found
 
@@ -99,7 +137,7 @@ class Bench:
         found: list[float] = []
         with Collector() as down:
             for task in ("latency", "work"):
-                with self._home(_MANY, settled=False) as home:
+                with self._home(_metrics(_MANY)) as home:
                     found += self._numbers(library, task, down.endpoint, home)
         names = [
             f"{calls}{which}" for calls in ("", "early ", "again ", "work ") for which in ("p50", "p99", "longest")
@@ -108,7 +146,7 @@ class Bench:
 
     def survival(self, library: str, *, up: bool) -> Numbers:
         """Return how many events are left on disk, and how many ever arrive, after a kill once all were told."""
-        with Collector() as collector, self._home(_MANY, settled=False) as home:
+        with Collector() as collector, self._home(_metrics(_MANY)) as home:
             if up:
                 collector.open()
             self._killed(library, collector.endpoint, home)
@@ -121,31 +159,30 @@ class Bench:
         """Return the seconds from a program's last statement to its end: without and with an upload under way."""
         found: Numbers = {}
         for subject in ("bare", library):
-            with black_hole() as hole, self._home(_USUAL) as home:
+            with black_hole() as hole, self._home(_metrics(_USUAL), "settled") as home:
                 endpoint = f"http://127.0.0.1:{hole.getsockname()[1]}"
                 last = self._numbers(library, "leave", endpoint, home, subject)[0]
                 found["bare" if subject == "bare" else "exit"] = [time.monotonic() - last]
         return found
 
     @contextmanager
-    def _home(self, metrics: int, *, settled: bool = True) -> Iterator[Path]:
-        """Enter with a fresh home, in which dither's state is new or that of a device that answered yesterday."""
+    def _home(self, metrics: str, kept: str = "") -> Iterator[Path]:
+        """Enter with a fresh home, in which dither's state is new or, by its name, that of a device that answered."""
         with tempfile.TemporaryDirectory(dir=self._scratch) as name:
             home = Path(name)
-            if settled and self._settled.exists():
-                shutil.copytree(self._settled, home, dirs_exist_ok=True)
-            (home / "metrics.toml").write_text("".join(map(_METRIC.format, range(metrics))))
+            if kept:
+                shutil.copytree(self._kept[kept], home, dirs_exist_ok=True)
+            (home / "metrics.toml").write_text(metrics)
             yield home
 
-    def _lifetime(self, library: str, code: str) -> tuple[float, float]:
+    def _lifetime(self, library: str, code: str, home: Path) -> tuple[float, float]:
         """Return how many seconds an interpreter lives, and for how many it keeps a processor at work."""
         worked = _work_of_children()
-        with self._home(_USUAL) as home:
-            start = time.perf_counter()
-            done = subprocess.run(
-                [self._pythons[library], "-c", code], cwd=home, env=_environ(home), capture_output=True, check=False
-            )
-            took = time.perf_counter() - start
+        start = time.perf_counter()
+        done = subprocess.run(
+            [self._pythons[library], "-c", code], cwd=home, env=_environ(home), capture_output=True, check=False
+        )
+        took = time.perf_counter() - start
         _check(library, code, done.returncode, done.stderr)
         return took, _work_of_children() - worked
 
@@ -172,6 +209,10 @@ class Bench:
 
     def _command(self, library: str, task: str, endpoint: str, subject: str = "") -> list[str]:
         return [str(self._pythons[library]), str(_SUBJECT), subject or library, task, endpoint]
+
+
+def _metrics(count: int) -> str:
+    return "".join(map(_METRIC.format, range(count)))
 
 
 def _work_of_children() -> float:

@@ -19,7 +19,7 @@ import dither
 import dither.reporting.definitions as module
 from client.devices import ENDPOINT, Calendar
 from client.test_processes import FLOORS, needs_posix
-from dither.reporting.bodies.report import build
+from dither.reporting.bodies import build
 from dither.reporting.definitions import CompiledMetric, Whole, load
 from dither.reporting.keys import Keys
 from dither.state.folder import FolderState
@@ -160,8 +160,18 @@ def _surer(kept: Path) -> bytes:
     return content[:32] + marshal.dumps(stored, 4)
 
 
+def _without_cap(kept: Path) -> bytes:
+    stored: list[Any] = _stored(kept)
+    place = next(place for place, metric in enumerate(stored) if metric[0][0] == "mobile")
+    charge, cap, most, lasting = stored[place][2]
+    assert (cap, most) == (3.0, 3)
+    stored[place] = (*stored[place][:2], (charge, math.inf, math.inf, lasting), *stored[place][3:])
+    return kept.read_bytes()[:32] + marshal.dumps(stored, 4)
+
+
 DAMAGE: dict[str, Callable[[Path], bytes]] = {
     "a larger probability of the truth": _surer,
+    "no cap": _without_cap,
     "metrics that are swapped": lambda kept: kept.read_bytes()[:32] + marshal.dumps(_stored(kept)[::-1], 4),
     "no tag": lambda kept: kept.read_bytes()[32:],
     "longer": lambda kept: kept.read_bytes() + b"N",
@@ -209,6 +219,29 @@ def test_definitions_edited_in_the_same_second_and_length_are_read_again(
     assert not is_compiled(definitions, folder)
     assert is_compiled(definitions, folder)
     assert 0.69 < loaded(definitions, folder)["mobile"].mechanism.epsilon <= 0.7
+
+
+def test_definitions_that_are_read_in_pieces_keep_their_end(
+    definitions: Path, folder: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A file system may return less than was asked for; up to there, these definitions have no cap.
+    definitions.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 0.5\ncap = 1.0\n', encoding="utf-8")
+    whole, read = os.read, os.read
+    cut = definitions.read_bytes().index(b"cap")
+    monkeypatch.setattr(os, "read", lambda descriptor, count: read(descriptor, min(count, cut)))
+    assert loaded(definitions, folder)["mobile"].cap == 1.0
+    assert is_compiled(definitions, folder)
+    monkeypatch.setattr(os, "read", whole)
+    assert is_compiled(definitions, folder), "the same bytes, in one piece"
+
+
+def test_definitions_that_are_not_text_are_a_mistake_on_every_device(
+    definitions: Path, folder: Path, kept: Path, tmp_path: Path
+) -> None:
+    definitions.write_bytes(definitions.read_bytes() + b"# \xff")
+    for state in (tmp_path / "new", folder):
+        with pytest.raises(dither.ParameterError, match=r"metrics\.toml: cannot be read: not UTF-8"):
+            loaded(definitions, state)
 
 
 @needs_posix

@@ -12,7 +12,7 @@ import pytest
 
 import dither
 from client.devices import METRICS, Calendar, Make, Script, parts_on
-from dither.reporting.bodies.kinds import CLEAR, SEALED
+from dither.reporting.bodies import CLEAR, SEALED
 from dither.reporting.bookkeeping import Journal
 from dither.reporting.outbox import Outbox
 from dither.state.journal_records import Debit, Done, Queued, Record, from_line, from_lines, to_line

@@ -7,7 +7,7 @@ import pytest
 
 import dither
 from client.devices import BROWSER, METRICS, Calendar, Make, Script
-from dither.reporting.bodies.report import build
+from dither.reporting.bodies import build
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata
 from shared import odd

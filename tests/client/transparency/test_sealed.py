@@ -10,7 +10,7 @@ from client.devices import METRICS, Make
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from dither import __main__ as program
 from dither.cli.users import run
-from dither.reporting.bodies.kinds import read
+from dither.reporting.bodies import read
 from dither.transparency.explain import catalogue
 from dither_shared import Report, Strata
 

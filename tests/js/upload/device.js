@@ -70,7 +70,7 @@ export const networkOf = (answers) => {
   return { requests, fetch };
 };
 
-export const unreachable = () => Object.assign(new TypeError("fetch failed"), { cause: new Error("connect ECONNREFUSED") });
+export const unreachable = () => Object.assign(new TypeError("fetch failed"), { unreached: true });
 
 /** A device with reports that wait, and the answers that it will get. */
 export function deviceOf({ clock, reports = 1, answers = [], state, ...options }) {

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createPlainServer } from "node:net";
 import { test } from "node:test";
 
-import { fetchAlone } from "../../../client/js/src/upload/alone.js";
+import { fetchAlone, telling } from "../../../client/js/src/upload/alone.js";
 import { addressOf, exchange, headersOf } from "../../../client/js/src/upload/exchange.js";
 
 /** Let `server` listen on this computer until the test is over, and return its address. */
@@ -43,7 +43,7 @@ const NONSENSE = { nothing: "", noise: "\0".repeat(100), "another protocol": "22
 const NOBODYS = 2;
 
 /** What uploads, and how the names of its tests begin. */
-const MEANS = { "": fetch, "Node's own: ": fetchAlone };
+const MEANS = { "": telling(fetch), "Node's own: ": telling(fetchAlone) };
 
 for (const [of, means] of Object.entries(MEANS)) {
   const send = (address, headers = {}) => exchange(means, address, headers, "{}");

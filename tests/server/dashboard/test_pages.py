@@ -138,7 +138,7 @@ def test_odd_reports_and_a_disabled_metric_are_told(app: Flask, client: FlaskCli
     assert "Integrity check passed (1 test; false alarms: 1 in 1,000)." in page
     store = collector_of(app).store
     store.commit([upload(THEME, b"\x01" * 3000)], TODAY, b"t" * 16)  # all reports say the same: no noise does
-    store.disable("theme", None, TODAY)
+    store.definitions.disable("theme", None, TODAY)
     for path in ("/", "/m/theme"):
         page = client.get(path).text
         assert "These reports look odd." in page

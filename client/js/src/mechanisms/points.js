@@ -53,8 +53,8 @@ export const points = ({ inside, order, lower, length }) => {
       : free + below(entropy, free * (order - 1));
     // All entries are uniform but the one at the 1 of the value, which they and the product determine.
     const vector = vectorOf(drawn % free, order, length - 1);
-    vector.splice(value.length - 1, 0, 0);
-    vector[value.length - 1] = field.dot(value, vector, (drawn / free) | 0, order - 1);
+    value.pop();
+    vector.splice(value.length, 0, field.dot(value, vector, (drawn / free) | 0, order - 1));
     return [indexOf(vector, order, field)];
   };
 };

@@ -34,3 +34,19 @@ export const fetchAlone = (address, { method, headers, body, signal }) =>
       .on("close", fail) // after an answer it says nothing
       .end(body);
   });
+
+/** What Node says of connections that were never made: refused, no such name, too slow, all addresses tried. */
+const NEVER_MADE = /connect |getaddr|Connect T|Aggreg/;
+
+/**
+ * Return a function that uploads by `fetch`, and tells `exchange` which failures left nobody who saw the report.
+ * @param {any} fetch
+ * @returns {any}
+ */
+export const telling = (fetch) => async (/** @type {string} */ address, /** @type {any} */ init) => {
+  try {
+    return await fetch(address, init);
+  } catch (/** @type {any} */ cause) {
+    throw Object.assign(new TypeError("fetch failed", { cause }), { unreached: NEVER_MADE.test(cause?.cause) });
+  }
+};

@@ -63,8 +63,7 @@ export async function exchange(fetch, address, headers, body) {
     answer.body?.cancel().catch(() => {});
     return { result: `${answer.status || 300}`, retryAfter: answer.headers.get("retry-after") };
   } catch (error) {
-    // What Node says of connections that were never made: refused, no such name, too slow, all addresses tried.
-    const early = /connect |getaddr|Connect T|Aggreg/.test(/** @type {any} */ (error)?.cause);
+    const early = /** @type {any} */ (error)?.unreached; // as the client for Node says (node.js)
     return { result: early || globalThis.navigator?.onLine === false ? UNREACHED : UNANSWERED };
   }
 }

@@ -157,10 +157,8 @@ def share_point(
     percent, half = 100 * share, 100 * max(high - share, share - low)
     digits = _digits(half / 2)
     text = f"{percent:.{digits}f}% ± {half:.{digits}f}"
-    if half >= percent:
+    if round(percent, digits) <= round(half, digits):  # an interval that lies above 0 is not to be read as one of 0
         text = f"{100 * first:.1g} to {_rounded_up(100 * last)}%"
-    elif round(percent, digits) <= round(half, digits):
-        text = f"{percent:.{digits + 1}f}% ± {half:.{digits + 1}f}"
     return PointEstimate(name, text, "", share, first, last)
 
 
@@ -229,7 +227,7 @@ def _listed(table: Table) -> list[int]:
 
 
 def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
-    """Return how many more reports it takes to know a value to ``POINTS`` percentage points."""
+    """Return how many more reports are needed to estimate a value within ``POINTS`` percentage points."""
     error, mechanism, within = row["standard_error"], metric.mechanism, POINTS / 100
     if error is None and mechanism.pure:  # nothing is known of the share: it may be the worst
         needed: float = users_for(lambda users: half_width(mechanism, users, confidence), within) or MAX_USERS

@@ -8,7 +8,7 @@ from pathlib import Path
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from dither.reporting.bodies.sealing import sealer
+from dither.reporting.bodies import sealer
 from dither_server.ingest.sealed.hpke import draw_key
 from dither_server.ingest.sealed.key_file import KeyFile, SecretKey
 from dither_shared import Metric

@@ -76,7 +76,7 @@ def test_what_a_discovery_does_not_answer_is_refused() -> None:
     ):
         with pytest.raises(ParameterError, match=f"^{place}: "):
             DISCOVERIES.table(SURVEY, query, estimator)
-    with pytest.raises(ParameterError, match="takes no list"):
+    with pytest.raises(ParameterError, match="candidates do not apply"):
         DISCOVERIES.table(SURVEY, Query(), estimator, ("a.b",))
     with pytest.raises(ParameterError, match="discoveries are not compared"):
         DISCOVERIES.compare((SURVEY, SURVEY), Comparison(), estimator)

@@ -4,8 +4,7 @@ import pytest
 
 from client.devices import METRICS
 from client.seals import KEY, sealing
-from dither.reporting.bodies.kinds import CLEAR, SEALED, Body, kind_for, kind_of, read
-from dither.reporting.bodies.sealing import sealed
+from dither.reporting.bodies import CLEAR, SEALED, Body, kind_for, kind_of, read, sealed
 from dither_shared import Batch, WireError
 
 STRATA = (None, "linux", "mac os/beta", "linüx")

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from client.devices import BROWSER, MOBILE
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from client.test_processes import needs_fork
-from dither.reporting.bodies.kinds import read
-from dither.reporting.bodies.report import build
-from dither.reporting.bodies.sealing import SealError, require, sealed, sealer
+from dither.reporting.bodies import SealError, build, read, require, sealed, sealer
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata, parse_metrics
 from dither_shared.sealed import SUITES, Pool, SealedReport, SealKey

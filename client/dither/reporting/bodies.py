@@ -1,0 +1,185 @@
+"""Bodies of uploads: how a report is built, in the clear or sealed, and what can be read in it.
+
+A body in the clear holds one row for the collector itself; a sealed one is for a relay to carry, which cannot read it.
+The bytes of a body show its kind, so the kind is not stored. A report's body is built once: it is previewed, stored,
+sent and sent again, byte for byte. A report for a relay is sealed in memory: its row in the clear is never stored.
+
+HPKE (RFC 9180) comes from the package ``cryptography``, which only this module imports, just before the first report is
+sealed; apps without a key do not need the package. Only the collector can open what is sealed: HPKE draws an ephemeral
+key for each row and discards it, so not even this device can read the row again.
+"""
+
+from __future__ import annotations
+
+from dither_shared.errors import ParameterError
+from dither_shared.light import NamedTuple, lru_cache, partial
+from dither_shared.wire import Batch
+
+from ..forks import importing
+from ..state.journal_records import Queued
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from cryptography.hazmat.primitives import hpke
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+    from dither_shared.mechanism import Item
+    from dither_shared.metrics.metric import Metric
+    from dither_shared.primitives.entropy import Entropy
+    from dither_shared.sealed import SealKey
+
+    from .keys import Keys
+
+_BATCH_BYTES = 16
+_HPKE = "cryptography.hazmat.primitives.hpke"
+_MISSING = (
+    "sealing reports needs the package cryptography (47 or later), which cannot be imported here; pip install"
+    ' "dither[sealed]". Reports are never sent unsealed instead'
+)
+
+
+class Body(NamedTuple):
+    """What can be read in a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
+
+    metric: str
+    version: str
+    stratum: str | None
+    row: bytes
+
+
+class Kind(NamedTuple):
+    """A kind of body: what it is in a word, to which path below the endpoint it is posted, and how it is read."""
+
+    word: str
+    path: str
+    read: Callable[[bytes], Body]
+    """Raises WireError for a body that no client wrote."""
+
+
+def _clear(body: bytes) -> Body:
+    batch = Batch.decode(body)
+    return Body(batch.metric, batch.version, batch.stratum, batch.reports)
+
+
+def _sealed(body: bytes) -> Body:
+    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
+
+    return Body(*SealedReport.decode(body).pool, b"")
+
+
+CLEAR = Kind("in the clear", "/v1/reports", _clear)
+SEALED = Kind("sealed", "/v1/sealed", _sealed)
+
+
+def kind_of(body: bytes) -> Kind:
+    """Return the kind of a body, by how it begins."""
+    return SEALED if body.startswith(b'{"pool"') else CLEAR
+
+
+def kind_for(metrics: Iterable[Metric]) -> Kind:
+    """Return the kind of body that reports of ``metrics`` are sent as: all are sealed, or none."""
+    return CLEAR if all(metric.seal is None for metric in metrics) else SEALED
+
+
+def read(body: bytes) -> Body:
+    """Return what can be read in a body; raise WireError for one that no client wrote."""
+    return kind_of(body).read(body)
+
+
+def build(
+    metric: Metric,
+    item: Item,
+    keys: Keys,
+    entropy: Entropy,
+    today: int,
+    local: bool,
+    drawn: int | None = None,
+    stratum: str | None = None,
+) -> Queued:
+    """Draw one report of ``item`` and return it as the body of its upload, sealed if the metric has a key.
+
+    If the mechanism has permanent draws, the cohort is the device's own, so that reports repeat it; otherwise it is
+    drawn for each report, so that two reports share nothing. Each upload has a random batch id, which a sealed body
+    does not contain. ``drawn`` is the permanent draw to repeat, if it is not that of ``item``. ``stratum`` is sent in
+    the clear; no draw depends on it. A ``local`` report is never sent, so it is not sealed, and the user can read it.
+    Raises SealError if nothing can be sealed; the draw is then discarded.
+    """
+    draws = metric.draws
+    if draws.memoised:
+        own = keys.of(metric)
+        cohort = own.cohort
+        payload = draws.repeat(own.draw(item) if drawn is None else drawn, entropy)
+    else:
+        cohort = draws.draw_cohort(entropy)
+        payload = draws.randomize(item, entropy, cohort)
+    row = draws.row(cohort, payload)
+    # Without a call of the class's own, for this is done for each report; so are the other records.
+    batch = tuple.__new__(Batch, (entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum))
+    body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
+    return tuple.__new__(Queued, (batch.batch, metric.name, today, int(local), body))
+
+
+class SealError(ParameterError):
+    """Reports cannot be sealed: HPKE is not there, or the key is of no use."""
+
+
+def require() -> None:
+    """Raise SealError unless HPKE is installed; it is not loaded for that, which takes 10 ms and 7 MB."""
+    from importlib.util import find_spec  # noqa: PLC0415 - only users of a key pay for it
+
+    try:
+        found = find_spec(_HPKE)
+    except (ImportError, ValueError):  # not even the package is there, or what stands in its place is none
+        found = None
+    if found is None:
+        raise SealError("seal", _MISSING)
+
+
+def sealed(batch: Batch, key: SealKey) -> bytes:
+    """Return the body, for a relay, of a batch of one row: its pool in the clear, its row sealed for ``key``.
+
+    Another call returns other bytes, so the body is kept for every retry. Raises SealError.
+    """
+    from dither_shared.sealed import Pool, SealedReport  # noqa: PLC0415 - only users of a key pay for it
+
+    pool = Pool(batch.metric, batch.version, batch.stratum)
+    return SealedReport(pool, sealer(key)(batch.reports, info=pool.info)).encode()
+
+
+@lru_cache(maxsize=16)
+def sealer(key: SealKey) -> Callable[..., bytes]:
+    """Return a function that seals bytes, for an ``info``, with ``key``; load and try HPKE. Raises SealError."""
+    try:
+        with importing():
+            from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - only who seals pays for it
+
+        kem = {"x25519": hpke.KEM.X25519, "xwing": hpke.KEM.MLKEM768_X25519}[key.suite.name]
+        suite = hpke.Suite(kem, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
+        seal = partial(suite.encrypt, public_key=_PUBLIC[key.suite.name](key.public))
+        seal(b"")  # a point of low order is refused here, and not with the first report
+    except (ImportError, AttributeError):
+        raise SealError("seal", _MISSING) from None
+    except Exception as error:
+        raise SealError("seal", f"nothing can be sealed for {key.fingerprint}: {type(error).__name__}") from None
+    return seal
+
+
+def _x25519(public: bytes) -> X25519PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey  # noqa: PLC0415 - likewise
+
+    return X25519PublicKey.from_public_bytes(public)
+
+
+def _xwing(public: bytes) -> hpke.MLKEM768X25519PublicKey:
+    from cryptography.hazmat.primitives import hpke  # noqa: PLC0415 - likewise
+    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PublicKey  # noqa: PLC0415 - likewise
+
+    return hpke.MLKEM768X25519PublicKey(MLKEM768PublicKey.from_public_bytes(public[:-32]), _x25519(public[-32:]))
+
+
+_PUBLIC: Mapping[str, Callable[[bytes], X25519PublicKey | hpke.MLKEM768X25519PublicKey]] = {
+    "x25519": _x25519,
+    "xwing": _xwing,
+}
