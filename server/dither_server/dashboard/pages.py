@@ -95,7 +95,7 @@ def show_page(view: MetricView, name: str) -> str:
         drawn, panels = time_series(card, collector.reader, over), panels_within(card, collector.reader)
         versions = collector.store.definitions.versions(name)
         refused = refused_in(collector.store, collector.config.today(), view.query, name)
-        about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions}
+        about: dict[str, object] = {"card": card, "time_series": drawn, "panels": panels, "versions": versions}
         about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
         about |= {"sealed": sealed_words(card, collector.store), "ranges": _ranges(view), "links": _links()}
         return render_template("metric.html", **about)
