@@ -40,12 +40,15 @@ class Unlisted:
 
     @classmethod
     def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
-        """Return the share with an interval that misses it with probability ``alpha``; None if it says nothing."""
-        if not informative(error, alpha):
-            return None
+        """Return the share with an interval that misses it with probability ``alpha``; None if that is ``too_wide``.
+
+        Its width is judged before it is cut, and hardly depends on the estimate. If it were judged afterwards, only
+        estimates near 0 or 1 would be stated of few reports, and most of those would miss.
+        """
         margin = -NormalDist().inv_cdf(alpha / 2) * error
-        low, high = (min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin))
-        return None if too_wide(low, high) else cls(frequency, error, low, high)
+        if too_wide(frequency - margin, frequency + margin):
+            return None
+        return cls(frequency, error, min(1.0, max(0.0, frequency - margin)), min(1.0, max(0.0, frequency + margin)))
 
 
 @dataclass(frozen=True)
