@@ -156,9 +156,8 @@ def share_point(
         return PointEstimate(name, f"over {100 - float(_rounded_up(100 * (1 - first))):g}%", "", None, first, 1.0)
     percent, half = 100 * share, 100 * max(high - share, share - low)
     digits = _digits(half / 2)
-    digits += round(percent, digits) <= round(half, digits)  # the interval lies above 0, and so does the figure
     text = f"{percent:.{digits}f}% ± {half:.{digits}f}"
-    if round(percent, digits) <= round(half, digits):
+    if round(percent, digits) <= round(half, digits):  # an interval that lies above 0 is not to be read as one of 0
         text = f"{100 * first:.1g} to {_rounded_up(100 * last)}%"
     return PointEstimate(name, text, "", share, first, last)
 
