@@ -43,11 +43,11 @@ _PACKAGES = (
     "dither_simulations",
 )
 _LIBRARIES = (
-    *("alembic.command", "alembic.autogenerate", "alembic.ddl.sqlite", "flask.cli", "http.server", "logging.config"),
+    *("flask.cli", "http.server", "logging.config"),
     *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
     *("scipy.optimize", "scipy.stats", "sqlalchemy.dialects.sqlite"),
 )
-_COLD = ("__main__", "pytest_plugin", "wsgi", "migrations")
+_COLD = ("__main__", "pytest_plugin", "wsgi")
 """Modules that do something when they are imported."""
 
 _READ_AT_START = ("PYTHON", "OPENBLAS_", "OMP_", "MALLOC_", "LD_", "LC_", "LANG", "TZ")

@@ -85,7 +85,7 @@ class Client:
     - ``exit_wait``: a program that finds a report due at its start and ends at once waits for that upload, for at most
       this many seconds (0 disables that), and not within ``exit_every`` seconds of a wait in vain.
     - ``background=False`` uploads only on ``flush``, and starts no thread.
-    - ``strict`` is for tests: mistakes of the app's developer (an undefined metric, an object that is no answer, an
+    - ``strict`` is for tests: mistakes of the app's developer (an undefined metric, an object that is not an answer, an
       undeclared attribute, impossible arguments) raise ParameterError; otherwise they are logged once, and the client
       stays silent.
     - ``transport`` replaces HTTP, ``entropy`` the system's random generator, ``today`` the UTC date, ``environ`` the
@@ -257,7 +257,7 @@ class Client:
         """Turn telemetry off and delete the secret, the ledger and the outbox.
 
         This client then stays silent until ``consent`` is called with "local" or "on". Reports that were sent carry no
-        identity, so they cannot be found, nor recalled.
+        identity, so they can be neither found nor recalled.
         """
         self._core.forget()
 
@@ -284,7 +284,7 @@ def _off_by(
         name = check_app_name(app)
         given = state_of(state, name)
         permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
-    except Exception:  # whoever makes the client names the mistake
+    except Exception:  # the maker of the client names the mistake
         return _never
 
     def off() -> bool:

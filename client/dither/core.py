@@ -238,7 +238,7 @@ class ClientCore:
         """Explain in words what an upload says about its sender."""
         try:
             with importing():
-                from .transparency.explain import reading  # noqa: PLC0415 - a program that only records needs it not
+                from .transparency.explain import reading  # noqa: PLC0415 - a program that only records does not need it
 
             return reading(self.setup.metrics, body)
         except Exception as error:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 else:
 
     class _Init:
-        """``init``, with the signature of ``Client``, which is worked out when somebody asks for it."""
+        """``init``, with the signature of ``Client``, which is computed on first access."""
 
         __name__, __doc__, __wrapped__ = "init", _init.__doc__, Client
         __call__ = staticmethod(_init)
@@ -88,7 +88,7 @@ def timer(metric: str, **strata: object) -> Timer:
 
 @contextmanager
 def standing_in(telemetry: StandIn) -> Iterator[None]:
-    """Let ``telemetry`` be the default client, whatever ``init`` is asked for meanwhile; for tests."""
+    """Let ``telemetry`` be the default client, whatever ``init`` is called with; for tests."""
     _stand_ins.append(telemetry)
     try:
         yield

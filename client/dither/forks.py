@@ -1,7 +1,7 @@
-"""Forks: tell every living client of a process that it runs in a child now, and fork while nobody imports.
+"""Forks: notify every living client after a fork, and fork only while no thread imports.
 
 A child has only the thread that forked. If another thread was importing a module, nobody is left in the child to end
-that, and whoever imports the same module there waits for ever. So what dither imports late, it imports inside
+that, and an import of the same module there waits for ever. So what dither imports late, it imports inside
 ``importing``, and a fork waits for the end of that, though not for long: a host that forks while it imports must not
 wait for a thread that waits for its import.
 """

@@ -123,7 +123,7 @@ def strata_of(given: object) -> Mapping[str, object]:
 
 
 def _is_metric(name: object, one: object) -> bool:
-    from dither_shared.metrics.metric import Metric  # noqa: PLC0415 - whoever has one has loaded it
+    from dither_shared.metrics.metric import Metric  # noqa: PLC0415 - anybody who has one has loaded it
 
     return isinstance(name, str) and isinstance(one, Metric)
 

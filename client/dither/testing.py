@@ -11,7 +11,7 @@ made it before the test, say when it was imported, or makes it in the test. What
 reach: an upload that was under way when the test began, another process.
 """
 
-# ruff: noqa: SLF001 - a client is given another core, so that whoever holds it, or a method of it, need not know
+# ruff: noqa: SLF001 - a client gets another core, so that code that holds it, or a method of it, need not know
 
 import contextlib
 from collections import Counter
@@ -101,7 +101,7 @@ class FakeCollector:
 class Telemetry(StandIn):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
-    ``metrics`` is a path or metrics by name. ``recorded`` tells what the app wanted to say, before any noise. All
+    ``metrics`` is a path or metrics by name. ``recorded`` returns the answers of the app, before any noise. All
     questions of a survey (``one_of``) are asked, not one by chance: what a test sees depends on no draw. Reports are
     not sealed, whatever key the app has: a test sees rows, and needs no package for it.
     """
@@ -152,7 +152,7 @@ class Telemetry(StandIn):
         """Stand in for the default client and for every other, each with its own metrics and a state in memory.
 
         Until the end, nothing that they do reaches the disk, the network or the user's choice. Then those that
-        were there before are again what they were; those made meanwhile stay off.
+        existed before work as before; those made in between stay off.
         """
         for client in forks.watched():
             if isinstance(client, Client) and not isinstance(client, Telemetry):
@@ -169,7 +169,7 @@ class Telemetry(StandIn):
 
     @contextlib.contextmanager
     def _noting(self) -> Iterator[None]:
-        """Remember a mistake of the app's developer, for the app may catch it."""
+        """Remember a mistake of the app's developer, because the app may catch it."""
         try:
             yield
         except ParameterError as error:
@@ -240,7 +240,7 @@ def _all_asked(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def _unsealed(metrics: object, seal: object = None) -> Mapping[str, Metric]:
-    """Return metrics, or those of a file, without the key that they or a client have; a mistake in it is told."""
+    """Return metrics, or those of a file, without the key that they or a client have; a mistake in it is reported."""
     if isinstance(metrics, Mapping):
         metrics = {name: getattr(metric, "whole", metric) for name, metric in metrics.items()}
     read = sealed_for(seal, metrics_of(metrics, load_metrics))
@@ -261,7 +261,7 @@ def _harmless(
 
 
 def _restore(client: Client, core: ClientCore) -> None:
-    """Give a client its own core again; if the app has closed it meanwhile, close it."""
+    """Give a client its own core again; if the app has closed it, close it."""
     closed = bool(client._core.stopped)
     Client.close(client)
     client._core = core

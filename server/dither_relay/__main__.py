@@ -3,7 +3,7 @@
 import os
 import sys
 
-_NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
+_NEEDED = frozenset({"click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
 
 
 def main() -> None:

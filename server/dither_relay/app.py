@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from dither_serving.errors import StoreError
-from dither_serving.locality import Here
-from dither_serving.once_a_minute import OnceAMinute
-from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
+from dither_serving.addresses import Here
+from dither_serving.logs import OnceAMinute
+from dither_serving.problems import SAFE_HEADERS, Answer, Kind, Problem, StoreError, http_answer, reason
 from dither_serving.prometheus import CONTENT_TYPE
 
 from .relay import Relay
@@ -36,9 +35,9 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
         return _json({"status": "ready"})
 
     def metrics(environ: WSGIEnvironment) -> Answer:
-        if not relay.limits.open_metrics and not here.made(environ):
+        if not relay.config.open_metrics and not here.made(environ):
             raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
-        return _answer(relay.numbers.text(relay.gauges.families()), CONTENT_TYPE)
+        return _answer(relay.numbers.text(relay.families()), CONTENT_TYPE)
 
     def introduce(environ: WSGIEnvironment) -> Answer:
         return _json({"relay": "dither"})  # shows an app's developer that the endpoint is right

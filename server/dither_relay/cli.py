@@ -6,8 +6,8 @@ from contextlib import closing
 
 import click
 
-from dither_server.cli.options import Denial, Found, denying, settings_options
-from dither_server.config.sources import Setting
+from dither_server.cli.options import CommandError, Found, settings_options
+from dither_server.config.sources import ResolvedSetting
 from dither_shared import DitherError, ParameterError
 from dither_shared.counted import counted
 
@@ -17,7 +17,7 @@ _TRIES, _PAUSE = 5, 5.0
 """Tries of ``forward`` while the collector takes nothing, and the seconds between them."""
 
 
-_UNASKED = Setting("http://localhost", "default")
+_UNASKED = ResolvedSetting("http://localhost", "default")
 """Stands for the collector in a command that does not contact it."""
 
 
@@ -44,19 +44,18 @@ def run(found: Found) -> None:
     from .app import create_app
     from .relay import Relay
 
-    with denying():
-        config = RELAY.configured(found)
-        log_json(config.log_level)
-        try:
-            listener = listen(config.host, config.port)
-        except ParameterError as error:
-            raise Denial(str(error)) from None
-        with listener:
-            relay = Relay(config)
-            if config.token and CollectorUrl.parse("collector", config.collector).is_exposed:
-                click.echo("collector: without https, the token can be read on the way", err=True)
-            app = create_app(relay, url_of(listener).removeprefix("http://"))
-            serve(app, relay, listener, click.echo)
+    config = RELAY.configured(found)
+    log_json(config.log_level)
+    try:
+        listener = listen(config.host, config.port)
+    except ParameterError as error:
+        raise CommandError(str(error), 1) from None
+    with listener:
+        relay = Relay(config)
+        if config.token and CollectorUrl.parse("collector", config.collector).is_exposed:
+            click.echo("collector: without https, the token can be read on the way", err=True)
+        app = create_app(relay, url_of(listener).removeprefix("http://"))
+        serve(app, relay, listener, click.echo)
 
 
 @cli.command()
@@ -66,32 +65,31 @@ def forward(found: Found) -> None:
 
     Exit status 1 if the collector did not take everything; what it did not take is kept.
     """
-    from .collector import Collector
+    from .collector import CollectorClient
     from .forwarding.forwarder import ANOTHER_ROUND
     from .relay import rounds_of
     from .store import RelayStore
 
-    with denying():
-        config = RELAY.configured(found)
-        collector = Collector(config.collector, config.token, config.collector_seconds)
-        with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
-            with store.exclusive_lock("round", ANOTHER_ROUND):
-                rounds, reports = rounds_of(config, store, collector), 0
-                rounds.freeze()
-                for tries in range(_TRIES):
-                    if tries:
-                        time.sleep(_PAUSE)
-                    posted = rounds.post({})
-                    reports += posted.reports
-                    if posted.is_over:
-                        break
-                rounds.tidy()
-            held = store.held()
-            kept = f", {frozen:,} not taken" if (frozen := sum(one.frozen for one in held)) else ""
-            waiting = counted(sum(one.waiting for one in held), "waits", "wait")
-            click.echo(f"{counted(reports, 'report')} forwarded{kept}, {waiting}")
-        if posted.trouble:
-            raise DitherError(posted.trouble)
+    config = RELAY.configured(found)
+    collector = CollectorClient(config.collector, config.token, config.collector_seconds)
+    with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
+        with store.exclusive_lock("round", ANOTHER_ROUND):
+            rounds, reports = rounds_of(config, store, collector), 0
+            rounds.freeze()
+            for tries in range(_TRIES):
+                if tries:
+                    time.sleep(_PAUSE)
+                posted = rounds.post({})
+                reports += posted.reports
+                if posted.is_over:
+                    break
+            rounds.tidy()
+        held = store.held()
+        kept = f", {frozen:,} not taken" if (frozen := sum(one.frozen for one in held)) else ""
+        waiting = counted(sum(one.waiting for one in held), "waits", "wait")
+        click.echo(f"{counted(reports, 'report')} forwarded{kept}, {waiting}")
+    if posted.trouble:
+        raise DitherError(posted.trouble)
 
 
 @cli.command()
@@ -102,8 +100,7 @@ def status(found: Found, as_json: bool) -> None:
     from .status import as_lines, status_of
     from .store import RelayStore
 
-    with denying():
-        config = RELAY.configured({**found, "collector": found["collector"] or _UNASKED})
-        with closing(RelayStore(config.db, create=False, read_only=True)) as store:
-            shown = status_of(store, config.batch, config.hour(), config.now())
-        click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(as_lines(shown)))
+    config = RELAY.configured({**found, "collector": found["collector"] or _UNASKED})
+    with closing(RelayStore(config.db, create=False, read_only=True)) as store:
+        shown = status_of(store, config.batch, config.hour(), config.now())
+    click.echo(json.dumps(shown, indent=2) if as_json else "\n".join(as_lines(shown)))

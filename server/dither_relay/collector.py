@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dither_serving.collector_url import CollectorUrl, UnreachableError
+from dither_serving.collector_url import CollectorUrl, NoAnswerError
 from dither_shared import DitherError, WireError
 from dither_shared.sealed import SUITES
 
@@ -33,7 +33,7 @@ class RejectedError(DitherError):
     """The collector does not take this, and would not take it soon."""
 
 
-class Listing(NamedTuple):
+class PoolList(NamedTuple):
     """The pools for which the collector takes sealed reports, and the largest body: in reports, and in bytes."""
 
     pools: list[ListedPool]
@@ -48,7 +48,7 @@ class Receipt(NamedTuple):
     refused: int
 
 
-class Collector:
+class CollectorClient:
     """A collector behind a URL, asked with a token, if it has one; for an answer it may take ``seconds``."""
 
     def __init__(self, url: str, token: str, seconds: float) -> None:
@@ -56,7 +56,7 @@ class Collector:
         self._fields = {"User-Agent": "dither-relay"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._seconds = seconds
 
-    def listing(self) -> Listing:
+    def listing(self) -> PoolList:
         """Ask which pools there are. Raises TroubleError or RejectedError."""
         status, answer = self._ask(None, _LONGEST_LIST)
         if status != 200:
@@ -81,7 +81,7 @@ class Collector:
         """Return status and body of an answer that is final."""
         try:
             status, fields, answer = self._url.ask(PATH, self._fields, self._seconds, limit + 1, body)
-        except UnreachableError as error:
+        except NoAnswerError as error:
             raise TroubleError(f"the collector {_line(error)}") from None
         if status == 429 or status >= 500:
             raise TroubleError(_describe(status, answer), _seconds(fields.get("retry-after")))
@@ -90,7 +90,7 @@ class Collector:
         return status, answer
 
 
-def _listing(content: Mapping[str, Any]) -> Listing:
+def _listing(content: Mapping[str, Any]) -> PoolList:
     pools = []
     for one in content["pools"]:
         suite, length = SUITES.get(one["suite"]), _number(one["length"])
@@ -101,7 +101,7 @@ def _listing(content: Mapping[str, Any]) -> Listing:
         if not _DIGEST.fullmatch(one["pool"]):
             raise WireError("pool: not a digest of 32 lower-case hexadecimal digits")
         pools.append(ListedPool(one["pool"], suite, length))
-    return Listing(pools, _number(content["batch_limit"]), _number(content["body_limit"]))
+    return PoolList(pools, _number(content["batch_limit"]), _number(content["body_limit"]))
 
 
 def _number(value: object) -> int:

@@ -5,11 +5,10 @@ import threading
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from dither_serving.errors import StoreError
-from dither_serving.problems import Kind, Problem
+from dither_serving.problems import Kind, Problem, StoreError
 from dither_shared.sealed import SUITES, Pool
 
-from .collector import Collector, RejectedError, TroubleError
+from .collector import CollectorClient, RejectedError, TroubleError
 from .store import RelayStore
 
 if TYPE_CHECKING:
@@ -29,9 +28,9 @@ _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permuta
 
 
 class Pools:
-    """The pools, by digest and length of a sealed row. Nobody but the collector adds one."""
+    """The pools, by digest and length of a sealed row. Only the collector adds pools."""
 
-    def __init__(self, store: RelayStore, collector: Collector) -> None:
+    def __init__(self, store: RelayStore, collector: CollectorClient) -> None:
         self._store = store
         self._collector = collector
         self._known: Mapping[str, Mapping[int, int]] = {}
@@ -46,7 +45,7 @@ class Pools:
         self._thread.start()
 
     def close(self) -> None:
-        """End it; it is not waited for while it asks."""
+        """End the thread, without waiting for a request in progress."""
         self._ended.set()
         self._wanted.set()
 

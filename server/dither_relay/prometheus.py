@@ -1,7 +1,6 @@
 """The numbers of a relay for Prometheus: counts and times, nothing about any person."""
 
-from collections.abc import Callable, Iterator, Sequence
-from time import monotonic
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -9,8 +8,7 @@ from prometheus_client.core import Metric as Family
 
 from dither_server.prometheus import of_disk, of_up
 from dither_server.store import Disk
-from dither_serving.kept import Kept, gauge
-from dither_serving.prometheus import ServerNumbers
+from dither_serving.prometheus import ServerNumbers, gauge
 
 from .store import Held
 
@@ -21,22 +19,17 @@ class RelayNumbers(ServerNumbers):
     """The numbers of one process."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._answers = self.counter("dither_relay_answers", "Answers to POST /v1/sealed.", ["status"])
+        super().__init__(answers="dither_relay_answers", to="POST /v1/sealed")
         self._answers.labels("202")  # so that the counter exists, at 0, before the first report
         about = "Sealed reports that were refused, by the end of the problem's type."
         self._refused = self.counter("dither_relay_refused", about, ["reason"])
-
-    def answered(self, status: int) -> None:
-        """Count an answer."""
-        self._answers.labels(str(status)).inc()
 
     def refused(self, reason: str) -> None:
         """Count a refused report; without its pool, because strangers make names up."""
         self._refused.labels(reason).inc()
 
 
-class Condition(NamedTuple):
+class RelayCondition(NamedTuple):
     """The state of a relay's database: its pools, its disk, whether an hour was missed, and the last failures.
 
     ``disk`` is None if the database is on another machine.
@@ -48,35 +41,17 @@ class Condition(NamedTuple):
     troubles: Sequence[str]
 
 
-class Gauges:
-    """The gauges of a relay: its database, whether it takes reports, and what was rejected.
-
-    ``is_ready`` and ``rejected`` are called each time, ``read`` at most every few seconds.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[], Condition],
-        is_ready: Callable[[], bool],
-        rejected: Callable[[], int],
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        self._kept = Kept("relay's database", read, clock)
-        self._is_ready = is_ready
-        self._rejected = rejected
-
-    def families(self) -> Iterator[Family]:
-        """Yield all gauges; if the database cannot be read, only those that need none."""
-        yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz tells: 1 or 0.", self._is_ready())
-        about = "Bodies of this round that the collector rejected; they are kept for the next."
-        yield gauge("dither_relay_rejected_bodies", about, self._rejected())
-        known = self._kept.value()
-        yield of_up(known is not None)
-        if known is not None:
-            yield from _families(known)
+def relay_gauges(known: RelayCondition | None, is_ready: bool, rejected: int) -> Iterator[Family]:
+    """Yield all gauges of a relay; if the condition of its database is not known, only those that need none."""
+    yield gauge("dither_relay_ready", "Whether reports are taken, as /readyz says: 1 or 0.", is_ready)
+    about = "Bodies of this round that the collector rejected; they are kept for the next."
+    yield gauge("dither_relay_rejected_bodies", about, rejected)
+    yield of_up(known is not None)
+    if known is not None:
+        yield from _families(known)
 
 
-def _families(known: Condition) -> Iterator[Family]:
+def _families(known: RelayCondition) -> Iterator[Family]:
     yield from of_disk(known.disk)
     about = "1 if the last try to ask or to post failed."
     yield gauge("dither_relay_trouble", about, bool(known.troubles))

@@ -1,40 +1,41 @@
 """Put a relay together from store, collector, pools, endpoint and forwarder, and close them in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import date
-from types import TracebackType
-from typing import Self
 
+from prometheus_client.core import Metric
+
+from dither_serving.addresses import Proxies
 from dither_serving.committer import Committer, Limits
-from dither_serving.errors import StoreError
-from dither_serving.proxies import Proxies
+from dither_serving.problems import StoreError
+from dither_serving.prometheus import CachedReading
+from dither_serving.server import Served
 
-from .collector import Collector
+from .collector import CollectorClient
 from .config import RelayConfig
-from .endpoint import UploadEndpoint
-from .forwarding.daily_hour import is_overdue
-from .forwarding.forwarder import Forwarder
+from .endpoint import SealedEndpoint
+from .forwarding.forwarder import Forwarder, is_overdue
 from .forwarding.rounds import TROUBLE, Rounds, Rules
 from .pools import Pools
-from .prometheus import Condition, Gauges, RelayNumbers
+from .prometheus import RelayCondition, RelayNumbers, relay_gauges
 from .rates import Rates
 from .store import Arrival, RelayStore
 
 
 def rounds_of(
-    config: RelayConfig, store: RelayStore, collector: Collector, goes_on: Callable[[], bool] = lambda: True
+    config: RelayConfig, store: RelayStore, collector: CollectorClient, goes_on: Callable[[], bool] = lambda: True
 ) -> Rounds:
     """Return the rounds of a configuration."""
     rules = Rules(config.batch, config.max_age, config.horizon)
     return Rounds(store, collector, rules, lambda: store.day or config.now().date(), goes_on)
 
 
-class Relay:
+class Relay(Served):
     """The parts behind the routes. Raises ParameterError or StoreError for a configuration that it cannot use."""
 
     def __init__(self, config: RelayConfig) -> None:
-        self.limits = config
+        self.config = self.limits = config
         self.proxies = Proxies(config.proxies)
         self.numbers = RelayNumbers()
         with ExitStack() as opened:
@@ -45,7 +46,7 @@ class Relay:
                     "relay", "another relay already uses it; a second one would give each address a second limit"
                 )
             )
-            collector = Collector(config.collector, config.token, config.collector_seconds)
+            collector = CollectorClient(config.collector, config.token, config.collector_seconds)
             self.pools = Pools(self.store, collector)
             self._opened = opened.pop_all()
         self.committer: Committer[Arrival, None] = Committer(
@@ -55,13 +56,13 @@ class Relay:
             numbers=self.numbers,
         )
         self.rates = Rates(config.rate, self.proxies.forget_addresses)
-        self.endpoint = UploadEndpoint(
+        self.endpoint = SealedEndpoint(
             self.pools, self.committer, self.rates, self.proxies, self.numbers, config.body_limit
         )
         self.forwarder = Forwarder(
             self.store, lambda goes_on: rounds_of(config, self.store, collector, goes_on), config.hour(), config.now
         )
-        self.gauges = Gauges(self._condition, self.is_ready, lambda: self.forwarder.rejected)
+        self._condition = CachedReading("relay's database", self._read_condition)
 
     def start(self) -> None:
         """Start the relay's own threads."""
@@ -80,6 +81,10 @@ class Relay:
             return self.pools.is_known
         return False
 
+    def families(self) -> Iterator[Metric]:
+        """Yield the gauges for Prometheus."""
+        yield from relay_gauges(self._condition.value(), self.is_ready(), self.forwarder.rejected)
+
     def close(self) -> None:
         """Commit what was accepted, and close the database."""
         self.pools.close()
@@ -89,19 +94,12 @@ class Relay:
         self.store.checkpoint()
         self._opened.close()
 
-    def _condition(self) -> Condition:
-        config = self.limits
+    def _read_condition(self) -> RelayCondition:
+        config = self.config
         troubles = (self.pools.trouble, self.forwarder.trouble, self.store.state().get(TROUBLE, ""))
         is_late = is_overdue(config.now(), config.hour(), self.store.last_hour())
-        return Condition(self.store.held(), self.store.disk(), is_late, [trouble for trouble in troubles if trouble])
+        known = [trouble for trouble in troubles if trouble]
+        return RelayCondition(self.store.held(), self.store.disk(), is_late, known)
 
     def _today(self) -> date:
-        return self.store.day or self.limits.now().date()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        return self.store.day or self.config.now().date()

@@ -1,14 +1,14 @@
-"""Say how a relay fares, from its database: for programs as JSON, and for a terminal."""
+"""The state of a relay, read from its database: as JSON for programs, and as lines for a terminal."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, time
 from typing import Any
 
 from dither_server.cli.terminal_tables import aligned, printable
-from dither_serving.errors import StoreError
+from dither_serving.problems import StoreError
 from dither_shared.counted import counted
 
-from .forwarding.daily_hour import following, is_overdue
+from .forwarding.forwarder import following, is_overdue
 from .forwarding.rounds import TROUBLE
 from .store import RelayStore
 

@@ -5,7 +5,7 @@ import sys
 
 from dither_shared.standard_output import written_whole
 
-_NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
+_NEEDED = frozenset({"click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
 
 
 def main() -> None:

@@ -3,25 +3,26 @@
 import logging
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
+from dither_serving.addresses import Proxies
 from dither_serving.committer import Limits
-from dither_serving.proxies import Proxies
+from dither_serving.prometheus import CachedReading
+from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
-from .access.known_tokens import KnownTokens
+from .access.tokens import KnownTokens
 from .config.settings import Config
-from .ingest.committer import Committer
+from .ingest.committer import ReportCommitter
 from .ingest.ingest import Ingest
 from .ingest.posts import PlainUpload, UploadFormat
 from .ingest.sealed.key_file import KeyFile
 from .ingest.sealed.keyring import Keyring, pools
 from .ingest.sealed.posts import SealedUpload
-from .prometheus import Prometheus, Vitals
+from .prometheus import Prometheus, database_gauges
 from .reading.answer_cache import AnswerCache
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter
@@ -32,11 +33,11 @@ from .store.sink import Sink, spool_package
 _log = logging.getLogger(__name__)
 
 
-class Collector:
+class Collector(Served):
     """The parts that run behind the routes. Raises ParameterError or StoreError for a configuration it cannot use."""
 
     def __init__(self, config: Config) -> None:
-        self.config = config
+        self.config = self.limits = config
         self.metrics: dict[str, Metric] = config.load()
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
@@ -50,40 +51,29 @@ class Collector:
         self.analyses = AnalysisLimiter(config.analyses, self.prometheus, config.analysis_wait)
         cache, limit = AnswerCache(config.cache_bytes), config.estimates_limit
         self.reader = EstimateReader(self.store, cache, limit, demand=self.analyses.demand)
-        self._gauges: list[Vitals | Sink] = [Vitals(self.store)]
-        if self.spool is not None:
-            self._gauges.append(self.spool)
+        self._condition = CachedReading("database", self.store.condition)
+        self._engine = "unknown"
         self.committer = self._committer(self.spool or self.store, self.prometheus)
         # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
-        self.ingest = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
+        self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
         seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
         self._seals = seals
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
-    def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> Committer:
+    def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> ReportCommitter:
         config = self.config
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
+        return ReportCommitter(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
     def _ingest(
-        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: Committer
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: UploadFormat[Any, Any], committer: ReportCommitter
     ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
-
-    @property
-    def limits(self) -> Config:
-        """The limits of connections and requests."""
-        return self.config
-
-    @property
-    def endpoint(self) -> Ingest:
-        """What answers small reports."""
-        return self.ingest
 
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""
@@ -96,9 +86,12 @@ class Collector:
         (self.spool or self.store).require_writable()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
-        """Yield how the database fares, and the spool if there is one."""
-        for one in self._gauges:
-            yield from one.families()
+        """Yield the gauges of the database, and of the spool if there is one."""
+        known = self._condition.value()
+        self._engine = self._engine if known is None else known.engine
+        yield from database_gauges(known, self._engine)
+        if self.spool is not None:
+            yield from self.spool.families()
 
     def pools(self) -> dict[str, object]:
         """Return what a relay asks for: a digest of each pool, and how much it may send at a time.
@@ -106,14 +99,14 @@ class Collector:
         They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
         if the keys or the database cannot be read.
         """
-        disabled = self.store.disabled()
+        disabled = self.store.definitions.disabled()
         sealed = {
             name: {version: one for version, one in self.ingest.metrics[name].items() if version not in disabled}
             for name, metric in self.metrics.items()
             if metric.seal is not None
         }
         try:
-            suites = self._seals.keyring.keys().suites
+            suites = self._seals.keyring.suites()
         except ParameterError as error:
             _log.error("sealed reports cannot be opened: %s", error)
             raise StoreError("the seal keys cannot be read") from None
@@ -138,14 +131,6 @@ class Collector:
         self.housekeeper.close()
         self.store.checkpoint()
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -3,14 +3,12 @@
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 
-from dither_serving.kept import Kept, gauge
-from dither_serving.prometheus import ServerNumbers
+from dither_serving.prometheus import ServerNumbers, gauge
+from dither_shared import VERSION
 
-from .config.program import VERSION
 from .store import Condition, Disk
 
 _UNKNOWN = "(unknown)"
@@ -22,7 +20,7 @@ class Prometheus(ServerNumbers):
 
     def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
         """Begin to count, at 0 for each of these metrics."""
-        super().__init__(clock)
+        super().__init__(clock, "dither_ingest_answers", "uploads of reports")
         counter = self.counter
         self._reports = counter(
             "dither_reports_acknowledged", "Reports acknowledged, including repeated ones.", ["metric"]
@@ -38,7 +36,6 @@ class Prometheus(ServerNumbers):
         for name in metrics:
             self._reports.labels(name)
             self._alarms.labels(name)  # so an alert sees the first, too
-        self._answers = counter("dither_ingest_answers", "Answers to uploads of reports.", ["status"])
         about = (
             "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
         )
@@ -58,48 +55,27 @@ class Prometheus(ServerNumbers):
         self._unopened.labels(metric).inc(refused)
         self._alarms.labels(metric).inc(int(alarming))
 
-    def answered(self, status: int) -> None:
-        """Count an answer."""
-        self._answers.labels(str(status)).inc()
-
     def analysis(self, outcome: str) -> None:
         """Count an analysis that has ended."""
         self._analyses.labels(outcome).inc()
 
 
-class _Tells(Protocol):
-    def condition(self) -> Condition: ...
-
-
-class Vitals:
-    """Gauges of a database, safe to read from many threads."""
-
-    def __init__(self, store: _Tells, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept = Kept("database", store.condition, clock)
-        self._engine = "unknown"
-
-    def families(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges. If the database cannot be read, only ``dither_database_up`` and the build are there."""
-        known = self._kept.value()
-        yield of_up(known is not None)
-        self._engine = self._engine if known is None else known.engine
-        info = GaugeMetricFamily(
-            "dither_build_info",
-            "Always 1; the labels are the versions of what runs here.",
-            labels=["version", "python", "database"],
-        )
-        info.add_metric([VERSION, platform.python_version(), self._engine], 1)
-        yield info
-        if known is not None:
-            yield from _families(known)
-
-
-def _families(known: Condition) -> Iterator[GaugeMetricFamily]:
-    yield gauge("dither_database_bytes", "Size of the database, its write-ahead log included.", known.size)
-    yield gauge("dither_batch_ids", "Approximate number of batch ids that are kept.", known.ids)
-    if known.wal is not None:
-        yield gauge("dither_database_wal_bytes", "Size of SQLite's write-ahead log.", known.wal)
-    yield from of_disk(known.disk)
+def database_gauges(known: Condition | None, engine: str) -> Iterator[GaugeMetricFamily]:
+    """Yield the gauges of a database of this ``engine``; if its condition is not known, only whether it is up."""
+    yield of_up(known is not None)
+    info = GaugeMetricFamily(
+        "dither_build_info",
+        "Always 1; the labels are the versions of what runs here.",
+        labels=["version", "python", "database"],
+    )
+    info.add_metric([VERSION, platform.python_version(), engine], 1)
+    yield info
+    if known is not None:
+        yield gauge("dither_database_bytes", "Size of the database, its write-ahead log included.", known.size)
+        yield gauge("dither_batch_ids", "Approximate number of batch ids that are kept.", known.ids)
+        if known.wal is not None:
+            yield gauge("dither_database_wal_bytes", "Size of SQLite's write-ahead log.", known.wal)
+        yield from of_disk(known.disk)
 
 
 def of_up(is_up: bool) -> GaugeMetricFamily:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from dither_shared import DitherError, ParameterError
 from dither_shared.bounded_http import Answer, Deadline, dial, exchange, request, resolve, secured
 
-from .locality import is_loopback
+from .addresses import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -17,7 +17,7 @@ _HEADS = 1 << 17
 """Bytes received beside the body: TLS and the heads of answers."""
 
 
-class UnreachableError(DitherError):
+class NoAnswerError(DitherError):
     """The collector gave no answer; the message says why, and follows the word for who was asked."""
 
 
@@ -53,7 +53,7 @@ class CollectorUrl(NamedTuple):
         return not self.is_secure and not is_loopback(self.host)
 
     def ask(self, path: str, fields: Mapping[str, str], seconds: float, most: int, body: bytes | None = None) -> Answer:
-        """Return the answer to a POST of ``body``, or to a GET if it is None; raise UnreachableError if there is none.
+        """Return the answer to a POST of ``body``, or to a GET if it is None; raise NoAnswerError if there is none.
 
         All of it takes at most ``seconds``, and at most ``most`` bytes of the answer's body are read. No redirect is
         followed: it might take the token elsewhere.
@@ -70,8 +70,8 @@ class CollectorUrl(NamedTuple):
             with closing(secured(stream, self.host) if self.is_secure else stream) as stream:
                 return exchange(stream, sent, most)
         except TimeoutError:
-            raise UnreachableError(f"cannot be reached: no whole answer in {seconds:g} seconds") from None
+            raise NoAnswerError(f"cannot be reached: no whole answer in {seconds:g} seconds") from None
         except ssl.SSLCertVerificationError as error:
-            raise UnreachableError(f"cannot be trusted: its certificate is not valid: {error.verify_message}") from None
+            raise NoAnswerError(f"cannot be trusted: its certificate is not valid: {error.verify_message}") from None
         except (OSError, UnicodeError) as error:  # UnicodeError: a label of the name is empty or too long
-            raise UnreachableError(f"cannot be reached: {getattr(error, 'strerror', None) or error}") from None
+            raise NoAnswerError(f"cannot be reached: {getattr(error, 'strerror', None) or error}") from None

@@ -10,15 +10,14 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from datetime import date
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dither_shared import DitherError
 from dither_shared.counted import counted
 
-from .errors import StoreError
-from .once_a_minute import OnceAMinute
+from .logs import OnceAMinute
+from .problems import StoreError
 from .prometheus import ServerNumbers
 
 _log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class QueueFullError(DitherError):
-    """As many batches are waiting as may wait; this one was not taken."""
+    """The queue is full; this batch was not taken."""
 
 
 class ClosedError(DitherError):
@@ -56,12 +55,6 @@ class Commits(Protocol[_U_contra, _R_co]):
 
     def commit(self, uploads: Sequence[_U_contra], day: date, shard: bytes) -> Sequence[_R_co]:
         """Return the outcome of each upload; raise StoreError if none is known."""
-
-
-class _Numbers(Protocol):
-    def commit(self, batches: int) -> AbstractContextManager[None]: ...
-    def waiting(self, batches: int) -> None: ...
-    def oldest(self, since: float | None) -> None: ...
 
 
 class _Waiting(NamedTuple, Generic[U, R]):
@@ -80,12 +73,12 @@ class Committer(Generic[U, R]):
     """
 
     def __init__(
-        self, store: Commits[U, R], today: Callable[[], date], limits: Limits, numbers: _Numbers | None = None
+        self, store: Commits[U, R], today: Callable[[], date], limits: Limits, numbers: ServerNumbers | None = None
     ) -> None:
         self._store = store
         self._today = today
         self._limits = limits
-        self._numbers: _Numbers = numbers or ServerNumbers()
+        self._numbers = numbers or ServerNumbers()
         self._waiting: deque[_Waiting[U, R]] = deque()
         self._bytes = 0
         self._lines = OnceAMinute()
@@ -127,7 +120,7 @@ class Committer(Generic[U, R]):
         return None
 
     def chore(self, shard: bytes) -> None:
-        """Do what is due; also called at the end."""
+        """Do the chore that is due; also called at the end."""
 
     @property
     def is_idle(self) -> bool:
@@ -135,7 +128,7 @@ class Committer(Generic[U, R]):
         return not self._waiting and not self._closed
 
     def wake_for_chore(self) -> None:
-        """Let the thread look when the next chore is due."""
+        """Wake the thread, because a chore may be due sooner than it expects."""
         with self._changed:
             if not self._closed:
                 self._wake()
@@ -171,7 +164,7 @@ class Committer(Generic[U, R]):
             return group
 
     def _grow_old(self, since: float | None) -> None:
-        """Note since when the oldest batch waits that is not committed."""
+        """Record since when the oldest uncommitted batch has waited."""
         self._oldest = since
         self._numbers.oldest(since)
 

@@ -15,7 +15,7 @@ from .parser import LARGEST_READ, Parser
 from .request import Request
 
 
-class Handler(Protocol):
+class _Handler(Protocol):
     """An object that answers requests. Its methods raise nothing."""
 
     def handle(self, request: Request, connection: "Connection") -> None:
@@ -34,7 +34,7 @@ class Connection(asyncio.BufferedProtocol):
     """A peer's connection. All its methods are called in the loop's thread."""
 
     def __init__(
-        self, limiter: ConnectionLimiter, handler: Handler, buffer: memoryview, body_limit: int, group: str
+        self, limiter: ConnectionLimiter, handler: _Handler, buffer: memoryview, body_limit: int, group: str
     ) -> None:
         """Belong to a limiter, in which the peer's address has a slot of ``group``."""
         self.peer = ""

@@ -9,20 +9,18 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Protocol
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
+from .addresses import Proxies
 from .connection import Connection
+from .endpoint import UploadEndpoint
 from .limiter import ConnectionLimiter
 from .problems import Answer, Kind, Problem, http_answer, reason
-from .prometheus import ServerNumbers
-from .proxies import Proxies
 from .request import Request, environ_of
-from .wsgi_call import Run
+from .wsgi_call import WsgiCall
 
 _log = logging.getLogger(__name__)
 
@@ -43,30 +41,6 @@ _UNREAD = {
     HTTPStatus.SERVICE_UNAVAILABLE: Kind.OVERLOADED,
 }
 """The problem of a refused report that was not read to its end; with any other status it is malformed."""
-
-
-class UploadEndpoint(Protocol):
-    """What answers POST to a path, most often without a thread of its own: at once, or when a commit is made."""
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """The paths that bring reports. This is for the first; what takes long is answered by the app, in a thread."""
-
-    @property
-    def numbers(self) -> ServerNumbers:
-        """The counter of requests refused before they were read completely."""
-
-    def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
-        """Take a request; ``then`` is called once with its answer, from any thread."""
-
-    def settled(self, environ: WSGIEnvironment) -> bool:
-        """Return whether ``begin`` takes this request without blocking."""
-
-    def refuse(self, problem: Problem) -> None:
-        """Count a request to the path that is refused before it is begun."""
-
-    def headers(self, origin: str | None) -> list[tuple[str, str]]:
-        """Return the headers of every answer to a page of this origin."""
 
 
 class Gateway:
@@ -112,7 +86,7 @@ class Gateway:
         elif self._is_quick(request, environ):
             self._endpoint.begin(environ, answered)
         else:
-            run = Run(self._app, environ, request, connection, self._loop, self._head)
+            run = WsgiCall(self._app, environ, request, connection, self._loop, self._head)
             self._in_pool += 1
             self._pool.submit(run, lambda: self._leave_pool(group))
             if self._in_pool > self._threads and not self._is_making_room:

@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from .locality import is_loopback
-from .once_a_minute import OnceAMinute
+from .addresses import group_of, is_loopback
+from .logs import OnceAMinute
 from .prometheus import ServerNumbers
-from .proxies import group_of
 
 _log = logging.getLogger(__name__)
 

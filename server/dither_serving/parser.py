@@ -11,8 +11,7 @@ from http import HTTPStatus
 
 import httptools
 
-from .body import LONGEST_LENGTH
-from .request import Request, path_of
+from .request import LONGEST_LENGTH, Request, path_of
 
 _HEAD = 1 << 15
 """Maximum bytes of a request's line and headers, the empty line included."""

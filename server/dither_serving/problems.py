@@ -1,6 +1,6 @@
 """Make error answers: RFC 9457 ``application/problem+json`` with stable types.
 
-A detail says what was wrong, where, and what would be right. It never repeats what the peer sent, for that may be a
+A detail says what was wrong, where, and what would be right. It never repeats what the peer sent, because that may be a
 person's report.
 """
 
@@ -20,6 +20,13 @@ SAFE_HEADERS = (
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers and body of an answer."""
+
+
+class StoreError(DitherError):
+    """The database cannot be read or written now; nothing of what was asked has happened."""
+
+    public = "the database cannot be read or written now"
+    """The message for strangers."""
 
 
 class Kind(Enum):

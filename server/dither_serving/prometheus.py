@@ -4,17 +4,39 @@ Each process counts for itself. If several workers share a port, as under gunico
 of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
 """
 
+import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from .problems import StoreError
+
+_log = logging.getLogger(__name__)
+
+_FRESH = 10.0
+"""Seconds for which a value is served from the cache."""
+
+_REST = 200
+"""And this many times as long as the reading took, so that it takes half a percent of a processor at most."""
+
+_AGAIN = 60.0
+"""But a failed reading is repeated after this many seconds: it spent the time waiting, not working."""
+
+_PATIENCE = 30.0
+"""Seconds after which a reading that has not ended counts as failed: a network may delay it for long."""
+
+T = TypeVar("T")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -28,12 +50,16 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 class ServerNumbers:
     """The numbers of any server whose requests are committed in groups, in a registry of its own."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, answers: str = "dither_answers", to: str = "uploads"
+    ) -> None:
+        """Count the answers to uploads under the name ``answers``; ``to`` says in its help what they answer."""
         self._clock = clock
         self._registry = registry = CollectorRegistry()
         self.counter = counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=registry)
+        self._answers = counter(answers, f"Answers to {to}.", ["status"])
         about = "Requests refused before they were read completely: not HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
         self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
@@ -48,8 +74,12 @@ class ServerNumbers:
         about = "Connections closed because they were late, gave way to others, or exceeded the limit of their address."
         self._closed = counter("dither_connections_closed", about, ["reason"])
 
+    def answered(self, status: int) -> None:
+        """Count an answer to an upload."""
+        self._answers.labels(str(status)).inc()
+
     def connected(self, connections: int) -> None:
-        """Tell how many connections are open."""
+        """Set the number of open connections."""
         self._connections.set(connections)
 
     def closed(self, why: str) -> None:
@@ -57,11 +87,11 @@ class ServerNumbers:
         self._closed.labels(why).inc()
 
     def waiting(self, batches: int) -> None:
-        """Tell how many batches wait for the commit after the one that begins."""
+        """Set the number of batches that wait for the commit after the one that begins."""
         self._waiting.set(batches)
 
     def oldest(self, since: float | None) -> None:
-        """Tell since when, by the monotonic clock, the oldest batch waits that is not committed; None if none waits."""
+        """Set since when, by the monotonic clock, the oldest uncommitted batch has waited; None if none waits."""
         self._oldest.set(math.inf if since is None else since)
 
     def unread(self, status: int) -> None:
@@ -122,20 +152,20 @@ class _Scrape:
 
 
 def _timeless(family: Family) -> Family:
-    """Return a family without when each of its series began, to the microsecond: that of the first report of all."""
+    """Return a family without start times of series, which show to the microsecond when the first report came."""
     family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
     return family
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """Forget what waited at processes that are gone, which would wait for ever; what they counted stays."""
+    """Drop the gauges of processes that have ended, which would never change again; their counts stay."""
     for pid in {file.stem.rpartition("_")[2] for file in folder.glob("gauge_live*_*.db")}:
         if not _lives(pid):
             mark_process_dead(int(pid), str(folder))  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 def _lives(pid: str | None) -> bool:
-    """Return whether a process is alive. The numbers of a killed one stay, although nothing of it waits."""
+    """Return whether a process is alive. The files of a killed one stay, although nothing waits there."""
     if pid is None:
         return True
     with suppress(PermissionError):  # it is there, and another's
@@ -144,3 +174,49 @@ def _lives(pid: str | None) -> bool:
         except ProcessLookupError:
             return False
     return True
+
+
+def gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
+    """Return a gauge of one value."""
+    return GaugeMetricFamily(name, about, value=value)
+
+
+class CachedReading(Generic[T]):
+    """A cached value of ``read``, for many threads. One of them reads; the others get the value from before.
+
+    ``of`` names it in the log, where a failure is noted once until it passes.
+    """
+
+    def __init__(self, of: str, read: Callable[[], T], clock: Callable[[], float] = time.monotonic) -> None:
+        self._of = of
+        self._read = read
+        self._clock = clock
+        self._known: T | None = None
+        self._stale_at = float("-inf")
+        self._begun = float("inf")
+        self._failed = False
+        self._reading = threading.Lock()
+
+    def value(self) -> T | None:
+        """Return the cached value, or None if it could not be read yet."""
+        now = self._clock()
+        if now < self._stale_at:
+            return self._known
+        if not self._reading.acquire(blocking=False):
+            return self._known if now < self._begun + _PATIENCE else None
+        try:
+            self._begun = start = self._clock()
+            self._known = self._read()
+            self._failed = False
+        except (StoreError, OSError) as error:
+            self._known = None
+            if not self._failed:
+                _log.warning("the state of the %s could not be read: %s", self._of, error)
+            self._failed = True
+        finally:
+            end = self._clock()
+            rest = max(_FRESH, _REST * (end - start))
+            self._stale_at = end + (min(rest, _AGAIN) if self._failed else rest)
+            self._begun = float("inf")
+            self._reading.release()
+        return self._known

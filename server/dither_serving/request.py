@@ -1,11 +1,21 @@
-"""One complete HTTP request, and its WSGI environment."""
+"""One complete HTTP request, its WSGI environment, and the body that an app reads from that."""
 
 import sys
+from collections.abc import Collection
 from functools import lru_cache
 from io import BytesIO
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIEnvironment
+
+from .problems import Kind, Problem
+
+JSON = ("application/json",)
+OF_PAGES = ("text/plain", *JSON)
+"""The media types of bodies. text/plain is what a page sends without asking first: so only with a listed Origin."""
+
+LONGEST_LENGTH = 20
+"""The number of digits of the largest 64-bit integer. Python refuses to read numbers of thousands of digits."""
 
 PEER_GONE = "dither.peer_gone"
 """The key of a callable in the WSGI environment, which returns whether the peer has hung up."""
@@ -74,8 +84,42 @@ def environ_of(request: Request, peer: str, here: tuple[str, int]) -> WSGIEnviro
 
 @lru_cache(maxsize=256)
 def _key(name: bytes) -> str | None:
-    """Return WSGI's name of a header; None where an underline would make it another header's."""
+    """Return WSGI's name of a header; None if an underscore could make it pass for another header."""
     if b"_" in name:
         return None
     key = name.decode("latin-1").upper().replace("-", "_")
     return key if key in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{key}"
+
+
+def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSON) -> bytes:
+    """Return a request's body of one of these media types, having read at most ``limit`` bytes.
+
+    Raises Problem for any Content-Encoding, another media type, and a length that is missing or too large.
+    """
+    if environ.get("HTTP_CONTENT_ENCODING"):
+        raise Problem(Kind.MEDIA_TYPE, "Content-Encoding: not supported; send the JSON uncompressed")
+    media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
+    plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
+    if media_type.strip().lower() not in types or not plain:
+        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: {' or '.join(types)} is right")
+    length = _length(environ)
+    if length > limit:
+        raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
+    body: bytes = environ["wsgi.input"].read(length if length >= 0 else limit + 1)
+    if len(body) > limit:
+        raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
+    if len(body) < length:
+        raise Problem(Kind.MALFORMED, "body: ends before its Content-Length")
+    return body
+
+
+def _length(environ: WSGIEnvironment) -> int:
+    """Return the body's length, or -1 if the server finds its end without a Content-Length."""
+    text = environ.get("CONTENT_LENGTH", "")
+    if not text:
+        if environ.get("wsgi.input_terminated"):
+            return -1
+        raise Problem(Kind.LENGTH_REQUIRED, "Content-Length: missing")
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_LENGTH):
+        raise Problem(Kind.MALFORMED, "Content-Length: not a number of bytes")
+    return int(text)

@@ -2,23 +2,27 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import FrameType
-from typing import Protocol
+from typing import Self
 from wsgiref.types import WSGIApplication
 
 from dither_shared import ParameterError
 
+from .addresses import Proxies
 from .connection import Connection, read_buffer
-from .gateway import Gateway, UploadEndpoint
+from .endpoint import UploadEndpoint
+from .gateway import Gateway
 from .limiter import ConnectionLimiter
-from .once_a_minute import OnceAMinute, limited_lines
+from .logs import OnceAMinute, limited_lines
 from .parser import LARGEST_READ
 from .process import prepare_process
-from .proxies import Proxies
+from .settings import ServerSettings
 
 _log = logging.getLogger(__name__)
 
@@ -34,43 +38,26 @@ _OTHER_FILES = 128
 """Open files other than connections: the database, its log and locks, some of them once per thread."""
 
 
-class _Limits(Protocol):
-    """How many connections there may be, and how much may wait; the settings of ``Config`` say what each is."""
+class Served(ABC):
+    """The parts behind an app: its limits, the proxies in front, and what answers small reports."""
 
-    @property
-    def threads(self) -> int: ...
-    @property
-    def connections(self) -> int: ...
-    @property
-    def connections_per_address(self) -> int: ...
-    @property
-    def request_seconds(self) -> float: ...
-    @property
-    def queue_bytes(self) -> int: ...
-    @property
-    def body_limit(self) -> int: ...
+    limits: ServerSettings
+    proxies: Proxies
+    endpoint: UploadEndpoint
 
-
-class Served(Protocol):
-    """The parts behind an app."""
-
-    @property
-    def limits(self) -> _Limits:
-        """The limits of connections and requests."""
-
-    @property
-    def proxies(self) -> Proxies:
-        """The proxies in front."""
-
-    @property
-    def endpoint(self) -> UploadEndpoint:
-        """What answers small reports."""
-
+    @abstractmethod
     def start(self) -> None:
-        """Start the parts' own threads."""
+        """Start the parts' own threads. A server that forks calls this after the fork."""
 
+    @abstractmethod
     def close(self) -> None:
         """Commit what was accepted, and close the database."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -79,7 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
+        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
+        raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
 
 def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
@@ -95,7 +83,7 @@ def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: C
         parts.close()
 
 
-def memory_for(limits: _Limits) -> int:
+def memory_for(limits: ServerSettings) -> int:
     """Return the bytes that may be held for all peers: half of the queue's, but room for two of the largest bodies.
 
     The other half is for what these bytes cost besides: a body is copied once when it is whole.

@@ -24,7 +24,7 @@ _LOOK = 1.0
 Headers = list[tuple[str, str]]
 
 
-class Run:
+class WsgiCall:
     """Answers a request with what an app returns. Called in a thread, once."""
 
     def __init__(
@@ -132,5 +132,5 @@ class Run:
     def _send(self, data: bytes) -> None:
         try:
             asyncio.run_coroutine_threadsafe(self._connection.send(data), self._loop).result(_PATIENCE)
-        except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended meanwhile
+        except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended
             raise ConnectionAbortedError("nobody takes the answer") from error

@@ -7,16 +7,16 @@ import shutil
 import stat
 import sys
 from abc import ABC, abstractmethod
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from dither_server.store.url import without_password
+from dither_server.store import StoreError, without_password
+from dither_server.store.database import bytes_of
 from dither_shared import ParameterError
-
-from .errors import SpoolError
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -25,19 +25,25 @@ _HERE = {"file", "local"}
 _EXTRA = "the extra spool is not installed: pip install 'dither[spool]'"
 
 
+class SpoolError(StoreError):
+    """The spool cannot be read or written now, or a file of it is damaged; the message names the file."""
+
+    public = "the spool cannot be written now, or is full"
+
+
+class DamagedError(SpoolError):
+    """A file of the spool is not as it was written."""
+
+
 class BlobStore(ABC):
     """Files by kind and name. A kind is a folder of the store, such as ``segments`` or ``ids/07``.
 
     A store opens nothing before it is used, and can be pickled, because workers on other machines read the same store.
-    Each method raises SpoolError, which names the file, if it fails.
+    Each method raises SpoolError, which names the file, if it fails. ``folder`` is the folder of this machine that
+    holds the files, None for an object store.
     """
 
-    @abstractmethod
-    def names(self, kind: str) -> list[str]:
-        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet.
-
-        A dangling link or a pipe is named, too, although it cannot be opened.
-        """
+    folder: Path | None = None
 
     @abstractmethod
     def put(self, kind: str, name: str, content: bytes) -> None:
@@ -52,25 +58,38 @@ class BlobStore(ABC):
         """Delete a file, if it is there."""
 
     @abstractmethod
-    def bytes_of(self, kind: str) -> int:
-        """Return the total size of all whole files of a kind."""
+    def _sizes(self, kind: str) -> dict[str, int]:
+        """Return the bytes of each whole file of a kind; none if the kind has no folder yet."""
 
     @abstractmethod
     def free_bytes(self) -> int | None:
         """Return the free bytes, or None if the store has no known limit."""
 
-    @property
-    @abstractmethod
-    def folder(self) -> Path | None:
-        """The folder of this machine that holds the files, None for an object store."""
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all whole files of a kind, in order.
+
+        A dangling link or a pipe is named, too, although it cannot be opened.
+        """
+        return sorted(self._sizes(kind))
+
+    def bytes_of(self, kind: str) -> int:
+        """Return the total size of all whole files of a kind."""
+        return sum(self._sizes(kind).values())
 
     def read(self, kind: str, name: str) -> bytes:
         """Return the content of a file. Raises FileNotFoundError if there is none."""
-        with closing(self.open(kind, name)) as file:
-            try:
-                return file.read()
-            except Exception as error:  # each object store has its own errors
-                raise _failed(f"{self}/{kind}/{name}", "read", error) from None
+        with closing(self.open(kind, name)) as file, self._failing("read", kind, name):
+            return file.read()
+
+    @contextmanager
+    def _failing(self, verb: str, *parts: str) -> Iterator[None]:
+        """Turn errors into SpoolError, whatever an object store raises, except that there is no such file."""
+        try:
+            yield
+        except (FileNotFoundError, SpoolError):
+            raise
+        except Exception as error:
+            raise _failed("/".join((str(self), *parts)), verb, error) from None
 
 
 def blob_store_at(where: str) -> BlobStore:
@@ -94,61 +113,43 @@ def blob_store_at(where: str) -> BlobStore:
 class Folder(BlobStore):
     """A folder of this machine, or of a volume that several machines share."""
 
-    path: Path
+    folder: Path
 
     def __str__(self) -> str:
-        return str(self.path)
+        return str(self.folder)
 
-    def names(self, kind: str) -> list[str]:  # noqa: D102  # as the base class says
-        return sorted(entry.name for entry in self._files(kind))
-
-    def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
+    def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102  # as the base class says
         try:
-            make_folder(self.path / kind)
-            write_file(self.path / kind / name, content)
+            make_folder(self.folder / kind)
+            write_file(self.folder / kind / name, content)
         except OSError as error:
-            raise _failed(self.path / kind / name, "written", error) from None
+            raise _failed(self.folder / kind / name, "written", error) from None
 
     def open(self, kind: str, name: str) -> BinaryIO:  # noqa: D102
-        try:
-            return open(self.path / kind / name, "rb", opener=_open_regular)
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise _failed(self.path / kind / name, "read", error) from None
+        with self._failing("read", kind, name):
+            return open(self.folder / kind / name, "rb", opener=_open_regular)
 
     def delete(self, kind: str, name: str) -> None:  # noqa: D102
-        try:
-            (self.path / kind / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise _failed(self.path / kind / name, "deleted", error) from None
-
-    def bytes_of(self, kind: str) -> int:  # noqa: D102
-        size = 0
-        for entry in self._files(kind):
-            with suppress(FileNotFoundError):  # a fold has deleted it
-                size += entry.stat().st_size
-        return size
+        with self._failing("deleted", kind, name):
+            (self.folder / kind / name).unlink(missing_ok=True)
 
     def free_bytes(self) -> int | None:  # noqa: D102
         try:
-            return free_bytes_at(self.path)
+            return free_bytes_at(self.folder)
         except OSError as error:
-            raise _failed(self.path, "asked for its free space", error) from None
+            raise _failed(self.folder, "asked for its free space", error) from None
 
-    @property
-    def folder(self) -> Path | None:  # noqa: D102
-        return self.path
-
-    def _files(self, kind: str) -> "list[os.DirEntry[str]]":
+    def _sizes(self, kind: str) -> dict[str, int]:
+        sizes = {}
         try:
-            return [entry for entry in os.scandir(self.path / kind) if not entry.is_dir() and entry.name[0] != "."]
+            with self._failing("listed", kind):
+                for entry in os.scandir(self.folder / kind):
+                    if not entry.is_dir() and entry.name[0] != ".":
+                        sizes[entry.name] = bytes_of(Path(entry.path))
         except FileNotFoundError as error:
-            if (self.path / kind).is_symlink():  # to another disk, say, which is not mounted
-                raise _failed(self.path / kind, "listed", error) from None
-            return []
-        except OSError as error:
-            raise _failed(self.path / kind, "listed", error) from None
+            if (self.folder / kind).is_symlink():  # to another disk, for example, which is not mounted
+                raise _failed(self.folder / kind, "listed", error) from None
+        return sizes
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,8 @@ class ObjectStore(BlobStore):
 
     url: str
 
-    def names(self, kind: str) -> list[str]:  # noqa: D102
-        return sorted(entry["name"].rpartition("/")[2] for entry in self._listed(kind))
+    def __str__(self) -> str:
+        return without_password(self.url)
 
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
         path = self._path(kind, name)
@@ -176,42 +177,22 @@ class ObjectStore(BlobStore):
             raise SpoolError(f"{self}/{kind}/{name}: {size} bytes of {len(content)} arrived")
 
     def open(self, kind: str, name: str) -> BinaryIO:  # noqa: D102
-        try:
+        with self._failing("read", kind, name):
             opened: BinaryIO = self._files.open(self._path(kind, name), "rb", cache_type="none")
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            raise _failed(f"{self}/{kind}/{name}", "read", error) from None
         return opened
 
     def delete(self, kind: str, name: str) -> None:  # noqa: D102
-        try:
-            with suppress(FileNotFoundError):
-                self._files.rm_file(self._path(kind, name))
-        except Exception as error:
-            raise _failed(f"{self}/{kind}/{name}", "deleted", error) from None
-
-    def bytes_of(self, kind: str) -> int:  # noqa: D102
-        return sum(entry["size"] for entry in self._listed(kind))
+        with suppress(FileNotFoundError), self._failing("deleted", kind, name):
+            self._files.rm_file(self._path(kind, name))
 
     def free_bytes(self) -> int | None:  # noqa: D102
         return None
 
-    @property
-    def folder(self) -> Path | None:  # noqa: D102
-        return None
-
-    def __str__(self) -> str:
-        return without_password(self.url)
-
-    def _listed(self, kind: str) -> list[dict[str, Any]]:
-        try:
+    def _sizes(self, kind: str) -> dict[str, int]:
+        entries: list[dict[str, Any]] = []
+        with suppress(FileNotFoundError), self._failing("listed", kind):
             entries = self._files.ls(self._path(kind), detail=True, refresh=True)
-        except FileNotFoundError:
-            return []
-        except Exception as error:  # each object store has its own errors
-            raise _failed(f"{self}/{kind}", "listed", error) from None
-        return [entry for entry in entries if entry["type"] == "file"]
+        return {entry["name"].rpartition("/")[2]: entry["size"] for entry in entries if entry["type"] == "file"}
 
     def _opened(self) -> tuple[Any, str]:
         """Return the file system and the path in it; fsspec caches file systems, in each process its own."""

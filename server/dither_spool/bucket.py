@@ -46,7 +46,7 @@ def fold_bucket(
     The order of segments, and of the records of one id, changes nothing. If a batch came with several contents
     (version, stratum and rows), the first by version, day, stratum and rows counts, shorter rows first; records of an
     unknown version or with damaged rows do not take part. A batch counts on the first day on which its content came.
-    Each part of ``seen`` ascends; the parts are used one after the other, so a generator may read them meanwhile.
+    Each part of ``seen`` ascends; the parts are used one after the other, so a generator may read them.
     Memory is at most 200 bytes per record and four times its rows, beside one part of ``seen``.
     """
     records = Records.merged(segments)

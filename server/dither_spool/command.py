@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from dither_server.cli.options import Found, denying, refusing, required, settings_options, workers_options
+from dither_server.cli.options import Found, required, settings_options, workers_options
 from dither_server.cli.terminal_tables import printable
-from dither_server.config.common import RETRY_DAYS
 from dither_server.config.sources import missing
+from dither_serving.settings import RETRY_DAYS
 from dither_shared import DitherError, ParameterError
 from dither_shared.counted import counted
 
 if TYPE_CHECKING:
     from .blobs import BlobStore
-    from .fold import Report
+    from .fold import FoldReport
     from .manifest import Skipped
 
 _INTERVAL = re.compile(r"([1-9][0-9]{0,5})([smh])")
@@ -49,7 +49,6 @@ class _Request(NamedTuple):
 @click.option("--every", metavar="INTERVAL", help="Fold again after each interval, such as 10m, 30s or 1h.")
 @click.option("--dry-run", is_flag=True, help="Show what would be counted, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each run.")
-@refusing
 def fold(
     found: Found,
     jobs: int,
@@ -71,7 +70,7 @@ def fold(
     for name, given in (("--every", every), ("--skip", skip)):
         if dry_run and given:
             raise ParameterError(name, "not with --dry-run, which changes nothing")
-    with denying(), _ended_by_signals():
+    with _ended_by_signals():
         begun = time.monotonic()
         _fold_once(request)
         while pause is not None:
@@ -153,7 +152,7 @@ def _seconds(interval: str) -> int:
     return int(match[1]) * _SECONDS[match[2]]
 
 
-def _print_report(report: "Report", request: _Request) -> None:
+def _print_report(report: "FoldReport", request: _Request) -> None:
     """Print what a run did, or would do."""
     sums = report.sums
     if request.as_json:

@@ -13,21 +13,20 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from dither_server.store import Refusal, Store
-from dither_server.store.counting.folds import Sums
+from dither_server.store.counting.folds import FoldSums
 from dither_serving.problems import Kind
 from dither_shared import Mechanism
 
 from . import ids
-from .blobs import BlobStore
+from .blobs import BlobStore, SpoolError
 from .bucket import FoldedBucket, fold_bucket
-from .errors import SpoolError
 from .manifest import RUNS, Manifest, manifests
 from .records import BUCKETS, Records, day_of, number_of
 from .segment import SEGMENTS, Segment, is_segment
 from .workers import Map, here
 
 
-class Step(IntEnum):
+class FoldStep(IntEnum):
     """The step that was just done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
 
     LISTED = 1
@@ -50,14 +49,14 @@ class Step(IntEnum):
     """Ids and notes that are no longer needed are deleted."""
 
 
-class Report(NamedTuple):
-    """The result of a run. ``resumed`` tells that it had begun before; the ``sums`` are of all of it nevertheless."""
+class FoldReport(NamedTuple):
+    """The result of a run. ``resumed`` says whether it had begun before; the ``sums`` are of the whole run."""
 
     run: str
     resumed: bool
     begun: datetime
     segments: int
-    sums: Sums
+    sums: FoldSums
 
 
 @dataclass(frozen=True)
@@ -73,17 +72,17 @@ class Folding:
     horizon: timedelta
     spread: Map = here
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    after: Callable[[Step], object] = lambda _: None
+    after: Callable[[FoldStep], object] = lambda _: None
     progress: Callable[[int], object] = lambda _: None
 
-    def fold(self, wait: float) -> Iterator[Report]:
+    def fold(self, wait: float) -> Iterator[FoldReport]:
         """Finish the runs that were begun, then fold the other segments; yield the report of each run.
 
         Raises StoreError (SpoolError if the spool fails) and WorkersError. What is counted then stays counted, and the
         next call resumes. Also raises StoreError if another fold runs and does not end in ``wait`` seconds, and
         ParameterError if the database holds a definition that this program cannot read.
         """
-        with self.store.folds.alone(wait) as check:
+        with self.store.folds.exclusive_lock(wait) as check:
             for manifest in sorted(manifests(self.blobs), key=lambda manifest: manifest.begun):
                 yield self._run(manifest, resumed=True)
             manifest = self._listed(())
@@ -91,10 +90,10 @@ class Folding:
                 self._heads(manifest.segments)  # raises while there is no run yet
                 manifest.write(self.blobs)
                 check()  # the next owner of the lock sees the manifest and makes no other from these segments
-                self.after(Step.LISTED)
+                self.after(FoldStep.LISTED)
             yield self._run(manifest, resumed=False)
 
-    def plan(self) -> Report:
+    def plan(self) -> FoldReport:
         """Return what a fold would do now, as one run; nothing is changed, and no lock is taken."""
         begun = list(manifests(self.blobs))
         fresh = self._listed(segment for manifest in begun for segment in manifest.segments)
@@ -105,13 +104,13 @@ class Folding:
         for bucket in range(BUCKETS):
             left = [manifest for manifest, run in runs.items() if not (run and bucket in run.buckets)]
             tasks += self._tasks(heads, [name for manifest in left for name in manifest.segments], bucket)
-        sums = Sums()
+        sums = FoldSums()
         self.progress(BUCKETS - len(tasks))
         for folded in self.spread(_fold, tasks):
             sums = sums.plus(_sums(folded))
             self.progress(1)
-            self.after(Step.FOLDED)
-        return Report("", bool(begun), fresh.begun, len(segments), sums)
+            self.after(FoldStep.FOLDED)
+        return FoldReport("", bool(begun), fresh.begun, len(segments), sums)
 
     def _listed(self, taken: Iterable[str]) -> Manifest:
         """Return a fresh run of all segments but those that are taken."""
@@ -119,33 +118,33 @@ class Folding:
         names = [name for name in self.blobs.names(SEGMENTS) if is_segment(name) and name not in others]
         return Manifest(uuid.uuid4().bytes, begun, tuple(names))
 
-    def _run(self, manifest: Manifest, *, resumed: bool) -> Report:
+    def _run(self, manifest: Manifest, *, resumed: bool) -> FoldReport:
         """Fold the buckets of a run that are not counted yet, and delete its files."""
         folds = self.store.folds
         last, known = folds.up_to(), folds.run(manifest.run)
         if known is None:
             self._require_young(manifest)
             folds.begin(manifest.run, manifest.begun)
-            self.after(Step.BEGUN)
+            self.after(FoldStep.BEGUN)
         if known is None or not known.finished:
             self._add(manifest, max(known.buckets, default=0) if known else 0)
             folds.finish(manifest.run)
-            self.after(Step.FINISHED)
+            self.after(FoldStep.FINISHED)
         for name in manifest.segments:
             self.blobs.delete(SEGMENTS, name)
-            self.after(Step.DELETED)
+            self.after(FoldStep.DELETED)
         done = folds.run(manifest.run)
         if manifest.segments:  # else there is no manifest
             self.blobs.delete(RUNS, manifest.name)
-        self.after(Step.CLOSED)
+        self.after(FoldStep.CLOSED)
         if manifest.segments or last is None or last.date() < manifest.begun.date():  # it lists a folder per bucket
             ids.forget(self.blobs, self.horizon.days, number_of(manifest.begun.date()))
         folds.forget(manifest.begun.date() - self.horizon)
-        self.after(Step.FORGOTTEN)
-        sums = Sums()
+        self.after(FoldStep.FORGOTTEN)
+        sums = FoldSums()
         for of_bucket in done.buckets.values() if done else ():
             sums = sums.plus(of_bucket)
-        return Report(manifest.run.hex(), resumed, manifest.begun, len(manifest.segments), sums)
+        return FoldReport(manifest.run.hex(), resumed, manifest.begun, len(manifest.segments), sums)
 
     def _add(self, manifest: Manifest, first: int) -> None:
         """Fold a run's buckets from one on: the last that is noted, whose ids may not be written yet."""
@@ -158,7 +157,7 @@ class Folding:
         self.progress(BUCKETS - len(tasks))
         for task, folded in zip(tasks, self.spread(_fold, tasks), strict=True):
             self.progress(1)
-            self.after(Step.FOLDED)
+            self.after(FoldStep.FOLDED)
             tallies = {
                 (version.hex(), day_of(day), stratum): blocks
                 for (version, day, stratum), blocks in folded.tallies.items()
@@ -168,9 +167,9 @@ class Folding:
                 for (version, day), batches in folded.conflicts.items()
             }
             self.store.folds.add(manifest.run, task.bucket, tallies, _sums(folded), refused)
-            self.after(Step.ADDED)
+            self.after(FoldStep.ADDED)
             ids.add(self.blobs, task.bucket, manifest.run.hex(), folded.ids, today)
-            self.after(Step.REMEMBERED)
+            self.after(FoldStep.REMEMBERED)
 
     def _heads(self, segments: Iterable[str]) -> "_Heads":
         """Read the heads of some segments; raise SpoolError for a version that the database does not know."""
@@ -241,5 +240,5 @@ def _opened(blobs: BlobStore, name: str) -> Iterator[Segment]:
         yield Segment(file, f"{blobs}/{SEGMENTS}/{name}")
 
 
-def _sums(folded: FoldedBucket) -> Sums:
-    return Sums(folded.batches, folded.rows, folded.repeated, sum(folded.conflicts.values()), folded.damaged)
+def _sums(folded: FoldedBucket) -> FoldSums:
+    return FoldSums(folded.batches, folded.rows, folded.repeated, sum(folded.conflicts.values()), folded.damaged)

@@ -2,7 +2,7 @@
 
 A file holds the ids that the runs of one day have counted in one bucket, ascending: ``ids/BUCKET/LATER-DAY-RUN.ids``,
 the bucket in two hexadecimal digits, the days in five decimal ones, the run that wrote it last. LATER is the latest day
-that the bucket knew; if it is after DAY, one of two clocks was wrong, and only a later clock can tell which. A file
+that the bucket knew; if it is after DAY, one of two clocks was wrong, and only a later clock can decide which. A file
 begins with a head of 20 bytes: ``dtherid1``, the number of ids (u64) and the CRC-32 of what follows (u32),
 little-endian.
 
@@ -21,8 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from .blobs import BlobStore
-from .errors import SpoolError
+from .blobs import BlobStore, SpoolError
 from .records import BUCKETS, Ids, are_first, as_ids, as_keys
 
 _HEAD = Struct("<8sQI")

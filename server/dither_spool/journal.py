@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dither_server.store import Upload
-from dither_server.store.lock import FileLock
+from dither_server.store.lock import ProcessLock
 from dither_shared.counted import counted
 
-from .blobs import BlobStore, make_folder, sync_folder, write_file
-from .errors import SpoolError
+from .blobs import BlobStore, SpoolError, make_folder, sync_folder, write_file
 from .records import Records, number_of
 from .segment import SEGMENTS, write_segment
 
@@ -59,7 +58,7 @@ _WIDTHS = (16, 8, 1, 4)
 """Bytes of an id, a version, a stratum and a length."""
 
 
-class Journal:
+class SpoolJournal:
     """A file that this process holds. Each method raises SpoolError, which names the file, if it fails."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -71,7 +70,7 @@ class Journal:
         self._descriptor = descriptor
 
     @classmethod
-    def create(cls, folder: Path) -> "Journal":
+    def create(cls, folder: Path) -> "SpoolJournal":
         """Make a journal in a folder, durably, and hold it."""
         path = folder / f"{secrets.token_hex(16)}{JOURNAL}"
         try:
@@ -97,7 +96,7 @@ class Journal:
         try:
             _make_durable(self._descriptor)
         except OSError as error:
-            self.usable = False  # nobody knows what is on the disk now, and another fsync would not tell
+            self.usable = False  # nobody knows what is on the disk now, and another fsync would not show it
             raise SpoolError(f"spool: {self.path} cannot be made durable ({error.strerror})") from None
         self.size += len(group)
 
@@ -144,14 +143,14 @@ class Journal:
             self.usable = False
 
 
-def abandoned(folder: Path) -> Iterator[Journal]:
+def abandoned(folder: Path) -> Iterator[SpoolJournal]:
     """Yield each journal in a folder whose process is gone; this process holds it from now on. Raises SpoolError."""
     for path in sorted(folder.glob(_NAMES)):
         try:
             with _locked(folder):
                 descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             if _try_to_hold(descriptor, path):
-                yield Journal(path, descriptor)
+                yield SpoolJournal(path, descriptor)
             else:
                 os.close(descriptor)
         except FileNotFoundError:  # another process has closed it
@@ -162,7 +161,7 @@ def abandoned(folder: Path) -> Iterator[Journal]:
 
 def _locked(folder: Path) -> AbstractContextManager[None]:
     """Hold the lock of a folder, so that a journal is made and held in one step."""
-    return FileLock(folder / "lock", "spool").held(_PATIENCE)
+    return ProcessLock(folder / "lock", "spool").held(_PATIENCE)
 
 
 def _try_to_hold(descriptor: int, path: Path) -> bool:

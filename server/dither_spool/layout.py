@@ -11,8 +11,7 @@ from typing import NamedTuple
 from dither_server.store import UnmadeError
 from dither_shared import ParameterError
 
-from .blobs import BlobStore, blob_store_at, free_bytes_at, make_folder, require_no_tilde
-from .errors import SpoolError
+from .blobs import BlobStore, SpoolError, blob_store_at, free_bytes_at, make_folder, require_no_tilde
 from .journal import JOURNAL, NOTICE, abandoned
 from .records import BUCKETS
 from .segment import DAMAGED, SEGMENTS, is_segment

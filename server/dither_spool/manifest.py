@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from dither_server.store import Store
 from dither_shared import ParameterError
 
-from .blobs import BlobStore
-from .errors import DamagedError, SpoolError
+from .blobs import BlobStore, DamagedError, SpoolError
 from .records import BUCKETS, Records
 from .segment import DAMAGED, SEGMENTS, Segment, is_segment, write_segment
 
@@ -83,7 +82,7 @@ def skip_damage(store: Store, blobs: BlobStore, names: Iterable[str], wait: floa
     Raises ParameterError for a segment that is not there, or is not damaged and never was; StoreError as a fold does,
     also for a segment that cannot be read at this time, which may be no damage.
     """
-    with store.folds.alone(wait):
+    with store.folds.exclusive_lock(wait):
         for path in names:
             name = path.rpartition("/")[2]
             was_skipped = is_segment(name) and _kept(name) in blobs.names(DAMAGED)

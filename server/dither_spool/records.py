@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dither_server.tally.arrays import Booleans, Counts, Indices
 
-from .errors import SpoolError
+from .blobs import SpoolError
 
 BUCKETS = 256
 """Parts of a segment: bucket b holds the batches whose id begins with byte b. No two buckets share an id."""

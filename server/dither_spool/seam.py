@@ -11,7 +11,7 @@ from dither_server.store.sink import Sink
 from dither_shared import DitherError
 from dither_shared.counted import counted
 
-from .errors import SpoolError
+from .blobs import SpoolError
 from .layout import NEARLY_FULL, SpoolLayout, claim, require_owner
 from .segment import DAMAGED
 from .sink import DatabaseLink, SpoolSink
@@ -36,7 +36,8 @@ def open_sink(config: Config, store: Store) -> Sink:
     """Return the sink of a collector. Raises ParameterError if the spool is of another database."""
     layout = _layout(config)
     claim(layout.blobs, store.identity())
-    return SpoolSink(DatabaseLink(store), layout, config.spool_bytes, config.spool_seconds, store.folds.up_to)
+    database = DatabaseLink(store.definitions.disabled, store.add_refusals)
+    return SpoolSink(database, layout, config.spool_bytes, config.spool_seconds, store.folds.up_to)
 
 
 def describe(config: Config) -> str:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DamagedError, SpoolError
+from .blobs import DamagedError, SpoolError
 from .records import BUCKETS, Records, as_ids, as_keys
 
 SEGMENTS = "segments"

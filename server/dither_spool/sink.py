@@ -10,15 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 
 from dither_server.store import Outcome, Refusal, StoreError, UnmadeError, Upload
-from dither_serving.kept import Kept, gauge
+from dither_serving.prometheus import CachedReading, gauge
 
-from .errors import SpoolError
-from .journal import Journal, abandoned
+from .blobs import SpoolError
+from .journal import SpoolJournal, abandoned
 from .layout import NEARLY_FULL, Backlog, SpoolLayout, require_owner
 
 _log = logging.getLogger(__name__)
@@ -30,7 +29,7 @@ _PATIENCE = 10.0
 """Seconds to wait at the end for what is still to be written to the database."""
 
 
-class Journals:
+class _Journals:
     """The journals of a process: one thread appends, another seals those that are closed.
 
     A journal is closed at ``size`` bytes or after ``seconds``.
@@ -41,16 +40,16 @@ class Journals:
         self._size = size
         self._seconds = seconds
         self._clock = clock
-        self._open: Journal | None = None
+        self._open: SpoolJournal | None = None
         self._since = 0.0
-        self._closed: list[Journal] = []
+        self._closed: list[SpoolJournal] = []
         self._lock = threading.Lock()
 
     def append(self, uploads: Sequence[Upload], day: date) -> bool:
         """Append uploads durably; return whether a journal waits to be sealed. Raises StoreError."""
         with self._lock:
             if self._open is None:
-                self._open = Journal.create(self._layout.journals)
+                self._open = SpoolJournal.create(self._layout.journals)
                 self._since = self._clock()
             try:
                 self._open.append(uploads, day)
@@ -100,19 +99,21 @@ class Journals:
             self._open = None
 
 
-class _Database(Protocol):
-    def disabled(self) -> Mapping[str, date]: ...
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
-
-
 class DatabaseLink:
     """Knows which versions are disabled, as last read, and keeps counts of refused batches until they are written.
 
-    The counts are few: ``Refusals`` distinguishes only some kinds per metric and day.
+    Both are done by functions of the store, which raise StoreError. The counts are few: a collector distinguishes only
+    some kinds per metric and day.
     """
 
-    def __init__(self, store: _Database, beat: float = _BEAT) -> None:
-        self._store = store
+    def __init__(
+        self,
+        read_disabled: Callable[[], Collection[str]],
+        write_refusals: Callable[[Mapping[Refusal, int], bytes], object],
+        beat: float = _BEAT,
+    ) -> None:
+        self._read_disabled = read_disabled
+        self._write_refusals = write_refusals
         self._beat = beat
         self._disabled: Collection[str] | None = None
         self._refused: Counter[Refusal] = Counter()
@@ -131,7 +132,7 @@ class DatabaseLink:
     def disabled(self) -> Collection[str]:
         """Return the versions that are disabled, as last known. Raises StoreError if they could never be read."""
         if self._disabled is None:
-            self._disabled = self._store.disabled()
+            self._disabled = self._read_disabled()
         return self._disabled
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
@@ -158,10 +159,10 @@ class DatabaseLink:
             refused = self._refused.copy()
         try:
             if refused:
-                self._store.add_refusals(refused, self._shard)
+                self._write_refusals(refused, self._shard)
                 with self._lock:
                     self._refused -= refused
-            self._disabled = self._store.disabled()
+            self._disabled = self._read_disabled()
         except Exception as error:
             if not self._failed:
                 fault = None if isinstance(error, StoreError) else error
@@ -203,7 +204,7 @@ class SpoolSink:
         self._seconds = seconds
         self._clock = clock
         self._beat = beat
-        self._journals = Journals(layout, size, seconds, clock)
+        self._journals = _Journals(layout, size, seconds, clock)
         self._adopt_at = float("-inf")
         self._needed = layout.needed()
         self._troubles: dict[str, str] = {}
@@ -211,7 +212,8 @@ class SpoolSink:
         self._starting = threading.Lock()
         self._due = threading.Event()
         self._ended = False
-        self._gauges = SpoolGauges(self.backlog, folded_up_to)
+        self._backlog = CachedReading("spool", self.backlog, clock)
+        self._folded = CachedReading("folds", folded_up_to, clock)
 
     def start(self) -> None:
         """Start the threads, once in each process; the first begins with abandoned journals."""
@@ -241,12 +243,8 @@ class SpoolSink:
                 raise
         return [Outcome.DISABLED if upload.metric.version in disabled else Outcome.COUNTED for upload in uploads]
 
-    def tend(self) -> bool:
-        """Return False: the sink's own thread does this work."""
-        return False
-
     def forget(self, before: date) -> bool:
-        """Return 0: a fold keeps the ids, so there are none to forget here."""
+        """Return False: a fold keeps the ids, so there are none to forget here."""
         return False
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
@@ -268,8 +266,8 @@ class SpoolSink:
         return self.layout.backlog()
 
     def families(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges of the spool for Prometheus."""
-        return self._gauges.families()
+        """Yield the gauges of the spool for Prometheus; each process reports the same."""
+        return spool_gauges(self._backlog.value(), self._folded.value())
 
     def close(self) -> None:
         """Close the open journal into a segment, and end the threads. If that fails, the next start does it."""
@@ -322,30 +320,14 @@ class SpoolSink:
         self.layout.require_room(self._size, self._needed, NEARLY_FULL)
 
 
-class SpoolGauges:
-    """The state of a spool, and of the folds that count it, for Prometheus; each process reports the same."""
-
-    def __init__(
-        self,
-        backlog: Callable[[], Backlog],
-        folded_up_to: Callable[[], datetime | None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._backlog = Kept("spool", backlog, clock)
-        self._folded = Kept("folds", folded_up_to, clock)
-
-    def families(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges. Of a spool that cannot be read only ``up`` is there.
-
-        The time of the last fold is there once one has ended, while the database can be asked.
-        """
-        backlog = self._backlog.value()
-        yield gauge("dither_spool_up", "Whether the spool can be read: 1 or 0.", int(backlog is not None))
-        if backlog is not None:
-            yield gauge("dither_spool_open_bytes", "Bytes that no segment of the spool holds yet.", backlog.open_bytes)
-            yield gauge("dither_spool_segments", "Segments of the spool that no fold has counted.", backlog.segments)
-            yield gauge("dither_spool_damaged_files", "Notices of damaged journals.", backlog.damaged)
-            yield gauge("dither_spool_free_bytes", "Free space for the spool.", backlog.free)
-        if (folded := self._folded.value()) is not None:
-            about = "When the last completed fold began: segments that existed then are counted."
-            yield gauge("dither_folded_up_to_timestamp_seconds", about, folded.timestamp())
+def spool_gauges(backlog: Backlog | None, folded: datetime | None) -> Iterator[GaugeMetricFamily]:
+    """Yield what waits in a spool, or only that it cannot be read, and when the last completed fold began, if known."""
+    yield gauge("dither_spool_up", "Whether the spool can be read: 1 or 0.", int(backlog is not None))
+    if backlog is not None:
+        yield gauge("dither_spool_open_bytes", "Bytes that no segment of the spool holds yet.", backlog.open_bytes)
+        yield gauge("dither_spool_segments", "Segments of the spool that no fold has counted.", backlog.segments)
+        yield gauge("dither_spool_damaged_files", "Notices of damaged journals.", backlog.damaged)
+        yield gauge("dither_spool_free_bytes", "Free space for the spool.", backlog.free)
+    if folded is not None:
+        about = "When the last completed fold began: segments that existed then are counted."
+        yield gauge("dither_folded_up_to_timestamp_seconds", about, folded.timestamp())

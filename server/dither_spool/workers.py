@@ -39,10 +39,10 @@ def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
 
 
 @contextmanager
-def workers(jobs: int = 1, scheduler: str | None = None, tell: Callable[[str], object] | None = None) -> Iterator[Map]:
+def workers(jobs: int = 1, scheduler: str | None = None, show: Callable[[str], object] | None = None) -> Iterator[Map]:
     """Yield a ``Map`` over ``jobs`` processes (0 means one per processor), or over a Dask cluster.
 
-    ``tell`` is called with a line, which goes to stderr by default, while the cluster has no workers.
+    ``show`` is called with a line, which goes to stderr by default, while the cluster has no workers.
 
     Raises ParameterError if both are given, if there is no scheduler at that address, or no Dask; the ``Map`` raises
     WorkersError if the workers are lost.
@@ -50,7 +50,7 @@ def workers(jobs: int = 1, scheduler: str | None = None, tell: Callable[[str], o
     if scheduler is not None and jobs != 1:
         raise ParameterError("--jobs", "not with --scheduler, whose workers share the work")
     if scheduler is not None:
-        yield from _cluster(scheduler, tell or sys.stderr.write)
+        yield from _cluster(scheduler, show or sys.stderr.write)
     elif jobs == 1:
         yield here
     else:
@@ -78,7 +78,7 @@ def workers(jobs: int = 1, scheduler: str | None = None, tell: Callable[[str], o
                 raise
 
 
-def _cluster(address: str, tell: Callable[[str], object]) -> Iterator[Map]:
+def _cluster(address: str, show: Callable[[str], object]) -> Iterator[Map]:
     try:
         from distributed import Client, KilledWorker  # noqa: PLC0415 — an extra that most do not install
         from distributed.comm.core import CommClosedError  # noqa: PLC0415
@@ -94,7 +94,7 @@ def _cluster(address: str, tell: Callable[[str], object]) -> Iterator[Map]:
         while futures:
             try:
                 result = _awaited(
-                    client, futures[0], lambda: tell(f"waits for a worker of {address}, which has none\n")
+                    client, futures[0], lambda: show(f"waits for a worker of {address}, which has none\n")
                 )
             except (CancelledError, CommClosedError, KilledWorker) as error:
                 raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
@@ -115,8 +115,8 @@ _SILENCES = (10.0, 60.0)
 """Seconds without a result before workers are counted, at first and from then on."""
 
 
-def _awaited(client: Any, future: Any, tell: Callable[[], object]) -> Any:
-    """Return the result of a future; call ``tell`` each time that there is no worker to compute it."""
+def _awaited(client: Any, future: Any, note: Callable[[], object]) -> Any:
+    """Return the result of a future; call ``note`` each time that there is no worker to compute it."""
     silence = _SILENCES[0]
     while True:
         try:
@@ -125,7 +125,7 @@ def _awaited(client: Any, future: Any, tell: Callable[[], object]) -> Any:
             if future.done():  # just now, or the error is the task's own
                 return future.result()
             if not client.nthreads():
-                tell()
+                note()
         silence = _SILENCES[1]
 
 

@@ -114,7 +114,7 @@ _HOMES = {
     **dict.fromkeys(("Entropy", "KeyedEntropy", "SystemEntropy"), "primitives.entropy"),
     **dict.fromkeys(("load_metrics", "parse_metrics"), "metrics.definition"),
 }
-"""The module of each name that is no family of mechanisms."""
+"""The module of each name that is not a family of mechanisms."""
 
 
 VERSION = "0.1.0"

@@ -1,7 +1,7 @@
-"""Answers of an app, read into the items that a mechanism randomizes, by what is left of a definition on a device.
+"""Answers of an app, read into the items that a mechanism randomizes, by the compiled definition of a metric.
 
 Every object has an item, a mistake too: it goes to the catch-all label, or to the empty string where there is none.
-Leaving it out would be worse than useless, for then the absence of a report is an answer.
+Leaving it out would be worse than useless, because then the absence of a report is an answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Encoded(NamedTuple):
     outside: bool = False
     """Whether it is outside the domain, and so goes to the catch-all label."""
     mistake: bool = False
-    """Whether it is no answer at all."""
+    """Whether the object cannot be an answer."""
     rest: int | None = None
     """For a number between two points, how far it is from the lower one, ``item``, to the next, in 2^-64 steps."""
 
@@ -75,7 +75,7 @@ class BooleanAnswers(Answers):
     _MEANINGS: ClassVar[dict[object, Encoded]] = {1: _TRUE, 0: _FALSE, "true": _TRUE, "false": _FALSE}
 
     def encode(self, value: object) -> Encoded:
-        """Return true, false, or the catch-all for what is neither."""
+        """Return true, false, or the catch-all for anything else."""
         if value is True:
             return self._TRUE
         if value is False:
@@ -104,7 +104,7 @@ class NumberAnswers(Answers):
         self._low, self._high, self._log, self._steps = low, high, log, points - 1
 
     def encode(self, value: object) -> Encoded:
-        """Return its place on the grid; a number beyond an end is outside, and what is no number a mistake."""
+        """Return its place on the grid; a number beyond an end is outside, and anything but a number is a mistake."""
         number = double_of(value)
         if number is None:
             return Encoded(0, outside=True, mistake=True, rest=0)

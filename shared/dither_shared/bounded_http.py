@@ -249,7 +249,7 @@ def _head(reader: "_Reader") -> tuple[int, dict[str, str]]:
         status, fields = _status(reader.line()), _fields(reader)
         if status >= 200 or status == 101:  # after "Switching Protocols" no further HTTP/1 answer comes
             return status, fields
-    raise AnswerError("the server keeps postponing the answer")
+    raise AnswerError("the server sends only interim answers")
 
 
 def _status(line: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Say how many of what there are, for people: 1 report, 2,000 reports."""
+"""Write a count with its noun, singular or plural: 1 report, 2,000 reports."""
 
 
 def counted(number: int, one: str, more: str = "") -> str:

@@ -1,6 +1,6 @@
 """Draws: a report by a few integers, as a device draws it whose definitions were calibrated before.
 
-Mechanisms that have ``draws`` randomize by them, so there is one way to draw, whoever asks. A permanent draw comes
+Mechanisms that have ``draws`` randomize by them, so there is one way to draw, whatever calls it. A permanent draw comes
 first; without a permanent part it changes nothing. Thresholds are over 2^64.
 """
 

@@ -1,4 +1,4 @@
-"""Flat JSON: objects of strings, bytes among them as base64, read strictly: what no honest peer writes is refused."""
+"""Flat JSON: objects of strings, bytes among them as base64, read strictly: any other JSON is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def quoted(text: str) -> str:
 
 
 def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> dict[str, str]:
-    """Return the members of a JSON object of strings, which must have ``fields`` and may have what is ``known``.
+    """Return the members of a JSON object of strings, which must have ``fields`` and may have those that are ``known``.
 
     Raises WireError, which says what is wrong and where.
     """
@@ -36,7 +36,7 @@ def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> d
 
     # No honest body holds a bracket or a second brace, so depth is known before a parser recurses into it.
     if b"[" in body or body.count(b"{") > 1:
-        raise WireError("body: nested; it is one flat JSON object of strings")
+        raise WireError("body: nested; it must be one flat JSON object of strings")
     try:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=_members(known), parse_constant=_no_constant)
     except UnicodeDecodeError:

@@ -85,7 +85,7 @@ class Mechanism(ABC):
     - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
     - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
     - ``permanent_ratio``: the same for all the reports that a device will ever make of one value, or None if every
-      report spends ``ratio`` anew.
+      report costs ``ratio`` again.
     """
 
     name: ClassVar[str]
@@ -148,7 +148,7 @@ class Mechanism(ABC):
 
     @classmethod
     def _numbers(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
-        """Return the parameters but for ``words``; raise ParameterError if one of them is no number."""
+        """Return the parameters but for ``words``; raise ParameterError if one of them is not a number."""
         for key, value in parameters.items():
             if isinstance(value, str) and key not in cls.words:
                 raise ParameterError(key, f"{value!r} is not a number")
@@ -241,7 +241,7 @@ class Mechanism(ABC):
         """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
 
         That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked.
-        Mechanisms whose reports are no chain of the two draws do not have it.
+        Mechanisms whose reports are not a chain of the two draws do not have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 

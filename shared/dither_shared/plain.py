@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 2048
 
 
 def plain(value: object) -> str | float | None:
-    """Return an answer as a str, bool, int or float of Python's own, or None for an object that is no answer."""
+    """Return an answer as a str, bool, int or float of Python's own, or None for an object that is not an answer."""
     kind = type(value)  # isinstance would ask the object itself
     if kind is str or kind is bool or kind is int or kind is float:
         return value  # type: ignore[return-value]  # it is one of these
@@ -37,7 +37,7 @@ def plain(value: object) -> str | float | None:
 
 
 def double_of(value: object) -> float | None:
-    """Return the double nearest to the number that an answer is, or None for an object that is no number.
+    """Return the double nearest to the number that an answer is, or None for an object that is not a number.
 
     It is infinite for a number beyond all doubles. No numbers are NaN, text, True and False; a Decimal is one, of which
     the first 800 digits are read.
@@ -54,7 +54,7 @@ def double_of(value: object) -> float | None:
 
 
 def text_of(value: object) -> str | None:
-    """Return an answer as text, or None for an object that is no answer.
+    """Return an answer as text, or None for an object that is not an answer.
 
     The text of a number is what ``str`` writes, that of a boolean "true" or "false".
     """
@@ -80,7 +80,7 @@ def members(value: object) -> list[object] | None:
         array = getattr(sys.modules.get("numpy"), "ndarray", None)
         if kind is array and value.ndim == 1:  # type: ignore[attr-defined]
             return [value.item(place) for place in range(min(value.size, MOST_MEMBERS))]  # type: ignore[attr-defined]
-    except Exception:  # it changed while it was read, or was made to fail: it is no answer
+    except Exception:  # it changed while it was read, or was made to fail: not an answer
         return None
     return None
 
@@ -105,12 +105,12 @@ def _inherited(value: object, kind: type) -> str | float | None:
 
 
 def _is_decimal(value: object) -> bool:
-    decimal = sys.modules.get("decimal")  # whoever has a Decimal has imported it
+    decimal = sys.modules.get("decimal")  # anybody who has a Decimal has imported it
     return decimal is not None and issubclass(type(value), decimal.Decimal)
 
 
 def _of_decimal(value: object) -> float | None:
-    """Return the double nearest to a Decimal, or None for NaN and for what is no Decimal."""
+    """Return the double nearest to a Decimal, or None for NaN and for any other object."""
     if not _is_decimal(value):
         return None
     import decimal  # noqa: PLC0415 - it is loaded
@@ -125,11 +125,11 @@ def _of_decimal(value: object) -> float | None:
 def _inside(value: object, kind: type) -> object:
     """Return the value of an Enum's member or of a numpy scalar, or None."""
     try:
-        enum = sys.modules.get("enum")  # whoever has a member of one has imported it
+        enum = sys.modules.get("enum")  # anybody who has a member of one has imported it
         if enum is not None and issubclass(kind, enum.Enum):
             return object.__getattribute__(value, "_value_")
-        # Whoever has a numpy scalar has imported numpy; we need not.
+        # Anybody who has a numpy scalar has imported numpy; we need not.
         scalar = getattr(sys.modules.get("numpy"), "generic", None)
         return scalar.item(value) if isinstance(scalar, type) and issubclass(kind, scalar) else None  # type: ignore[attr-defined]
-    except Exception:  # it was made to fail, and so it is no answer
+    except Exception:  # it was made to fail: not an answer
         return None

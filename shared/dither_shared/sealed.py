@@ -132,7 +132,7 @@ class Pool(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """32 hex digits that tell the name of the pool to those alone who know it: a collector lists pools by these."""
+        """A digest of 32 hex digits, by which a collector lists pools without revealing names to others."""
         return sha256(_POOL + str(self).encode()).hexdigest()[:32]
 
     @property
@@ -159,7 +159,7 @@ class SealedReport(NamedTuple):
 
 
 class SealedBatch(NamedTuple):
-    """Sealed rows of one pool and suite, ascending and each but once, as a relay posts them to the collector.
+    """Sealed rows of one pool and suite, ascending and without repetition, as a relay posts them to the collector.
 
     ``batch`` is a digest of them, so the same rows have the same id. ``total`` is how many the relay has shuffled and
     sends together, in this body and others.
@@ -186,7 +186,7 @@ class SealedBatch(NamedTuple):
     def decode(cls, body: bytes) -> Self:
         """Read a JSON body; raise WireError, which says what is wrong and where, unless it is exactly such a batch.
 
-        How long a sealed row is, and so whether they ascend, only the one who knows the metric can tell: ``split``.
+        The length of a sealed row, and so whether rows ascend, is known only with the metric: see ``split``.
         """
         values = read_object(body, _MEMBERS, _MEMBERS)
         suite = SUITES.get(values["suite"])

@@ -100,7 +100,7 @@ def _segments(place: Folder) -> tuple[int, int]:
     for name in place.names(SEGMENTS):
         with closing(place.open(SEGMENTS, name)) as file:
             count += sum(Segment(file, name).counts)
-        size += (place.path / SEGMENTS / name).stat().st_size
+        size += (place.folder / SEGMENTS / name).stat().st_size
     return size, count
 
 
@@ -162,8 +162,8 @@ def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:  # or its memory would be taken for ours
             ordering = sum(pool.map(write, [(place, metric, number, part) for number, part in enumerate(parts)]))
         size, _ = _segments(place)
-        took = fold(place.path, folder)
-        remembered = sum(one.stat().st_size for one in (place.path / "ids").rglob("*.ids"))
+        took = fold(place.folder, folder)
+        remembered = sum(one.stat().st_size for one in (place.folder / "ids").rglob("*.ids"))
     repeated = sum(part // REPEATED for part in parts[1:])
     counted = {"batches": count - repeated, "repeated": repeated, "conflicts": 0}
     assert took.told.items() >= counted.items(), took.told

@@ -22,7 +22,7 @@ from dither_server.analysis.columns import Column, Table
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.estimation.estimate import debiased
-from dither_server.protocol.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
+from dither_server.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.query import EstimateQuery, Query
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.reading.summaries.paging import PageRequest

@@ -16,7 +16,6 @@ MODULES = {
     ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for package in PACKAGES
     for path in sorted(package.rglob("*.py"))
-    if "migrations" not in path.parts  # their places are Alembic's
 }
 LISTS = {"mechanisms", "questions", "domains", "summaries", "samplers", "cli"}
 """Folders of like things, one module each: commands, and what a registry imports."""

@@ -81,7 +81,7 @@ def test_the_command_test_tells_what_a_token_may_do(
         assert program.main([*given, *(["--token", given_token] if given_token else [])]) == status
         found = results(capsys)
         assert (found["collector"], found["token"], found["theme"], found["crashed"]) == ("ok", result, "ok", "ok")
-    collector_of(app).store.disable("crashed", None, TODAY)
+    collector_of(app).store.definitions.disable("crashed", None, TODAY)
     assert program.main([*given, "--token", tokens[Role.REPORT]]) == 1
     found = results(capsys)
     assert (found["token"], found["theme"], found["crashed"]) == ("ok", "ok", "failed")

@@ -71,8 +71,8 @@ ROOMS: dict[str, Room] = {
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "counting/uploads", "url"),
-            *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
+            *_named(f"{_SERVER}/store", "store", "counting/uploads", "engine"),
+            *_named(f"{_SERVER}/store/tables", "definitions", "estimates", "refusals", "tokens"),
         ),
         (
             *_tests("server/store", "store", "removal"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dither_relay.collector import Collector
+from dither_relay.collector import CollectorClient
 from dither_relay.config import RelayConfig
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
@@ -67,7 +67,7 @@ def stored(folder: Path, limits: Mapping[str, int] = LIMITS) -> Iterator[RelaySt
 
 def rounds(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Rounds:
     """Rounds to a collector at this URL."""
-    return Rounds(store, Collector(url, "", PATIENCE), Rules(batch, 14, 45), lambda: today)
+    return Rounds(store, CollectorClient(url, "", PATIENCE), Rules(batch, 14, 45), lambda: today)
 
 
 def config(folder: Path, url: str, **changed: object) -> RelayConfig:

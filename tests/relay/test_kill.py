@@ -55,10 +55,10 @@ def deadly_round(point, number):
         hold(opened, rows(32, number))
         when, step, turn = point.split()
         if when == "within":  # its statements are executed, and not committed
-            deadly(store, step, "after", int(turn))
+            deadly(store, {"freeze": "freeze_batches", "leave": "delete_if_empty"}[step], "after", int(turn))
         else:
             name = {"forget": "forget_digests"}.get(step, step)
-            deadly(collector.Collector if step == "post" else RelayStore, name, when, int(turn))
+            deadly(collector.CollectorClient if step == "post" else RelayStore, name, when, int(turn))
         one.freeze()
         one.post({})
         one.tidy()

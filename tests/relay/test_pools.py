@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_relay.collector import Collector, RejectedError, TroubleError
+from dither_relay.collector import CollectorClient, RejectedError, TroubleError
 from dither_relay.pools import Pools
 from dither_relay.store import RelayStore
 from dither_serving.problems import Kind, Problem
@@ -32,7 +32,7 @@ def kind(pools: Pools, pool: Pool, length: int) -> Kind:
 
 
 def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
-    pools = Pools(store, Collector(collector.url, "", 5))
+    pools = Pools(store, CollectorClient(collector.url, "", 5))
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE  # none was ever seen
     pools.refresh()
     assert pools.number(THEME, 51) == 1
@@ -50,7 +50,7 @@ def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCo
 def test_empty_list_of_pools_is_reported_as_trouble(store: RelayStore, collector: FakeCollector) -> None:
     """It would else be silent for ever: its key file may stand elsewhere than the operator thinks."""
     collector.pools = []
-    pools = Pools(store, Collector(collector.url, "", 5))
+    pools = Pools(store, CollectorClient(collector.url, "", 5))
     with pytest.raises(RejectedError, match="lists no pool"):
         pools.refresh()
     assert kind(pools, THEME, 51) is Kind.UNAVAILABLE
@@ -60,8 +60,8 @@ def test_empty_list_of_pools_is_reported_as_trouble(store: RelayStore, collector
 
 
 def test_pools_survive_a_restart_while_the_collector_is_gone(store: RelayStore, collector: FakeCollector) -> None:
-    Pools(store, Collector(collector.url, "", 5)).refresh()
-    pools = Pools(store, Collector("http://127.0.0.1:1", "", 5))
+    Pools(store, CollectorClient(collector.url, "", 5)).refresh()
+    pools = Pools(store, CollectorClient("http://127.0.0.1:1", "", 5))
     with pytest.raises(TroubleError):
         pools.refresh()
     assert pools.number(THEME, 51) == 1
@@ -72,7 +72,7 @@ def test_pools_survive_a_restart_while_the_collector_is_gone(store: RelayStore, 
 def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
     store: RelayStore, collector: FakeCollector
 ) -> None:
-    pools = Pools(store, Collector(collector.url, "", 5))
+    pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.refresh()
     assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop what is malformed
     assert kind(pools, THEME, 1138) is Kind.MALFORMED
@@ -82,7 +82,7 @@ def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
 
 
 def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: FakeCollector) -> None:
-    pools = Pools(store, Collector(collector.url, "", 5))
+    pools = Pools(store, CollectorClient(collector.url, "", 5))
     pools.start()
     while not pools.is_known:
         pass
@@ -113,13 +113,13 @@ def test_answer_that_is_no_list_of_pools_is_rejected(store: RelayStore, collecto
     for listing in NO_LISTINGS:
         collector.listing = listing or [0]
         with pytest.raises(RejectedError, match="cannot be read"):
-            Pools(store, Collector(collector.url, "", 5)).refresh()
+            Pools(store, CollectorClient(collector.url, "", 5)).refresh()
         assert store.held() == [], listing
 
 
 def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCollector) -> None:
     collector.pools = [*POOLS, (str(THEME), "future", 99)]
-    pools = Pools(store, Collector(collector.url, "secret", 5))
+    pools = Pools(store, CollectorClient(collector.url, "secret", 5))
     pools.refresh()
     assert len(store.held()) == 3
     assert collector.tokens == {"Bearer secret"}
@@ -128,7 +128,7 @@ def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCol
 def test_fault_while_refreshing_pools_is_a_trouble(
     store: RelayStore, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pools = Pools(store, Collector(collector.url, "", 5))
+    pools = Pools(store, CollectorClient(collector.url, "", 5))
 
     def fail() -> None:
         pools.close()  # so that the thread ends after its first turn

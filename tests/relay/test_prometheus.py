@@ -35,7 +35,7 @@ def relay(tmp_path: Path, collector: FakeCollector) -> Iterator[Relay]:
 
 
 def text(relay: Relay) -> bytes:
-    return relay.numbers.text(relay.gauges.families())
+    return relay.numbers.text(relay.families())
 
 
 def told(relay: Relay) -> dict[str, float]:

@@ -4,8 +4,7 @@ import tracemalloc
 import pytest
 
 from dither_relay.rates import Rates
-from dither_serving.locality import is_loopback
-from dither_serving.proxies import Proxies, group_of
+from dither_serving.addresses import Proxies, group_of, is_loopback
 
 
 def test_each_address_has_its_own_limit() -> None:

@@ -11,13 +11,6 @@ from dither_server.app import collector_of, create_app
 from dither_server.store import Store
 from server.browser import WHY_NOT, Page, browser
 from server.collecting import METRICS, config
-from server.database import quick_schemas
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _schemas() -> Iterator[None]:
-    with quick_schemas():
-        yield
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_metrics_are_listed_and_shown(folder: Path) -> None:
     text = invoke(folder, "metric", "show", "theme", "--version", THEME.version).stdout
     assert "description       Which theme do people use?\n" in text
     assert "dark, light, =1+1, other" in text
-    assert "no such metric" in told(invoke(folder, "metric", "show", "nothing"))
+    assert "no metric has this name" in told(invoke(folder, "metric", "show", "nothing"))
 
 
 def test_the_collector_shows_former_metrics_and_takes_no_reports_of_them(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=PATIENCE)
     assert (url, process.returncode) == ("", 1)
     assert errors.count("\n") == 1
-    assert "cannot be listened on: Address already in use" in errors
+    assert "cannot listen there: Address already in use" in errors
 
 
 class Device(threading.Thread):

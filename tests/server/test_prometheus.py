@@ -14,7 +14,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import Committer
+from dither_server.ingest.committer import ReportCommitter
 from dither_server.prometheus import Prometheus
 from dither_serving.committer import Limits
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
@@ -81,7 +81,7 @@ def test_oldest_batch_age_follows_the_batch_that_waits_longest(monkeypatch: pyte
         Prometheus.oldest(prometheus, one)
 
     monkeypatch.setattr(prometheus, "oldest", oldest)
-    committer = Committer(gate, lambda: TODAY, Limits(), timedelta(days=45), prometheus=prometheus)
+    committer = ReportCommitter(gate, lambda: TODAY, Limits(), timedelta(days=45), prometheus=prometheus)
     assert samples(prometheus.text())[name] == 0
     first, second = submitted(committer, upload()), submitted(committer, upload())
     assert since[0] is not None

@@ -9,14 +9,8 @@ import pytest
 from dither_server.store import Store
 from dither_spool.blobs import Folder
 from server.collecting import METRICS
-from server.database import quick_schemas, url_of
+from server.database import url_of
 from spool.spooling import opened
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _schemas() -> Iterator[None]:
-    with quick_schemas():
-        yield
 
 
 @pytest.fixture

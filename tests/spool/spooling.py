@@ -17,7 +17,7 @@ from dither_server.store import Refusal, Store, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import Metric
 from dither_spool.blobs import BlobStore, Folder
-from dither_spool.fold import Folding, Report, Step
+from dither_spool.fold import Folding, FoldReport, FoldStep
 from dither_spool.records import BUCKETS, Records, as_ids, number_of
 from dither_spool.segment import SEGMENTS, Segment, write_segment
 from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
@@ -35,6 +35,7 @@ class Database:
         self.failure: Exception | None = None
         self.asked = threading.Semaphore(0)
         self.told = threading.Semaphore(0)
+        self.link = self.disabled, self.add_refusals
 
     def disabled(self) -> Mapping[str, date]:
         self.asked.release()
@@ -209,11 +210,11 @@ def folding(store: Store, blobs: BlobStore, **changed: object) -> Folding:
     return Folding(store, blobs, **{"horizon": HORIZON, "now": lambda: NOW, **changed})  # type: ignore[arg-type]  # a test names what differs
 
 
-def at(step: Step, time: int) -> Callable[[Step], None]:
+def at(step: FoldStep, time: int) -> Callable[[FoldStep], None]:
     """What is called after each step, and raises KilledError at the given time of one of them."""
     left = time
 
-    def after(done: Step) -> None:
+    def after(done: FoldStep) -> None:
         nonlocal left
         left -= done is step
         if done is step and left == 0:
@@ -222,7 +223,7 @@ def at(step: Step, time: int) -> Callable[[Step], None]:
     return after
 
 
-def folded(folding: Folding) -> list[Report]:
+def folded(folding: Folding) -> list[FoldReport]:
     return list(folding.fold(PATIENCE))
 
 

@@ -10,8 +10,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from dither_shared import ParameterError
-from dither_spool.blobs import BlobStore, Folder, ObjectStore, blob_store_at
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import BlobStore, Folder, ObjectStore, SpoolError, blob_store_at
 
 
 @pytest.fixture(params=["folder", "file", "memory", "local"])

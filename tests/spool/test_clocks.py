@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Store
-from dither_spool.blobs import Folder
-from dither_spool.errors import SpoolError
-from dither_spool.fold import Step
+from dither_spool.blobs import Folder, SpoolError
+from dither_spool.fold import FoldStep
 from dither_spool.records import day_of
 from server.collecting import THEME, upload
 from server.database import url_of
@@ -78,7 +77,7 @@ def test_no_batch_counts_twice_while_devices_retry(counts: Store, blobs: Folder,
     assert len(blobs.names("ids/01")) <= len(sent)
 
 
-_KILLS = {(Step.LISTED, -3650), (Step.LISTED, 46), (Step.ADDED, 46)}
+_KILLS = {(FoldStep.LISTED, -3650), (FoldStep.LISTED, 46), (FoldStep.ADDED, 46)}
 """Before the database knows of the run, and amid its buckets. What comes later is in test_killed.py, of one clock."""
 
 
@@ -86,11 +85,13 @@ _KILLS = {(Step.LISTED, -3650), (Step.LISTED, 46), (Step.ADDED, 46)}
     ("step", "jump"),
     [
         pytest.param(step, jump, marks=() if (step, jump) in _KILLS else pytest.mark.slow)
-        for step in Step
+        for step in FoldStep
         for jump in JUMPS
     ],
 )
-def test_killed_under_one_clock_and_resumed_under_another(counts: Store, blobs: Folder, step: Step, jump: int) -> None:
+def test_killed_under_one_clock_and_resumed_under_another(
+    counts: Store, blobs: Folder, step: FoldStep, jump: int
+) -> None:
     """Either may be the wrong one. Before it is begun, a run is too old for some clocks, and says so."""
     dice = random.Random(step)
     for number, clocks in enumerate([(0, jump), (jump, 0)]):
@@ -100,7 +101,7 @@ def test_killed_under_one_clock_and_resumed_under_another(counts: Store, blobs: 
         first, then = (NOW + timedelta(days=number + wrong) for wrong in clocks)
         with suppress(KilledError):
             folded(folding(counts, blobs, now=lambda now=first: now, after=at(step, 1)))
-        if step is Step.LISTED and then - first > timedelta(days=45):
+        if step is FoldStep.LISTED and then - first > timedelta(days=45):
             (run,) = blobs.names("runs")
             told = f"{run} began on {first:%Y-%m-%d}, the clock says {then:%Y-%m-%d}, .* delete this file if a wrong"
             with pytest.raises(SpoolError, match=told):

@@ -68,12 +68,6 @@ def test_batches_are_appended_and_not_counted(
     assert collector_of(spooling).store.refusals.by_kind("") == {"malformed": 1}
 
 
-def test_a_disabled_version_is_refused(door: FlaskClient, spooling: Flask) -> None:
-    store = collector_of(spooling).store
-    store.disable(THEME.name, None, config(Path("/")).today())
-    assert problem(post_to(door, batch().encode())) == (410, "metric-disabled")
-
-
 def test_metrics_and_readyz_show_the_state_of_the_spool(
     door: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

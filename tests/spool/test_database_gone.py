@@ -49,7 +49,7 @@ def test_collector_takes_reports_while_postgresql_is_gone(tmp_path: Path, postgr
     database = fresh(postgresql.url)
     with closing(Store(database)) as store:
         store.register(METRICS.values())
-        store.disable(MOBILE.name, None, utc_today())
+        store.definitions.disable(MOBILE.name, None, utc_today())
     batches = [batch(THEME, rows_of(THEME, 1)) for _ in range(40)]
     disabled = batch(MOBILE, rows_of(MOBILE, 1, value=True)).encode()
     with running(tmp_path, "--spool", str(tmp_path / "spool"), "--db", database) as (url, process):
@@ -89,4 +89,4 @@ def test_collector_exits_cleanly_while_postgresql_is_gone(tmp_path: Path, postgr
     assert ids_in(in_place(layout.blobs)) == {bytes.fromhex(one.batch)}
     with running(tmp_path, *options) as (url, process):  # but it does not begin so
         assert url == ""
-        assert process.wait(PATIENCE) == 2
+        assert process.wait(PATIENCE) == 1

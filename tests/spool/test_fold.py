@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Refusal, Store, StoreError
-from dither_server.store.counting.folds import Sums
+from dither_server.store.counting.folds import FoldSums
 from dither_shared import ParameterError
-from dither_spool.blobs import Folder, blob_store_at
-from dither_spool.errors import SpoolError
-from dither_spool.fold import Step
+from dither_spool.blobs import Folder, SpoolError, blob_store_at
+from dither_spool.fold import FoldStep
 from dither_spool.records import BUCKETS
 from dither_spool.workers import workers
 from server.collecting import LAYOUT, THEME, TODAY, upload
@@ -42,7 +41,7 @@ def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path
     (report,) = folded(folding(counts, blobs))
     assert_same(counts, tmp_path, sent)
     rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
-    assert report.sums._replace(repeated=0) == Sums(batches=300, rows=rows)
+    assert report.sums._replace(repeated=0) == FoldSums(batches=300, rows=rows)
     assert 50 < report.sums.repeated < 150
     assert (report.resumed, report.segments, report.begun) == (False, 3, NOW.replace(microsecond=0))
     assert emptied(blobs)
@@ -57,9 +56,9 @@ def test_what_was_spooled_is_counted_once(counts: Store, blobs: Folder, tmp_path
 
 def test_empty_run_still_records_when_it_began(counts: Store, blobs: Folder) -> None:
     (report,) = folded(folding(counts, blobs))
-    assert (report.segments, report.sums) == (0, Sums())
+    assert (report.segments, report.sums) == (0, FoldSums())
     assert counts.folds.up_to() == NOW
-    assert not blobs.path.exists()
+    assert not blobs.folder.exists()
 
 
 def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, blobs: Folder, tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_first_content_of_an_id_counts_and_others_are_refusals(counts: Store, bl
     steps: list[int] = []
     (report,) = folded(folding(counts, blobs, progress=steps.append))
     assert (min(steps) > 0, sum(steps)) == (True, BUCKETS)
-    assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
+    assert report.sums == FoldSums(batches=1, rows=1, conflicts=1, damaged=1)
     assert_same(counts, tmp_path, [one])
     assert counts.refusals.read() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
@@ -89,12 +88,12 @@ def test_fold_of_an_object_store_survives_a_kill_at_each_step(counts: Store, tmp
     store = blob_store_at(f"memory://{tmp_path.name}")
     sent = some(100, 16)
     deliver(store, sent, 16)
-    for step in Step:
+    for step in FoldStep:
         with pytest.raises(KilledError):
             folded(folding(counts, store, after=at(step, 1)))
     deliver(store, sent[:50], 17)
     (report,) = folded(folding(counts, store))
-    assert report.sums == Sums(repeated=report.sums.repeated)
+    assert report.sums == FoldSums(repeated=report.sums.repeated)
     assert_same(counts, tmp_path, sent)
 
 
@@ -118,8 +117,8 @@ def test_two_folds_at_once_run_one_after_the_other(counts: Store, blobs: Folder,
     thread = threading.Thread(target=second)
     thread.start()
 
-    def hold(step: Step) -> None:
-        if step is Step.ADDED and not inside.is_set():
+    def hold(step: FoldStep) -> None:
+        if step is FoldStep.ADDED and not inside.is_set():
             own = stack.enter_context(closing(opened(url_of(tmp_path))))
             with pytest.raises(StoreError, match="another fold is under way"):
                 list(folding(own, blobs).fold(0.01))
@@ -137,8 +136,8 @@ def test_fold_that_lost_its_lock_counts_nothing_twice(counts: Store, blobs: Fold
     sent, later = some(100, 12), some(50, 13)
     deliver(blobs, sent, 12)
 
-    def overtaken(step: Step) -> None:
-        if step is Step.FOLDED and blobs.names("runs"):
+    def overtaken(step: FoldStep) -> None:
+        if step is FoldStep.FOLDED and blobs.names("runs"):
             (tmp_path / "dither.db.fold.lock").unlink()  # who opens it now gets another
             deliver(blobs, later + sent[:20], 13)
             with closing(opened(url_of(tmp_path))) as own:
@@ -155,7 +154,7 @@ def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs:
     deliver(blobs, sent, 14)
 
     def state() -> list[object]:
-        files = {path: path.read_bytes() for path in blobs.path.rglob("*") if path.is_file()}
+        files = {path: path.read_bytes() for path in blobs.folder.rglob("*") if path.is_file()}
         return [files, *(execute(url_of(tmp_path), f"SELECT * FROM {table}")  # noqa: S608
                          for table in ("tallies", "folds", "fold_runs"))]  # fmt: skip
 
@@ -164,7 +163,7 @@ def test_plan_of_a_fold_changes_neither_spool_nor_database(counts: Store, blobs:
     assert (report.sums.batches, report.segments) == (100, 3)
     assert state() == before
     with pytest.raises(KilledError):
-        folded(folding(counts, blobs, after=at(Step.REMEMBERED, 6)))
+        folded(folding(counts, blobs, after=at(FoldStep.REMEMBERED, 6)))
     deliver(blobs, (later := some(30, 15)) + sent[:30], 15)
     before = state()
     report = folding(counts, blobs).plan()
@@ -186,7 +185,7 @@ LISTED: list[str] = []
 
 
 def test_a_run_that_finds_nothing_lists_ids_once_a_day(counts: Store, blobs: Folder) -> None:
-    asked = Listed(blobs.path)
+    asked = Listed(blobs.folder)
     put(blobs, [Delivery(upload(THEME))])
     for later, lists in ((timedelta(0), True), (timedelta(hours=9), False), (timedelta(hours=10), True)):
         LISTED.clear()
@@ -201,7 +200,7 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, blobs: Folder, t
         when = NOW - timedelta(days=ago)
         put(blobs, [Delivery(upload(THEME, b"\x00"), when.date())])
         folded(folding(counts, blobs, now=lambda when=when: when))
-    days = sorted(file.name[:5] for folder in (blobs.path / "ids").iterdir() for file in folder.iterdir())
+    days = sorted(file.name[:5] for folder in (blobs.folder / "ids").iterdir() for file in folder.iterdir())
     assert len(days) == 8
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 8
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []

@@ -8,8 +8,7 @@ from typing import NoReturn
 import pytest
 
 from dither_spool import ids as module
-from dither_spool.blobs import BlobStore, Folder, blob_store_at
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import BlobStore, Folder, SpoolError, blob_store_at
 from dither_spool.ids import add, forget, read
 from dither_spool.records import Ids
 from spool.deliveries import ids_of
@@ -155,8 +154,8 @@ def test_interrupted_write_leaves_no_file_of_ids(blobs: Folder, monkeypatch: pyt
         patch.setattr("os.fsync", fail)
         with pytest.raises(SpoolError, match="No space left"):
             add(blobs, BUCKET, "two", some(5, 9), 9_000)
-    assert [path.name for path in (blobs.path / KIND).iterdir()] == [NAME]
-    (blobs.path / KIND / ".4711.part").write_bytes(b"torn")  # as a power cut leaves it
+    assert [path.name for path in (blobs.folder / KIND).iterdir()] == [NAME]
+    (blobs.folder / KIND / ".4711.part").write_bytes(b"torn")  # as a power cut leaves it
     assert held(blobs) == bytes_of(some(0, 5))
 
 

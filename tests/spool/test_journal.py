@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Upload
-from dither_spool.blobs import Folder
-from dither_spool.errors import SpoolError
-from dither_spool.journal import Journal, abandoned, decode_groups, encode_group
+from dither_spool.blobs import Folder, SpoolError
+from dither_spool.journal import SpoolJournal, abandoned, decode_groups, encode_group
 from dither_spool.records import number_of
 from forkserver import start
 from server.collecting import LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, upload
@@ -123,15 +122,15 @@ def test_rows_that_look_like_a_group_are_not_read_as_one() -> None:
 _HOLDS = """
 import sys
 from pathlib import Path
-from dither_spool.journal import Journal
-journal = Journal.create(Path(sys.argv[1]))
+from dither_spool.journal import SpoolJournal
+journal = SpoolJournal.create(Path(sys.argv[1]))
 print(journal.path.name, flush=True)
 sys.stdin.read()
 """
 
 
-def opened(tmp_path: Path) -> tuple[Journal, Folder]:
-    return Journal.create(tmp_path / "open"), Folder(tmp_path)
+def opened(tmp_path: Path) -> tuple[SpoolJournal, Folder]:
+    return SpoolJournal.create(tmp_path / "open"), Folder(tmp_path)
 
 
 def test_a_journal_becomes_a_segment_of_its_name(tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_journal_is_adopted_only_when_its_process_is_gone(tmp_path: Path) -> Non
     with start("-c", _HOLDS, str(tmp_path), stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
         name = process.stdout.readline().strip()
-        ours = Journal.create(tmp_path)
+        ours = SpoolJournal.create(tmp_path)
         assert list(abandoned(tmp_path)) == []
         process.kill()
     assert [one.path.name for one in abandoned(tmp_path)] == [name]
@@ -189,7 +188,7 @@ def test_search_for_abandoned_journals_skips_one_that_is_closed_meanwhile(
 
 
 def test_new_journal_is_never_taken_for_an_abandoned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Journal] = []
+    found: list[SpoolJournal] = []
     looking: list[threading.Thread] = []
 
     def opening(path: Path, flags: int, mode: int = 0o777) -> int:
@@ -202,7 +201,7 @@ def test_new_journal_is_never_taken_for_an_abandoned_one(tmp_path: Path, monkeyp
 
     open_file = os.open
     monkeypatch.setattr("os.open", opening)
-    journal = Journal.create(tmp_path)
+    journal = SpoolJournal.create(tmp_path)
     looking[0].join()
     assert found == []
     journal.release()
@@ -321,21 +320,10 @@ def test_after_a_failed_fsync_the_journal_takes_no_more(tmp_path: Path, monkeypa
     assert kept.batch in ids_in(in_place(place))
 
 
-def test_journal_stays_until_its_segment_is_written(tmp_path: Path) -> None:
-    journal, place = opened(tmp_path)
-    journal.append([upload()], TODAY)
-    (tmp_path / "segments").write_text("in the way")
-    for _ in range(2):
-        with pytest.raises(SpoolError, match="segments"):
-            journal.seal(place)
-    (tmp_path / "segments").unlink()
-    assert journal.seal(place) == 1
-
-
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "open").write_text("")
     with pytest.raises(SpoolError, match=r"open/[0-9a-f]{32}\.journal cannot be made"):
-        Journal.create(tmp_path / "open")
+        SpoolJournal.create(tmp_path / "open")
 
 
 def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Store
-from dither_server.store.counting.folds import Sums
+from dither_server.store.counting.folds import FoldSums
 from dither_spool.blobs import Folder
-from dither_spool.fold import Step
+from dither_spool.fold import FoldStep
 from dither_spool.layout import claim
 from forkserver import run
 from server.collecting import LAYOUT, THEME, TODAY, VERSION, rows_of, upload
@@ -30,18 +30,18 @@ from spool.spooling import (
     some,
 )
 
-BUCKET = (Step.FOLDED, Step.ADDED, Step.REMEMBERED)
+BUCKET = (FoldStep.FOLDED, FoldStep.ADDED, FoldStep.REMEMBERED)
 ENDS = [
-    *((step, 6 if step in BUCKET else 1) for step in Step),
+    *((step, 6 if step in BUCKET else 1) for step in FoldStep),
     # The first bucket and the last go the way of the sixth, and the second segment that of the first.
     *(pytest.param(step, time, marks=pytest.mark.slow) for step in BUCKET for time in (1, len(FILLED))),
-    pytest.param(Step.DELETED, 2, marks=pytest.mark.slow),
+    pytest.param(FoldStep.DELETED, 2, marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize(("step", "time"), ENDS, ids=lambda one: one.name if isinstance(one, Step) else str(one))
+@pytest.mark.parametrize(("step", "time"), ENDS, ids=lambda one: one.name if isinstance(one, FoldStep) else str(one))
 def test_killed_after_a_step_and_begun_again(
-    counts: Store, blobs: Folder, tmp_path: Path, step: Step, time: int
+    counts: Store, blobs: Folder, tmp_path: Path, step: FoldStep, time: int
 ) -> None:
     sent, later = some(200, 5), some(60, 6)
     deliver(blobs, sent, 5)
@@ -51,21 +51,21 @@ def test_killed_after_a_step_and_begun_again(
     reports = folded(folding(counts, blobs))
     assert_same(counts, tmp_path, sent + later)
     assert emptied(blobs)
-    is_left = step < Step.CLOSED
+    is_left = step < FoldStep.CLOSED
     assert [report.resumed for report in reports] == ([True, False] if is_left else [False])
     if is_left:  # what it did before it was killed is in its report, too
         assert reports[0].sums.batches == 200
     assert reports[-1].sums.batches == 60
-    assert folded(folding(counts, blobs))[0].sums == Sums()
+    assert folded(folding(counts, blobs))[0].sums == FoldSums()
 
 
 KILLED = """
 import os, signal, sys
 from dataclasses import replace
 from dither_server.cli.main import cli
-from dither_spool.fold import Folding, Step
+from dither_spool.fold import Folding, FoldStep
 
-step, left = Step(int(sys.argv[1])), int(sys.argv[2])
+step, left = FoldStep(int(sys.argv[1])), int(sys.argv[2])
 fold = Folding.fold
 
 def after(done):
@@ -88,7 +88,7 @@ def test_the_command_is_killed_at_each_step(
     with closing(opened(url)) as store:
         claim(blobs, store.identity())
         sent: list[Delivery] = []
-        for step in Step:
+        for step in FoldStep:
             sent += (more := some(30, 200 + step))
             deliver(blobs, more + sent[:step], step)
             time = 7 if step in BUCKET else 1
@@ -98,18 +98,18 @@ def test_the_command_is_killed_at_each_step(
         folded(folding(store, blobs))
         assert_same(store, tmp_path, sent)
         assert emptied(blobs)
-        assert folded(folding(store, blobs))[0].sums == Sums()
+        assert folded(folding(store, blobs))[0].sums == FoldSums()
 
 
 @pytest.mark.parametrize(
     "step",
     [
         # They are noted with the counts of their bucket: just before and just after is what matters.
-        pytest.param(step, marks=() if step in {Step.FOLDED, Step.ADDED} else pytest.mark.slow)
-        for step in list(Step)[:6]
+        pytest.param(step, marks=() if step in {FoldStep.FOLDED, FoldStep.ADDED} else pytest.mark.slow)
+        for step in list(FoldStep)[:6]
     ],
 )
-def test_conflicts_are_refused_once_wherever_the_fold_is_killed(counts: Store, blobs: Folder, step: Step) -> None:
+def test_conflicts_are_refused_once_wherever_the_fold_is_killed(counts: Store, blobs: Folder, step: FoldStep) -> None:
     sent = [one for one in some(60, 19) if one.upload.metric is not LAYOUT]
     others = [
         one._replace(

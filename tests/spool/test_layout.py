@@ -7,9 +7,8 @@ import pytest
 
 from dither_server.store import Store, UnmadeError
 from dither_shared import ParameterError
-from dither_spool.blobs import BlobStore, Folder, blob_store_at
-from dither_spool.errors import SpoolError
-from dither_spool.journal import Journal
+from dither_spool.blobs import BlobStore, Folder, SpoolError, blob_store_at
+from dither_spool.journal import SpoolJournal
 from dither_spool.layout import SpoolLayout, claim, require_owner
 from server.collecting import TODAY, upload
 from server.database import url_of
@@ -94,7 +93,7 @@ def test_backlog_counts_journals_segments_and_damage(tmp_path: Path) -> None:
     layout = SpoolLayout.at(str(tmp_path / "spool"))
     assert layout.backlog()[:3] == (0, 0, 0)  # nobody has begun
     layout.make()
-    journals = [Journal.create(layout.journals) for _ in range(3)]
+    journals = [SpoolJournal.create(layout.journals) for _ in range(3)]
     for journal in journals:
         journal.append([upload()], TODAY)
     size = journals[0].size

@@ -9,9 +9,8 @@ import pytest
 
 from dither_server.store import Store
 from dither_shared import ParameterError
-from dither_spool.blobs import BlobStore, Folder, blob_store_at
-from dither_spool.errors import SpoolError
-from dither_spool.fold import Step
+from dither_spool.blobs import BlobStore, Folder, SpoolError, blob_store_at
+from dither_spool.fold import FoldStep
 from dither_spool.manifest import Skipped, skip_damage
 from server.collecting import THEME, rows_of, upload
 from spool.spooling import (
@@ -75,7 +74,7 @@ def skip(store: Store, blobs: BlobStore, *names: str) -> list[Skipped]:
 
 def test_damaged_or_missing_segment_stops_the_fold_and_is_named(counts: Store, blobs: Folder) -> None:
     name = put(blobs, [Delivery(upload(THEME, rows_of(THEME, 9), bytes([bucket]) * 16)) for bucket in (1, 255)])
-    path = blobs.path / "segments" / name
+    path = blobs.folder / "segments" / name
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     for _ in range(2):
@@ -119,9 +118,9 @@ def test_readable_part_of_a_damaged_segment_counts_and_the_rest_when_a_copy_is_p
     assert_same(counts, tmp_path, others + held)
 
 
-@pytest.mark.parametrize("step", [Step.FOLDED, Step.ADDED, Step.REMEMBERED, Step.DELETED])
+@pytest.mark.parametrize("step", [FoldStep.FOLDED, FoldStep.ADDED, FoldStep.REMEMBERED, FoldStep.DELETED])
 def test_fold_that_is_killed_resumes_without_what_was_skipped(
-    counts: Store, blobs: Folder, tmp_path: Path, step: Step
+    counts: Store, blobs: Folder, tmp_path: Path, step: FoldStep
 ) -> None:
     put(blobs, others := some(40, 3))
     name = put(blobs, held := some(60, 4))
@@ -159,7 +158,7 @@ def test_segment_that_is_cut_off_or_gone_amid_a_run_is_skipped(counts: Store, bl
     names = [put(blobs, held := some(60, 8)), put(blobs, more := some(20, 9))]
     copies = [blobs.read("segments", name) for name in names]
     with pytest.raises(KilledError):
-        folded(folding(counts, blobs, after=at(Step.REMEMBERED, 3)))
+        folded(folding(counts, blobs, after=at(FoldStep.REMEMBERED, 3)))
     blobs.put("segments", names[0], copies[0][: copies[0].index(max(one.upload.batch for one in held))])
     blobs.delete("segments", names[1])
     assert [skipped.lost is None for skipped in skip(counts, blobs, *names)] == [False, True]
@@ -189,7 +188,7 @@ def test_skip_that_is_killed_before_it_replaces_the_segment_may_be_repeated(
 
     for _ in range(2):
         with pytest.raises(KilledError):
-            skip(counts, Killed(blobs.path), name)
+            skip(counts, Killed(blobs.folder), name)
     assert blobs.read("damaged", name.replace(".segment", ".damaged")) == blobs.read("segments", name) == torn
     skip(counts, blobs, name)
     folded(folding(counts, blobs))
@@ -205,7 +204,7 @@ def test_only_damaged_segments_are_skipped(counts: Store, blobs: Folder, tmp_pat
     with pytest.raises(ParameterError, match=f"{name} is not damaged; the next fold counts it"):
         skip(counts, blobs, name)
     with pytest.raises(KilledError):
-        folded(folding(counts, blobs, after=at(Step.ADDED, 3)))
+        folded(folding(counts, blobs, after=at(FoldStep.ADDED, 3)))
     with pytest.raises(ParameterError, match="is not damaged"):
         skip(counts, blobs, name)
     folded(folding(counts, blobs))
@@ -229,5 +228,5 @@ def test_segment_that_cannot_be_read_at_this_time_is_not_skipped(counts: Store, 
     name = put(blobs, some(20, 13))
     content = blobs.read("segments", name)
     with pytest.raises(SpoolError, match="cannot be read"):
-        skip(counts, Offline(blobs.path), name)
+        skip(counts, Offline(blobs.folder), name)
     assert (blobs.read("segments", name), blobs.names("damaged")) == (content, [])

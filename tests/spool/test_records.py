@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither_spool import records
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import SpoolError
 from dither_spool.records import Records, as_ids, as_keys, day_of, grouped, number_of
 from spool.deliveries import Delivery, segment
 from spool.spooling import arranged, batches, rows_in

@@ -13,7 +13,7 @@ from dither_server.config.settings import Config
 from dither_server.store import Store
 from dither_server.store.sink import SpoolPackage, spool_package
 from dither_spool import seam
-from dither_spool.journal import Journal
+from dither_spool.journal import SpoolJournal
 from dither_spool.layout import SpoolLayout, claim
 from dither_spool.seam import findings, findings_of_folds
 from server.cli.doctoring import doctor, found, levels, patient, traces, usual_disk
@@ -38,9 +38,9 @@ def layout_of(spooling: Config) -> SpoolLayout:
     return SpoolLayout.at(spooling.spool, spooling.spool_open)
 
 
-def journal(spooling: Config, seconds: float) -> Journal:
+def journal(spooling: Config, seconds: float) -> SpoolJournal:
     """A journal to which something was appended so long ago."""
-    made = Journal.create(layout_of(spooling).journals)
+    made = SpoolJournal.create(layout_of(spooling).journals)
     made.append([upload()], TODAY)
     os.utime(made.path, (0, time.time() - seconds))
     return made

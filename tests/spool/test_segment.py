@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import SpoolError
 from dither_spool.records import BUCKETS
 from dither_spool.segment import Segment, write_segment
 from spool.spooling import arranged, batches, in_segment, rows_in

@@ -11,13 +11,11 @@ import pytest
 
 from dither_server.prometheus import Prometheus
 from dither_server.store import Refusal, StoreError
-from dither_spool.blobs import Folder, blob_store_at
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import Folder, SpoolError, blob_store_at
 from dither_spool.fold import Folding
-from dither_spool.journal import Journal
 from dither_spool.layout import Backlog, SpoolLayout, claim
 from dither_spool.records import number_of
-from dither_spool.sink import DatabaseLink, Journals, SpoolGauges, SpoolSink
+from dither_spool.sink import DatabaseLink, SpoolSink, spool_gauges
 from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, upload
 from server.database import url_of
 from spool.spooling import HORIZON, Database, ids_in, in_place, opened
@@ -30,7 +28,7 @@ MALFORMED = Refusal("theme", TODAY, "malformed")
 
 def test_disabled_versions_are_read_again() -> None:
     database = Database()
-    with closing(DatabaseLink(database, 0.001)) as link:
+    with closing(DatabaseLink(*database.link, 0.001)) as link:
         assert not link.disabled()
         link.start()
         database.versions = {MOBILE.version: TODAY}
@@ -44,7 +42,7 @@ def test_disabled_versions_are_read_again() -> None:
 def test_disabled_versions_stay_known_while_the_database_is_gone(caplog: pytest.LogCaptureFixture) -> None:
     database = Database()
     database.versions = {MOBILE.version: TODAY}
-    link = DatabaseLink(database)
+    link = DatabaseLink(*database.link)
     database.failure = StoreError("database: gone")
     with pytest.raises(StoreError, match="gone"):
         link.disabled()  # nothing is known yet
@@ -67,7 +65,7 @@ def test_disabled_versions_stay_known_while_the_database_is_gone(caplog: pytest.
 
 def test_refusals_are_kept_until_they_are_written() -> None:
     database = Database()
-    link = DatabaseLink(database)
+    link = DatabaseLink(*database.link)
     database.failure = StoreError("database: gone")
     for _ in range(1000):
         link.add_refusals({MALFORMED: 2}, SHARD)
@@ -80,7 +78,7 @@ def test_refusals_are_kept_until_they_are_written() -> None:
 
 def test_refusals_are_written_soon_and_at_the_end() -> None:
     database = Database()
-    with closing(DatabaseLink(database, PATIENCE)) as link:
+    with closing(DatabaseLink(*database.link, PATIENCE)) as link:
         link.start()
         link.add_refusals({MALFORMED: 1}, SHARD)
         assert database.told.acquire(timeout=PATIENCE / 2)
@@ -88,7 +86,7 @@ def test_refusals_are_written_soon_and_at_the_end() -> None:
         link.add_refusals({MALFORMED: 1}, SHARD)
         database.failure = None
     assert database.refusals == {MALFORMED: 2}
-    with closing(DatabaseLink(database)) as link:  # one that never started
+    with closing(DatabaseLink(*database.link)) as link:  # one that never started
         link.add_refusals({MALFORMED: 5}, SHARD)
     assert database.refusals == {MALFORMED: 7}
 
@@ -105,7 +103,7 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
             assert answered.wait(PATIENCE)
 
     database = Silent()
-    link = DatabaseLink(database)
+    link = DatabaseLink(*database.link)
     link.disabled()
     link.start()
     link.add_refusals({MALFORMED: 3}, SHARD)
@@ -115,132 +113,6 @@ def test_nobody_waits_for_a_database_that_does_not_answer(
     link.close()
     assert "counts of 4 refused batches are lost" in caplog.text
     answered.set()
-
-
-SIZE, SECONDS = 1 << 20, 300.0
-
-
-class Time:
-    """A clock that stands still."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> SpoolLayout:
-    layout = SpoolLayout.at(str(tmp_path))
-    layout.make()
-    return layout
-
-
-@pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def journals(layout: SpoolLayout, time: Time) -> Iterator[Journals]:
-    journals = Journals(layout, SIZE, SECONDS, time)
-    yield journals
-    journals.release()
-
-
-def files(layout: SpoolLayout) -> list[Path]:
-    return list(layout.journals.glob("*.journal"))
-
-
-def test_no_journal_is_made_before_an_upload(journals: Journals, layout: SpoolLayout) -> None:
-    assert journals.seconds_left() == float("inf")
-    journals.close_open()
-    journals.seal()
-    assert files(layout) == []
-    assert layout.blobs.names("segments") == []
-
-
-def test_one_journal_takes_uploads_until_it_is_closed(journals: Journals, layout: SpoolLayout, time: Time) -> None:
-    uploads = [upload() for _ in range(3)]
-    assert not any(journals.append([one], TODAY) for one in uploads[:2])
-    assert len(files(layout)) == 1
-    time.now += 100
-    assert journals.seconds_left() == 200.0
-    journals.seal()
-    assert layout.blobs.names("segments") == []  # it is still open
-    journals.close_open()
-    assert journals.seconds_left() == float("inf")
-    assert journals.append(uploads[2:], TODAY)  # which tells that one waits to be sealed
-    assert journals.seconds_left() == SECONDS
-    journals.seal()
-    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads[:2]}
-    assert len(files(layout)) == 1
-
-
-def test_full_journal_is_closed_at_once(layout: SpoolLayout, time: Time) -> None:
-    journals = Journals(layout, 1, SECONDS, time)
-    uploads = [upload() for _ in range(3)]
-    assert all(journals.append([one], TODAY) for one in uploads)
-    assert len(files(layout)) == 3
-    journals.seal()
-    assert len(layout.blobs.names("segments")) == 3
-    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads}
-
-
-def test_after_a_failed_fsync_another_journal_is_used(
-    journals: Journals, layout: SpoolLayout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    first, last = upload(), upload()
-    journals.append([first], TODAY)
-    with monkeypatch.context() as patch:
-        patch.setattr("dither_spool.journal._make_durable", fail)
-        with pytest.raises(SpoolError, match="cannot be made durable"):
-            journals.append([upload()], TODAY)
-    assert journals.append([last], TODAY)
-    assert len(files(layout)) == 2
-    journals.seal()
-    assert first.batch in ids_in(in_place(layout.blobs))
-    assert last.batch not in ids_in(in_place(layout.blobs))
-
-
-def test_abandoned_journals_are_adopted_once(journals: Journals, layout: SpoolLayout) -> None:
-    dead, left = Journal.create(layout.journals), upload()
-    dead.append([left], TODAY)
-    journals.append([upload()], TODAY)
-    journals.adopt()
-    journals.seal()
-    assert in_place(layout.blobs).total() == 0  # that one lives, and ours too
-    dead.release()
-    journals.adopt()
-    journals.adopt()
-    journals.seal()
-    assert ids_in(in_place(layout.blobs)) == {left.batch}
-    assert len(files(layout)) == 1
-
-
-def test_journal_that_cannot_be_sealed_is_kept_and_left_to_others(
-    journals: Journals, layout: SpoolLayout, tmp_path: Path
-) -> None:
-    uploads = [upload() for _ in range(2)]
-    (tmp_path / "segments").write_text("in the way")
-    for one in uploads:
-        journals.append([one], TODAY)
-        journals.close_open()
-        with pytest.raises(SpoolError, match="segments"):
-            journals.seal()
-    assert len(files(layout)) == 2
-    (tmp_path / "segments").unlink()
-    assert layout.close_abandoned() == 0  # they are held
-    journals.release()
-    assert layout.close_abandoned() == 2
-    assert ids_in(in_place(layout.blobs)) == {one.batch for one in uploads}
-
-
-PATIENCE = 60.0
-SHARD = b"s" * 16
 
 
 class Watched(Folder):
@@ -272,7 +144,7 @@ class Watched(Folder):
 
 def made(folder: Path, size: int = 1 << 20, seconds: float = 300.0, database: Database | None = None) -> SpoolSink:
     layout = SpoolLayout(Watched(folder).watch(), folder / "open")
-    return SpoolSink(DatabaseLink(database or Database()), layout, size, seconds, beat=0.1)
+    return SpoolSink(DatabaseLink(*(database or Database()).link), layout, size, seconds, beat=0.1)
 
 
 def wait_for_beats(spool: SpoolSink, count: int) -> None:
@@ -296,7 +168,6 @@ def test_acknowledged_uploads_are_in_segments_after_close(tmp_path: Path) -> Non
             assert spool.commit(group, day, SHARD) == [COUNTED] * len(group)
         assert spool.layout.backlog().segments == 0
         assert spool.layout.backlog().open_bytes > 516 * 29
-        assert not spool.tend()
         assert not spool.forget(TODAY)
     found = in_place(Folder(tmp_path))
     assert ids_in(found) == {one.batch for group in groups for one in group}
@@ -391,6 +262,23 @@ def full(patch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+def test_after_a_failed_fsync_another_journal_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    first, last = upload(), upload()
+    with closing(made(tmp_path)) as spool:
+        spool.commit([first], TODAY, SHARD)
+        with monkeypatch.context() as patch:
+            patch.setattr("dither_spool.journal._make_durable", fail)
+            with pytest.raises(SpoolError, match="cannot be made durable"):
+                spool.commit([upload()], TODAY, SHARD)
+        assert spool.commit([last], TODAY, SHARD) == [COUNTED]
+        wait_for_segment(spool)
+        assert first.batch in ids_in(in_place(Folder(tmp_path)))
+        assert last.batch not in ids_in(in_place(Folder(tmp_path)))
+
+
 def test_sink_that_failed_becomes_ready_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(made(tmp_path, seconds=0.001)) as spool:
         spool.commit([upload()], TODAY, SHARD)
@@ -473,74 +361,28 @@ def test_failed_seal_is_reported_and_tried_again(tmp_path: Path, caplog: pytest.
 def test_unusable_folder_is_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "open").write_text("")
     with pytest.raises(SpoolError, match="open cannot be made"):
-        SpoolSink(DatabaseLink(Database()), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
+        SpoolSink(DatabaseLink(*Database().link), SpoolLayout.at(str(tmp_path)), 1 << 20, 300.0)
 
 
 def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
     layout = SpoolLayout(blob_store_at("memory://bucket/spool"), tmp_path)
     one = upload()
-    with closing(SpoolSink(DatabaseLink(Database()), layout, 1 << 20, 300.0)) as spool:
+    with closing(SpoolSink(DatabaseLink(*Database().link), layout, 1 << 20, 300.0)) as spool:
         spool.commit([one], TODAY, SHARD)
     assert ids_in(in_place(layout.blobs)) == {one.batch}
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]
 
 
-class Told:
-    """SpoolLayout that say what they are told to."""
+def test_gauges_of_a_spool_and_its_folds_are_there_as_far_as_both_can_be_read() -> None:
+    def shown(backlog: Backlog | None, folded: datetime | None) -> dict[str, float]:
+        lines = Prometheus().text(spool_gauges(backlog, folded)).decode().splitlines()
+        parts = (line.split() for line in lines if line.startswith(("dither_spool_", "dither_folded")))
+        return {name.removeprefix("dither_spool_"): float(value) for name, value in parts}
 
-    def __init__(self) -> None:
-        self.asked = 0
-        self.failure: Exception | None = None
-
-    def backlog(self) -> Backlog:
-        self.asked += 1
-        if self.failure is not None:
-            raise self.failure
-        return Backlog(5, self.asked, 2, 10**9)
-
-
-class Folds:
-    """Folds of which the last began when they are told."""
-
-    begun: datetime | None = None
-    failure: Exception | None = None
-
-    def up_to(self) -> datetime | None:
-        if self.failure is not None:
-            raise self.failure
-        return self.begun
-
-
-def shown(gauges: SpoolGauges) -> dict[str, float]:
-    lines = Prometheus().text(gauges.families()).decode().splitlines()
-    parts = (line.split() for line in lines if line.startswith("dither_spool_"))
-    return {name.removeprefix("dither_spool_"): float(value) for name, value in parts}
-
-
-def test_gauges_of_the_spool_are_cached_for_ten_seconds() -> None:
-    layout, now = Told(), [0.0]
-    gauges = SpoolGauges(layout.backlog, Folds().up_to, lambda: now[0])
-    for _ in range(2):
-        assert shown(gauges) == {"up": 1, "open_bytes": 5, "segments": 1, "damaged_files": 2, "free_bytes": 1e9}
-    now[0] = 10.0
-    assert shown(gauges)["segments"] == 2
-    layout.failure, now[0] = SpoolError("spool: gone"), 20.0
-    assert shown(gauges) == {"up": 0}
-
-
-def test_gauge_of_the_last_fold_appears_once_one_has_ended() -> None:
-    layout, folds, now = Told(), Folds(), [0.0]
-    gauges = SpoolGauges(layout.backlog, folds.up_to, lambda: now[0])
-
-    def told() -> list[str]:
-        lines = Prometheus().text(gauges.families()).decode().splitlines()
-        return [line for line in lines if line.startswith("dither_folded")]
-
-    assert told() == []
-    folds.begun, now[0] = datetime(2026, 11, 20, 14, 5, tzinfo=UTC), 10.0
-    (line,) = told()
-    assert line.split() == ["dither_folded_up_to_timestamp_seconds", "1.7951835e+09"]
-    layout.failure, now[0] = SpoolError("spool: gone"), 20.0
-    assert len(told()) == 1  # of which the spool knows nothing
-    folds.failure, now[0] = StoreError("database: gone"), 30.0
-    assert told() == []
+    of_spool = {"up": 1, "open_bytes": 5, "segments": 1, "damaged_files": 2, "free_bytes": 1e9}
+    of_folds = {"dither_folded_up_to_timestamp_seconds": 1795183500.0}
+    begun = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
+    assert shown(Backlog(5, 1, 2, 10**9), None) == of_spool
+    assert shown(Backlog(5, 1, 2, 10**9), begun) == of_spool | of_folds
+    assert shown(None, begun) == {"up": 0} | of_folds
+    assert shown(None, None) == {"up": 0}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from dither_server.store import Store
 from dither_shared import Batch, Metric
-from dither_spool.fold import Step
+from dither_spool.fold import FoldStep
 from dither_spool.layout import SpoolLayout
 from forkserver import start
 from server.collecting import (
@@ -47,10 +47,16 @@ _ANSWERS = {THEME: "light", VERSION: "1.0", LAYOUT: "list", SPEED: 3.0}
 _COLLECTORS = 3
 _CLIENTS = 4
 
-_PLACES = [*(step.name for step in Step), WRITE]
+_PLACES = [*(step.name for step in FoldStep), WRITE]
 """Where the command is killed, in turn."""
 
-_OFTEN = {Step.FOLDED.name: 12, Step.ADDED.name: 12, Step.REMEMBERED.name: 12, Step.DELETED.name: 4, WRITE: 40}
+_OFTEN = {
+    FoldStep.FOLDED.name: 12,
+    FoldStep.ADDED.name: 12,
+    FoldStep.REMEMBERED.name: 12,
+    FoldStep.DELETED.name: 4,
+    WRITE: 40,
+}
 """How often a fold comes there, about; elsewhere once."""
 
 _BATCHES = 15
@@ -63,7 +69,7 @@ _WAYS: Sequence[Sequence[str]] = ((), ("--jobs", "2"), ("--scheduler",))
 _PROCESSES, _CLUSTER = 1, 2
 """Ways to share the work of a fold; the first is not to."""
 
-_AT_WORK = [Step.FOLDED.name, Step.ADDED.name, Step.REMEMBERED.name]
+_AT_WORK = [FoldStep.FOLDED.name, FoldStep.ADDED.name, FoldStep.REMEMBERED.name]
 """Where others are killed: a fold then wants more of them."""
 
 

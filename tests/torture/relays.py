@@ -28,11 +28,11 @@ _BODY = 12
 _ROUND = """
 import os, signal, sys
 from dither_relay import cli as commands
-from dither_relay.collector import Collector
+from dither_relay.collector import CollectorClient
 from dither_relay.forwarding.rounds import Rounds
 
 place, seen = int(sys.argv[1]), 0
-freeze, post, tidy = Rounds.freeze, Collector.post, Rounds.tidy
+freeze, post, tidy = Rounds.freeze, CollectorClient.post, Rounds.tidy
 
 def passed(*_):
     global seen
@@ -53,7 +53,7 @@ def end(*arguments):
     tidy(*arguments)
     print("places", seen, flush=True)
 
-Rounds.freeze, Collector.post, Rounds.tidy = begin, on_its_way, end
+Rounds.freeze, CollectorClient.post, Rounds.tidy = begin, on_its_way, end
 commands._TRIES = 1  # a collector that was killed is begun again by us; then so is the command
 commands.cli(sys.argv[2:])
 """

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import SpoolError
 from dither_spool.layout import SpoolLayout
 from server.collecting import THEME, rows_of
 from spool.spooling import in_place
@@ -29,7 +29,7 @@ import os, sys
 from pathlib import Path
 from dither_server.store import Upload
 from dither_spool import journal as journals
-from dither_spool.errors import SpoolError
+from dither_spool.blobs import SpoolError
 from dither_spool.layout import SpoolLayout
 from server.collecting import THEME, TODAY, rows_of
 
@@ -39,14 +39,14 @@ if sys.argv[3] == "False":
 layout = SpoolLayout.at(str(folder / "spool"))
 layout.make()
 with open(folder / "acknowledged", "wb", buffering=0) as acknowledged:
-    journal = journals.Journal.create(layout.journals)
+    journal = journals.SpoolJournal.create(layout.journals)
     for number in range(commits):
         names = [(10 * number + one).to_bytes(16, "big") for one in range(1 + number % 3)]
         journal.append([Upload(name, THEME, rows_of(THEME, 300, name)) for name in names], TODAY)
         acknowledged.write(b"".join(names))
         if number % 7 == 6:
             journal.seal(layout.blobs)
-            journal = journals.Journal.create(layout.journals)
+            journal = journals.SpoolJournal.create(layout.journals)
 """
 
 

@@ -39,11 +39,11 @@ _LONGEST = 120
 """The most characters of a collector's words that are printed."""
 
 _ADVICE = {
-    10: "; renew it, or set the clock of this machine right",
-    18: "; no authority that this machine trusts has issued it",
-    19: "; no authority that this machine trusts has issued it",
-    20: "; this machine does not trust who issued it, or the server does not send the certificates in between",
-    21: "; the server does not send the certificates in between",
+    10: "; renew it, or correct the clock of this machine",
+    18: "; its issuer is not an authority that this machine trusts",
+    19: "; its issuer is not an authority that this machine trusts",
+    20: "; this machine does not trust its issuer, or the server does not send the intermediate certificates",
+    21: "; the server does not send the intermediate certificates",
     62: "; it belongs to another server, or does not contain this name",
     64: "; it belongs to another server, or does not contain this address",
 }
@@ -166,7 +166,7 @@ class _Attempt:
         except OSError as error:
             why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
             return Finding("encryption", "failed", why)
-        return Finding("encryption", "ok", f"the certificate is one of {self._endpoint.host}, and in order")
+        return Finding("encryption", "ok", f"the certificate is valid for {self._endpoint.host}, and in order")
 
     def collector(self) -> Finding:
         """Ask whether a report would be accepted; the answer also shows whether this is a collector."""
@@ -285,7 +285,7 @@ def _why_none(reply: Reply, endpoint: Endpoint) -> str:
         elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
         return f"it redirects, and apps do not follow redirects ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
-        return f"it asks to come again later ({status})"
+        return f"it asks clients to retry later ({status})"
     return f"something answers ({status}), but it is not a dither collector; {path}"
 
 
@@ -297,7 +297,7 @@ def _is_relay(reply: Reply) -> bool:
 def _relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
     """Return whether a relay at ``url`` gave this answer and, if not, what did, in words."""
     if _is_relay(reply) or reply.problem == "method-not-allowed":
-        return "ok", f"a dither relay answers at {url}; it asks no app for a token"
+        return "ok", f"a dither relay answers at {url}; it needs no token"
     if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
         return "failed", (
             "a collector answers, not a relay: it would see addresses, and takes no sealed reports from devices; an "

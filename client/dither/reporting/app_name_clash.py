@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..state.state import State
 
 OWN_NAME = "such as org.example.notes"
-ADVICE = f"give each app a name of its own, {OWN_NAME}"
+ADVICE = f"give each app its own name, {OWN_NAME}"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
 """Days after which a metric that went back to an earlier version may have been a user who did."""

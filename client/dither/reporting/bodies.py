@@ -41,7 +41,7 @@ _MISSING = (
 
 
 class Body(NamedTuple):
-    """What can be read in a body; ``row`` is empty if it is sealed, for then only the collector can read it."""
+    """What can be read in a body; ``row`` is empty if it is sealed, because then only the collector can read it."""
 
     metric: str
     version: str
@@ -64,7 +64,7 @@ def _clear(body: bytes) -> Body:
 
 
 def _sealed(body: bytes) -> Body:
-    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only who has a key pays for it
+    from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
     return Body(*SealedReport.decode(body).pool, b"")
 
@@ -127,7 +127,7 @@ class SealError(ParameterError):
 
 def require() -> None:
     """Raise SealError unless HPKE is installed; it is not loaded for that, which takes 10 ms and 7 MB."""
-    from importlib.util import find_spec  # noqa: PLC0415 - only who has a key pays for it
+    from importlib.util import find_spec  # noqa: PLC0415 - only users of a key pay for it
 
     try:
         found = find_spec(_HPKE)
@@ -142,7 +142,7 @@ def sealed(batch: Batch, key: SealKey) -> bytes:
 
     Another call returns other bytes, so the body is kept for every retry. Raises SealError.
     """
-    from dither_shared.sealed import Pool, SealedReport  # noqa: PLC0415 - only who has a key pays for it
+    from dither_shared.sealed import Pool, SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
     pool = Pool(batch.metric, batch.version, batch.stratum)
     return SealedReport(pool, sealer(key)(batch.reports, info=pool.info)).encode()

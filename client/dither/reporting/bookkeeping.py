@@ -244,13 +244,13 @@ class Journal:
         cursor, records, damaged = self.cursor, 0, 0
         rewritten = torn = False
         while (news := self.state.news(cursor)) is not None:
-            if news.anew:
+            if news.rewritten:
                 self._start_over()
             for record in news.records:
                 self._apply(record)
             self.ledger.check_size()
             cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
-            rewritten, torn = rewritten or news.anew, news.torn
+            rewritten, torn = rewritten or news.rewritten, news.torn
         if cursor == self.cursor:
             return
         self.cursor = cursor  # last: if a piece cannot be applied, all is read again

@@ -3,7 +3,7 @@
 To read ``metrics.toml`` and to calibrate its mechanisms takes 50 ms, and comes out the same every time. So the result
 is kept in the file ``definitions`` of the state folder. It is believed only with a tag that is keyed by the device's
 secret, over this version of dither, the bytes of the definitions and the content: what another file, another version,
-another device or anybody without the secret has made is as if it were not there.
+another device or anybody without the secret has made is ignored.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CompiledMetric:
 
 
 class Whole:
-    """Definitions as they were written, which are read when somebody asks for them."""
+    """The original definitions, which are read on first access."""
 
     def __init__(self, text: bytes, source: str) -> None:
         self._text, self._source = text, source

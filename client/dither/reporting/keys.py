@@ -25,7 +25,7 @@ and costs nothing. The version contains the metric's name, so two metrics of one
 
 **What is kept.** The ledger keeps the tag of each value that was charged, by which it is known again, and the permanent
 draw of the last one, to replay it when a value changes too often for the budget; never the value. The draw is written
-in as many bytes as a payload has, big-endian, with 8 zero bytes behind it, and masked by xor; the zeros tell whether it
+in as many bytes as a payload has, big-endian, with 8 zero bytes behind it, and masked by xor; the zeros show whether it
 is of this device. Without the secret a tag and a kept draw are random bits. With it, a guess at the value can be
 tested against tags and draws; that is inherent, because the device itself has to recognize a value.
 """

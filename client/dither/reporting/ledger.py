@@ -103,8 +103,8 @@ class Ledger:
     def open_to(self, metric: Metric, today: int) -> bool:
         """Return whether ``metric`` may report: its period began after its last report, and a report can be paid for.
 
-        A clock that is set back opens nothing, for the last day stays the latest. Unreadable records hold every metric
-        until its next period (one that is asked once: for good), for any of them may have been its debit.
+        A clock that is set back opens nothing, because the last day stays the latest. Unreadable records hold every
+        metric until its next period (if it is asked once: for ever), because any of them may have been its debit.
         """
         if not self._begun(metric, today) or (self._disabled and self.disabled(metric, today)):
             return False
@@ -274,7 +274,7 @@ class Ledger:
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:
             return True
-        # A list at once: another thread may add an account meanwhile.
+        # A list at once: another thread may add an account at the same time.
         claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
         return self._sum([*claims, price]) <= self._lifetime_cap
 

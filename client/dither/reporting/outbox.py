@@ -110,7 +110,7 @@ class Outbox:
         return next(iter(self.waiting()), None)
 
     def _entries(self) -> list[Queued]:
-        return list(self._queue.values())  # at once: another thread may add one meanwhile
+        return list(self._queue.values())  # at once: another thread may add one at the same time
 
     def future_dated(self, today: int) -> list[Done]:
         """Return the records that drop reports made while the clock was ahead; their day can be answered again."""

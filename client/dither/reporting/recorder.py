@@ -70,8 +70,8 @@ class Recorder:
         """Make a report of an answer if one is due; return whether there is one more.
 
         ``given`` are attributes of its stratum. Raises ParameterError for a metric that is not defined and, if
-        ``strict``, for an object that is no answer and an attribute that the metric does not have; SealError where a
-        report cannot be sealed, and then nothing is drawn and nothing charged.
+        ``strict``, for an object that is not an answer and an attribute that the metric does not have; SealError where
+        a report cannot be sealed, and then nothing is drawn and nothing charged.
         """
         try:
             metric = self._metrics[name]
@@ -180,8 +180,8 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
     """Return the permanent draw that a report repeats, and the record of it unless it is the last one again.
 
     A value that was charged repeats its own draw; a new one is charged, and draws. When the budget is used up, a new
-    value repeats the last draw instead, because silence would tell that it is new. Raises DitherError if the last draw
-    is not of this device, or is needed and lost.
+    value repeats the last draw instead, because silence would reveal that it is new. Raises DitherError if the last
+    draw is not of this device, or is needed and lost.
     """
     account, own = ledger.account(metric), keys.of(metric)
     last = None if account is None else account.last

@@ -103,9 +103,9 @@ def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> byt
 
 
 def overwrite(path: str, data: bytes) -> None:
-    """Overwrite a small file, which its readers can do without, in one write; a symbolic link is replaced.
+    """Overwrite a small file that is dispensable, in one write; a symbolic link is replaced.
 
-    There is no draft, which a program that ends in its midst would leave behind. After a power cut, and for a reader at
+    There is no draft, which a killed program would leave behind. After a power cut, and for a reader at
     that very moment, the content may be a mixture: its first line must show whether it is whole.
     """
     if os.path.islink(path):

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
 
+_LONGEST_DRAFT = 60.0
+"""Seconds after which a draft is considered to be that of a program that was killed."""
+
 _MOST_NOTES = 1 << 17
 """Most bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
 
@@ -210,7 +213,17 @@ class FolderState(FolderJournal):
             raise StateError("the state folder belongs to another user")
         if found.st_mode & 0o077:
             os.chmod(self.folder, 0o700)
+        self._discard_drafts()
         self._made = True
+
+    def _discard_drafts(self) -> None:
+        """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""
+        now = time.time()
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                is_draft = entry.name.endswith(".new") and entry.name != "journal.new"
+                if is_draft and abs(now - entry.stat(follow_symlinks=False).st_mtime) > _LONGEST_DRAFT:
+                    delete(entry.path)
 
 
 def _records_of(path: str) -> list[Record]:

@@ -49,7 +49,7 @@ _LARGEST = 1 << 25
 
 _PIECE = 1 << 16
 _LONGEST_LINE = 1 << 20
-"""Bytes that are read at a time, and of a line that does not end within them; a report has at most 2^20 bits."""
+"""Bytes that are read at a time, which is also the longest line; a report has at most 2^20 bits."""
 
 _EXTENT = 64
 """Most bytes of ``extent``."""

@@ -17,7 +17,7 @@ if sys.platform == "win32":
     import msvcrt
 
     # A locked byte can be neither read nor written through any other descriptor, by this process or another. So the
-    # lock is on one that no file of ours has: its holder can sign the file, and whoever waits can read who that is.
+    # lock is on one that no file of ours has: its holder can sign the file, and a waiting process can read who that is.
     _BEYOND_ANY_CONTENT = 1 << 30
 
     def _lock(descriptor: int) -> bool:
@@ -32,7 +32,7 @@ if sys.platform == "win32":
     def _unlock(descriptor: int) -> None:
         """Release the lock."""
         os.lseek(descriptor, _BEYOND_ANY_CONTENT, os.SEEK_SET)
-        with suppress(OSError):  # it was not locked, which is no error elsewhere
+        with suppress(OSError):  # it was not locked, which is not an error elsewhere
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
 else:

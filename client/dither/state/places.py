@@ -69,10 +69,10 @@ def folder_of(given: str | os.PathLike[str]) -> str:
     try:
         name = os.fsencode(given)
     except UnicodeError:
-        raise ParameterError("state", "this system's encoding of file names lacks some of its letters") from None
+        raise ParameterError("state", "contains letters that this system's encoding of file names lacks") from None
     if b"\0" in name:
         raise ParameterError("state", "contains a null character, which no file name can")
-    with suppress(OSError):  # the working directory is gone, and whoever needs the folder will say so
+    with suppress(OSError):  # the working directory is gone, and the code that needs the folder will say so
         return os.path.join(os.getcwd(), given)
     return os.fspath(given)
 

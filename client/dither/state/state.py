@@ -48,12 +48,12 @@ START = Cursor(b"", 0)
 class News(NamedTuple):
     """The next records that a reader has not read; ``cursor`` is the position behind them, and there may be more.
 
-    ``anew``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
+    ``rewritten``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
     """
 
     records: list[Record]
     cursor: Cursor
-    anew: bool
+    rewritten: bool
     damaged: int = 0
     torn: bool = False
 

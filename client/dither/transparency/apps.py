@@ -223,7 +223,7 @@ class _ReadOnlyState(FolderState):
         """Return the next records beyond ``cursor``."""
         found = super().news(cursor)
         if found is not None:
-            self.damaged = found.damaged + (0 if found.anew else self.damaged)
+            self.damaged = found.damaged + (0 if found.rewritten else self.damaged)
         return found
 
     def recall(self, notes: Notes) -> bytes:

@@ -75,7 +75,7 @@ def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
         metric, stratum = metrics.get(found.metric), found.stratum or ""
         says = _SHUT if kind_of(body) is SEALED else ""
         if metric is not None and metric.version == found.version:
-            stratum = metric.strata.told(stratum) if metric.strata and stratum else stratum
+            stratum = metric.strata.described(stratum) if metric.strata and stratum else stratum
             row = found.row and Report.decode(found.row, metric.mechanism)
             says = metric.question.reading(metric.mechanism, row) if row else says
         return "; ".join(filter(None, [says, stratum and f"in the clear: {stratum}"]))

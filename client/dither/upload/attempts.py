@@ -119,7 +119,7 @@ class Attempts:
             return ""
         who = "another process" if holder.pid is None else f"process {holder.pid}"
         who = "this process" if holder.pid == os.getpid() else who
-        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} without end, so no other process can send"
+        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and keeps all other processes from sending"
 
     def warn_if_held_up(self) -> None:
         """Warn, once a day, if another process does not let this one send."""
@@ -138,7 +138,7 @@ class Attempts:
             self._remember(memory)
 
     def after_fork(self) -> None:
-        """Start again in a child process: what is under way, and who has the turn, belongs to the parent."""
+        """Start again in a child process: the upload under way and the lock belong to the parent."""
         self._under_way, self._turn = False, new_rlock()
 
     def end(self) -> None:
@@ -255,7 +255,7 @@ def _read(data: dict[str, Any]) -> _Memory:
 
 
 def _moment(seconds: float) -> datetime:
-    """Return a Unix time in this computer's time zone; raise ValueError or OverflowError if it is none."""
+    """Return a Unix time in this computer's time zone; raise ValueError or OverflowError if there is no such time."""
     with importing():
         from datetime import UTC, datetime  # noqa: PLC0415 - for people alone
 

@@ -70,7 +70,7 @@ _RULES = {
     200: AnswerRule("accepted", "sent"),
     202: AnswerRule("accepted", "sent"),
     400: AnswerRule("the collector cannot read the report", "dropped", metric_only=True),
-    401: AnswerRule("the collector requires a token, or another one"),
+    401: AnswerRule("the collector requires a token, or does not know this one"),
     403: AnswerRule("the collector does not let this token report"),
     404: AnswerRule("the collector does not know this metric, or there is none at this address", metric_only=True),
     408: AnswerRule("the collector waited too long", window=BUSY),
@@ -86,7 +86,10 @@ _RULES = {
     504: AnswerRule("the collector is slow", window=BUSY),
 }
 _UNEXPECTED = AnswerRule("not an answer of a collector; is there one at this address?")
-_OTHER_RULES = {3: AnswerRule("a redirect, which is not followed"), 5: AnswerRule("the collector failed")}
+_OTHER_RULES = {
+    3: AnswerRule("the endpoint redirects; the client does not follow"),
+    5: AnswerRule("the collector failed"),
+}
 """Rules for all other statuses, by their first digit."""
 
 

@@ -122,7 +122,7 @@ class Endpoint(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The endpoint, put together again."""
+        """The endpoint's URL, normalized."""
         return f"{'https' if self.secure else 'http'}://{self.authority}{self.path}"
 
     @classmethod

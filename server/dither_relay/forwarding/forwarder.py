@@ -1,21 +1,22 @@
-"""The thread that forwards: at the hour, and afterwards until the collector has everything."""
+"""The thread that forwards: at a daily hour, in UTC, and afterwards until the collector has everything."""
 
 import logging
 import threading
 import time as clock
 from collections.abc import Callable
-from datetime import datetime, time
+from datetime import date, datetime, time, timedelta
 
-from dither_serving.errors import StoreError
-from dither_serving.once_a_minute import OnceAMinute
+from dither_serving.logs import OnceAMinute
+from dither_serving.problems import StoreError
 
 from ..store import RelayStore
-from .daily_hour import is_due, latest
 from .rounds import Posted, Rounds
 
 _log = logging.getLogger(__name__)
 
 ANOTHER_ROUND = "another process forwards from it now"
+
+_DAY = timedelta(days=1)
 
 _LOOK = 30.0
 """Seconds between two looks at the clock: it may be set, and a machine that slept has missed the time."""
@@ -117,3 +118,28 @@ class Forwarder:
                 _log.exception("reports could not be forwarded")
                 pause = _LAST
             self._ended.wait(pause)
+
+
+def latest(now: datetime, at: time) -> date:
+    """Return the day of the last hour that has come."""
+    return now.date() if now.timetz() >= at else now.date() - _DAY
+
+
+def following(now: datetime, at: time, last: date | None) -> datetime:
+    """Return the next hour, given the day of the last one that was used, perhaps before ``at`` was set to another."""
+    day = latest(now, at) + _DAY
+    return datetime.combine(day + _DAY if day == last else day, at)
+
+
+def is_due(now: datetime, at: time, last: date) -> bool:
+    """Return whether an hour has come that was not used, given the day of the last one that was.
+
+    A clock that is set back by some hours is waited for; a day that is further ahead was a clock's fault.
+    """
+    hour = latest(now, at)
+    return hour > last or last - hour > _DAY
+
+
+def is_overdue(now: datetime, at: time, last: date | None) -> bool:
+    """Return whether a daily forwarding time has passed without a round; False before the relay's first start."""
+    return last is not None and is_due(now, at, last)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch
 
-from ..collector import Collector, Receipt, RejectedError, TroubleError
+from ..collector import CollectorClient, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Rules(NamedTuple):
 class Posted:
     """The result of posting: reports that the collector took, bodies that it rejected, the trouble, and when to go on.
 
-    ``is_over`` tells whether everything was posted; rejected bodies wait for another round.
+    ``is_over`` says whether everything was posted; rejected bodies wait for another round.
     """
 
     reports: int = 0
@@ -54,7 +54,7 @@ class Rounds:
     def __init__(
         self,
         store: RelayStore,
-        collector: Collector,
+        collector: CollectorClient,
         rules: Rules,
         today: Callable[[], date],
         goes_on: Callable[[], bool] = lambda: True,
@@ -156,6 +156,6 @@ def body_of(batch: Frozen, sealed: Sequence[bytes]) -> bytes:
     """Return the body of some of a batch's reports: the same bytes for the same reports, in any order.
 
     A batch is cut in the order of digests, and each body is sorted. Both are functions of the ciphertexts, which are
-    random, so neither tells who came when.
+    random, so neither reveals the order of arrival.
     """
     return SealedBatch.of(batch.pool, batch.suite, batch.total, sealed).encode()

@@ -1,11 +1,10 @@
 """The relay's database: which pools there are, what waits for them, and digests of what has left.
 
-Nothing here tells one person from another: no address, no user, no time finer than a UTC day, and rows stand in the
-order of their digests.
+Nothing here identifies a person: no address, no user, no time finer than a UTC day, and rows are in the order of their
+digests.
 """
 
-from .batches import Cut, Frozen, SealedPool
-from .holding import Arrival
+from .batches import Arrival, Cut, Frozen, SealedPool
 from .pools import Held, KnownPool, ListedPool
 from .store import RelayStore
 

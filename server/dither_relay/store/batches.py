@@ -1,14 +1,29 @@
-"""The life of a batch: freeze it, read its bodies, forget what the collector has taken."""
+"""Batches of sealed reports: what they hold, and how reports are taken in, each once, in one commit."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from datetime import date
+from hashlib import blake2b
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither_shared.sealed import SUITES, Pool, Suite
+from dither_shared.sealed import Pool, Suite
 
-from .schema import BATCHES, FORWARDED, POOLS, SEALED
+from .pools import name_pools
+from .schema import BATCHES, FORWARDED, SEALED
+
+_LIVE = (
+    sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.length, BATCHES.c.frozen)
+    .where(BATCHES.c.pool.in_(sa.bindparam("pools", expanding=True)))
+    .with_for_update()  # a freeze waits for us, or we for it; SQLite has one writer at a time anyway
+)
+_HELD = sa.select(SEALED.c.digest).where(
+    SEALED.c.batch.in_(sa.bindparam("batches", expanding=True)),
+    SEALED.c.digest.in_(sa.bindparam("digests", expanding=True)),
+)
+_LEFT = sa.select(FORWARDED.c.digest).where(FORWARDED.c.digest.in_(sa.bindparam("digests", expanding=True)))
+_ADD = sa.insert(SEALED)
 
 
 class SealedPool(NamedTuple):
@@ -23,10 +38,6 @@ Cut = Callable[[SealedPool, int], int | None]
 """Returns the reports per body of a batch, given its pool and its reports; None leaves the batch open."""
 
 
-_AT_ONCE = 4_096
-"""Reports of an open batch that are dropped in one transaction, and digests that are forgotten in one."""
-
-
 class Frozen(NamedTuple):
     """A batch that does not change any more: ``total`` reports, to be posted in bodies of ``share``."""
 
@@ -37,90 +48,62 @@ class Frozen(NamedTuple):
     share: int
 
 
-class Sealed(NamedTuple):
+class SealedRow(NamedTuple):
     """A sealed report under its digest."""
 
     digest: bytes
     sealed: bytes
 
 
-def freeze(connection: sa.Connection, day: date, cut: Cut) -> None:
-    """Freeze the open batches that ``cut`` cuts. What comes from now on goes into another batch."""
-    opened = (
-        sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.length)
-        .join(POOLS, POOLS.c.number == BATCHES.c.pool)
-        .where(BATCHES.c.frozen.is_(None))
-        .with_for_update(of=BATCHES)
-    )
-    for number, pool, suite, length in connection.execute(opened).all():
-        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
-        share = cut(SealedPool(Pool.parse(pool), SUITES[suite], length), total)
-        if total and share is not None:
-            fixed = {"frozen": day, "total": total, "share": share}
-            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))
+class Arrival(NamedTuple):
+    """A sealed report, as one row, with the number and the name of its pool."""
+
+    pool: int
+    name: str
+    rows: bytes
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes by which a retry is recognized. The pool is in them: a row sealed for one opens in no other."""
+        return blake2b(self.rows, digest_size=16, salt=self.pool.to_bytes(4, "big")).digest()
 
 
-def read_frozen(connection: sa.Connection) -> list[Frozen]:
-    """Return the batches that are on their way."""
-    columns = sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
-    frozen = columns.join(POOLS, POOLS.c.number == BATCHES.c.pool).where(BATCHES.c.frozen.is_not(None))
-    return [
-        Frozen(number, Pool.parse(pool), SUITES[suite], total, share)
-        for number, pool, suite, total, share in connection.execute(frozen.order_by(POOLS.c.pool, BATCHES.c.number))
+class _Alike(NamedTuple):
+    """The pool and the length that all reports of a batch share: rows of two lengths would be distinguishable."""
+
+    pool: int
+    length: int
+
+
+def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> None:
+    """Add each of these to the open batch of its pool and length, unless it waits already or has left."""
+    fresh = {arrival.digest: arrival for arrival in arrivals}
+    pools = {arrival.pool for arrival in arrivals}
+    live = connection.execute(_LIVE, {"pools": sorted(pools)}).all()
+    known = set(connection.scalars(_LEFT, {"digests": list(fresh)}))
+    if live:
+        batches = sorted(number for number, *_ in live)
+        known.update(connection.scalars(_HELD, {"batches": batches, "digests": list(fresh)}))
+    new: dict[_Alike, list[bytes]] = defaultdict(list)
+    for digest in sorted(fresh.keys() - known):
+        new[_Alike(fresh[digest].pool, len(fresh[digest].rows))].append(digest)
+    opened = {_Alike(*alike): number for number, *alike, frozen in live if frozen is None}
+    if missing := [alike for alike in new if alike not in opened]:
+        names = {arrival.pool: arrival.name for arrival in arrivals}
+        name_pools(connection, {Pool.parse(name).digest: name for name in {names[one.pool] for one in missing}})
+        opened |= _open(connection, missing)
+    rows = [
+        {"batch": opened[alike], "digest": digest, "day": day, "sealed": fresh[digest].rows}
+        for alike, digests in new.items()
+        for digest in digests
     ]
+    if rows:
+        connection.execute(_ADD, rows)
 
 
-def read_rows(connection: sa.Connection, batch: Frozen, after: bytes) -> list[Sealed]:
-    """Return the reports of the first body behind a digest. Bodies leave whole, so a retry finds the same ones."""
-    rows = sa.select(SEALED.c.digest, SEALED.c.sealed).where(SEALED.c.batch == batch.number, SEALED.c.digest > after)
-    return [Sealed(*row) for row in connection.execute(rows.order_by(SEALED.c.digest).limit(batch.share))]
-
-
-def leave(connection: sa.Connection, batch: Frozen, first: bytes, last: bytes, day: date, unread: int) -> None:
-    """Keep only the digests of the body from one digest to another, which the collector has taken."""
-    body = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(first, last))
-    digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(body).order_by(SEALED.c.digest)
-    connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], digests))
-    gone = connection.execute(sa.delete(SEALED).where(body)).rowcount
-    counts = {"forwarded": POOLS.c.forwarded + gone, "unread": POOLS.c.unread + unread}
-    connection.execute(sa.update(POOLS).where(POOLS.c.number == _pool_of(batch.number)).values(counts))
-    left = sa.exists().where(SEALED.c.batch == batch.number)
-    connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == batch.number, ~left))
-
-
-def drop(connection: sa.Connection, number: int, before: date) -> int:
-    """Drop the first body of a batch that was frozen before a day, or some of an open batch's older reports.
-
-    Return how many reports were dropped: none if nothing is as old.
-    """
-    batch = sa.select(BATCHES.c.frozen, BATCHES.c.share).where(BATCHES.c.number == number).with_for_update()
-    found = connection.execute(batch).one_or_none()
-    if found is None or (found.frozen is not None and found.frozen >= before):
-        return 0
-    frozen, share = found
-    old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
-    first = sa.select(SEALED.c.digest).where(*old).order_by(SEALED.c.digest).limit(share or _AT_ONCE).subquery()
-    last = sa.select(sa.func.max(first.c.digest)).scalar_subquery()
-    gone = connection.execute(sa.delete(SEALED).where(*old, SEALED.c.digest <= last)).rowcount
-    counts = {"dropped": POOLS.c.dropped + gone}
-    connection.execute(sa.update(POOLS).where(POOLS.c.number == _pool_of(number)).values(counts))
-    if frozen is not None:
-        left = sa.exists().where(SEALED.c.batch == number)
-        connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == number, ~left))
-    return gone
-
-
-def old_digests(connection: sa.Connection, before: date, after: bytes) -> list[bytes]:
-    """Return in order the next digests, beyond a given one, of reports forwarded before a day; [] at the end."""
-    old = sa.select(FORWARDED.c.digest).where(FORWARDED.c.day < before, FORWARDED.c.digest > after)
-    return list(connection.scalars(old.order_by(FORWARDED.c.digest).limit(_AT_ONCE)))
-
-
-def forget(connection: sa.Connection, before: date, after: bytes, last: bytes) -> None:
-    """Forget the digests beyond one, up to another, of what left before a day."""
-    part = (FORWARDED.c.digest > after, FORWARDED.c.digest <= last)
-    connection.execute(sa.delete(FORWARDED).where(FORWARDED.c.day < before, *part))
-
-
-def _pool_of(number: int) -> sa.ScalarSelect[int]:
-    return sa.select(BATCHES.c.pool).where(BATCHES.c.number == number).scalar_subquery()
+def _open(connection: sa.Connection, missing: Sequence[_Alike]) -> dict[_Alike, int]:
+    """Open a batch for each pool and length; return their numbers."""
+    last = connection.scalar(sa.select(sa.func.max(BATCHES.c.number))) or 0
+    made = {alike: last + place for place, alike in enumerate(missing, 1)}
+    connection.execute(sa.insert(BATCHES), [{"number": number, **alike._asdict()} for alike, number in made.items()])
+    return made

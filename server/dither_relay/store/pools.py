@@ -30,7 +30,7 @@ class KnownPool(NamedTuple):
 
 
 class Held(NamedTuple):
-    """How a pool fares: reports that wait until there are enough, that are on their way, and those of former rounds.
+    """The counts of a pool: reports that wait until there are enough, that are on their way, and of earlier rounds.
 
     ``pool`` is its name, or its digest as long as no report has come.
     """
@@ -52,7 +52,7 @@ class Held(NamedTuple):
 
 
 def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> None:
-    """Take note that the collector lists these pools and no others.
+    """Store that the collector lists these pools and no others.
 
     A pool that it did not list the last time either is forgotten, unless a report ever waited for it: else a collector
     that lists others each time would fill disk and memory.
@@ -111,7 +111,7 @@ def read_pools(connection: sa.Connection) -> list[KnownPool]:
 
 
 def read_held(connection: sa.Connection) -> list[Held]:
-    """Return how each pool fares, by name. What takes time is to count what waits: about 0.3 s for a million."""
+    """Return the counts of each pool, by name. Counting what waits takes about 0.3 s for a million reports."""
     counts = sa.select(SEALED.c.batch, sa.func.count().label("reports")).group_by(SEALED.c.batch).subquery()
     waiting = sa.select(BATCHES.c.pool, BATCHES.c.frozen.is_not(None).label("gone"), counts.c.reports)
     reports: dict[tuple[int, bool], int] = {}

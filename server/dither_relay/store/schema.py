@@ -1,10 +1,12 @@
-"""The relay's tables. A change here needs a migration beside it; a test compares the two."""
+"""The relay's tables. From the first release on, a change here needs an upgrade in ``RELAY``."""
 
 import sqlalchemy as sa
 
-from dither_server.store.migrate import COLLECTOR, Schema
+from dither_server.store.migrate import COLLECTOR, DatabaseSchema
 
 TABLES = sa.MetaData()
+
+REVISION = sa.Table("relay_version", TABLES, sa.Column("version_num", sa.String(32), primary_key=True))
 
 # What the collector has listed, each once and for ever; ``listed`` is whether it still does. ``pool`` is the digest by
 # which it is listed, and from the first report on the name that has this digest. The counts are of reports: those that
@@ -65,13 +67,11 @@ STATE = sa.Table(
 
 # What is deleted is overwritten. Pages are large enough for rows sealed with X-Wing: one that does not fit takes a page
 # to itself.
-RELAY = Schema(
+RELAY = DatabaseSchema(
     "relay",
-    "0001",
-    "dither_relay.store:migrations",
-    "relay_version",
+    TABLES,
+    REVISION,
     POOLS,
-    ("page_size=8192", "secure_delete=ON"),
+    pragmas=("page_size=8192", "secure_delete=ON"),
     apart=COLLECTOR.table.name,
 )
-"""The schema; its number is that of the newest of ``migrations/versions``."""

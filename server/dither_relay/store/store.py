@@ -6,16 +6,15 @@ from datetime import date, timedelta
 
 import sqlalchemy as sa
 
-from dither_server.store.condition import bytes_of
-from dither_server.store.database import Database
+from dither_server.store.database import Database, bytes_of
 from dither_server.store.engine import LOCK_WAIT, sqlite_path
-from dither_server.store.lock import FileLock
-from dither_serving.errors import StoreError
+from dither_server.store.lock import ProcessLock
+from dither_serving.problems import StoreError
+from dither_shared.sealed import SUITES, Pool
 
-from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, old_digests, read_frozen, read_rows
-from .holding import Arrival, hold
+from .batches import Arrival, Cut, Frozen, SealedPool, SealedRow, hold
 from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
-from .schema import BATCHES, RELAY, STATE
+from .schema import BATCHES, FORWARDED, POOLS, RELAY, SEALED, STATE
 
 _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 """The numbers of PostgreSQL's advisory locks: the names in ASCII."""
@@ -23,6 +22,23 @@ _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 _HOUR, _DAY = "hour", "day"
 
 _ONE_DAY = timedelta(days=1)
+
+_AT_ONCE = 4_096
+"""Reports of an open batch that are dropped in one transaction, and digests that are forgotten in one."""
+
+_ON_THEIR_WAY = (
+    sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
+    .join(POOLS, POOLS.c.number == BATCHES.c.pool)
+    .where(BATCHES.c.frozen.is_not(None))
+    .order_by(POOLS.c.pool, BATCHES.c.number)
+)
+
+_OPEN = (
+    sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.length)
+    .join(POOLS, POOLS.c.number == BATCHES.c.pool)
+    .where(BATCHES.c.frozen.is_(None))
+    .with_for_update(of=BATCHES)
+)
 
 
 class RelayStore(Database):
@@ -95,7 +111,7 @@ class RelayStore(Database):
         """Freeze the open batches that ``cut`` cuts; in the same transaction use the hour, if this is done at one."""
         with self._transaction(write=True) as connection:
             day = day if hour is None else _use(connection, hour)
-            freeze(connection, day, cut)
+            freeze_batches(connection, day, cut)
         if hour is not None:
             self.day = day
 
@@ -113,17 +129,28 @@ class RelayStore(Database):
     def frozen(self) -> list[Frozen]:
         """Return the batches that are on their way."""
         with self._transaction() as connection:
-            return read_frozen(connection)
+            rows = connection.execute(_ON_THEIR_WAY).all()
+        return [Frozen(number, Pool.parse(pool), SUITES[suite], *sizes) for number, pool, suite, *sizes in rows]
 
-    def body(self, batch: Frozen, after: bytes = b"") -> list[Sealed]:
-        """Return the reports of the first body of a batch behind a digest; none behind the last."""
+    def body(self, batch: Frozen, after: bytes = b"") -> list[SealedRow]:
+        """Return the reports of the first body of a batch behind a digest; none behind the last.
+
+        Bodies leave whole, so a retry finds the same ones.
+        """
+        behind = (SEALED.c.batch == batch.number, SEALED.c.digest > after)
+        rows = sa.select(SEALED.c.digest, SEALED.c.sealed).where(*behind).order_by(SEALED.c.digest).limit(batch.share)
         with self._transaction() as connection:
-            return read_rows(connection, batch, after)
+            return [SealedRow(*row) for row in connection.execute(rows)]
 
-    def leave(self, batch: Frozen, body: Sequence[Sealed], day: date, unread: int) -> None:
-        """Forget a body that the collector has taken, except for ``unread`` reports; keep the digests."""
+    def leave(self, batch: Frozen, body: Sequence[SealedRow], day: date, unread: int) -> None:
+        """Keep only the digests of a body that the collector has taken, except for ``unread`` reports."""
+        taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(body[0].digest, body[-1].digest))
+        digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
         with self._transaction(write=True) as connection:
-            leave(connection, batch, body[0].digest, body[-1].digest, day, unread)
+            connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], digests))
+            gone = connection.execute(sa.delete(SEALED).where(taken)).rowcount
+            _add_to_pool(connection, batch.number, forwarded=gone, unread=unread)
+            delete_if_empty(connection, batch.number)
 
     def drop(self, before: date) -> int:
         """Drop what came before a day and is still too few, or was frozen before it and not taken; return how many.
@@ -136,7 +163,7 @@ class RelayStore(Database):
             gone = 1
             while gone:
                 with self._transaction(write=True) as connection:
-                    gone = drop(connection, number, before)
+                    gone = drop_part(connection, number, before)
                 dropped += gone
         return dropped
 
@@ -144,11 +171,13 @@ class RelayStore(Database):
         """Forget what left before a day: some thousands at a time, so that no commit waits long."""
         after: bytes | None = b""
         while after is not None:
+            old = sa.and_(FORWARDED.c.day < before, FORWARDED.c.digest > after)
+            some = sa.select(FORWARDED.c.digest).where(old).order_by(FORWARDED.c.digest).limit(_AT_ONCE)
             with self._transaction() as connection:
-                found = old_digests(connection, before, after)
+                found = list(connection.scalars(some))
             if found:
                 with self._transaction(write=True) as connection:
-                    forget(connection, before, after, found[-1])
+                    connection.execute(sa.delete(FORWARDED).where(old, FORWARDED.c.digest <= found[-1]))
             after = found[-1] if found else None
 
     def note(self, name: str, value: str) -> None:
@@ -170,7 +199,7 @@ class RelayStore(Database):
         """Hold one of the locks ``relay`` and ``round`` between processes; raise StoreError if another has it."""
         path = sqlite_path(self._engine)
         if path is not None:
-            with FileLock(path.with_name(f"{path.name}.{what}"), taken=taken).held(wait):
+            with ProcessLock(path.with_name(f"{path.name}.{what}"), taken=taken).held(wait):
                 yield
             return
         with self._engine.connect() as connection:
@@ -181,6 +210,49 @@ class RelayStore(Database):
                 yield
             finally:
                 connection.invalidate()  # the lock goes with the connection
+
+
+def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
+    """Freeze the open batches that ``cut`` cuts. What comes from now on goes into another batch."""
+    for number, pool, suite, length in connection.execute(_OPEN).all():
+        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
+        share = cut(SealedPool(Pool.parse(pool), SUITES[suite], length), total)
+        if total and share is not None:
+            fixed = {"frozen": day, "total": total, "share": share}
+            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))
+
+
+def drop_part(connection: sa.Connection, number: int, before: date) -> int:
+    """Drop the first body of a batch that was frozen before a day, or some of an open batch's older reports.
+
+    Return how many reports were dropped: none if nothing is as old.
+    """
+    batch = sa.select(BATCHES.c.frozen, BATCHES.c.share).where(BATCHES.c.number == number).with_for_update()
+    found = connection.execute(batch).one_or_none()
+    if found is None or (found.frozen is not None and found.frozen >= before):
+        return 0
+    frozen, share = found
+    old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
+    first = sa.select(SEALED.c.digest).where(*old).order_by(SEALED.c.digest).limit(share or _AT_ONCE).subquery()
+    last = sa.select(sa.func.max(first.c.digest)).scalar_subquery()
+    gone = connection.execute(sa.delete(SEALED).where(*old, SEALED.c.digest <= last)).rowcount
+    _add_to_pool(connection, number, dropped=gone)
+    if frozen is not None:
+        delete_if_empty(connection, number)
+    return gone
+
+
+def _add_to_pool(connection: sa.Connection, number: int, **counts: int) -> None:
+    """Add to the counts of the pool that a batch belongs to."""
+    pool = sa.select(BATCHES.c.pool).where(BATCHES.c.number == number).scalar_subquery()
+    more = {name: POOLS.c[name] + count for name, count in counts.items()}
+    connection.execute(sa.update(POOLS).where(POOLS.c.number == pool).values(more))
+
+
+def delete_if_empty(connection: sa.Connection, number: int) -> None:
+    """Delete a batch of which no report is left."""
+    left = sa.exists().where(SEALED.c.batch == number)
+    connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == number, ~left))
 
 
 def _use(connection: sa.Connection, hour: date) -> date:

@@ -2,19 +2,18 @@
 
 A token is sent as ``Authorization: Bearer TOKEN``, or as the password of Basic authentication, which browsers ask for
 by themselves. Two things need no token: what the setting ``open`` allows, and reports that are made on the collector's
-own machine (``locality`` says which). Reading from that machine needs one.
+own machine (``Here`` says which). Reading from that machine needs one.
 """
 
 import base64
 import binascii
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.locality import NOWHERE, Here
+from dither_serving.addresses import NOWHERE, Here
 from dither_serving.problems import Kind, Problem
 
-from .known_tokens import KnownTokens, digest_of, draw_token
-from .local_token import LocalToken
 from .roles import Role
+from .tokens import KnownTokens, LocalToken, digest_of, draw_token
 
 __all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
 

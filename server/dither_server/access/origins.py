@@ -43,7 +43,10 @@ _RIGHT = (
 
 @dataclass(frozen=True)
 class Origins:
-    """The origins whose pages may report; of none, no page may. Raises ParameterError for what no browser sends."""
+    """The origins whose pages may report; if there are none, no page may.
+
+    Raises ParameterError for text that no browser sends as an origin.
+    """
 
     listed: tuple[str, ...] = ()
 

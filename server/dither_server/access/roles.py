@@ -9,7 +9,7 @@ class Role(Enum):
     REPORT = "report"
     """Send reports: for gateways. A token inside an app that everyone has is no secret."""
     READ = "read"
-    """Read metrics, estimates, the pages, and how the collector itself fares (``/metrics``)."""
+    """Read metrics, estimates, the pages, and the collector's own numbers (``/metrics``)."""
     ADMIN = "admin"
     """Both."""
 

@@ -172,7 +172,7 @@ def _needed(variance: Floats, values: int, confidence: float, change: float) -> 
 
 
 def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:
-    """Return how many reports a side it takes where no change is seen."""
+    """Return how many reports per side would show a change, where none is seen."""
     return [
         None if seen or not math.isfinite(count) else int(count) for seen, count in zip(changed, needed, strict=True)
     ]

@@ -4,16 +4,15 @@ from collections.abc import Iterator
 
 from flask import Blueprint, Response, current_app, request
 
-from dither_serving.locality import is_loopback, signs_of_another
+from dither_serving.addresses import Proxies, is_loopback, signs_of_another
 from dither_serving.problems import Kind, Problem
 from dither_serving.prometheus import CONTENT_TYPE
-from dither_serving.proxies import Proxies
+from dither_shared import VERSION
 
 from ..access.roles import OPEN, Role
-from ..config.program import VERSION
 from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
-from ..protocol.json_schema import Json
+from ..json_schema import Json
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
 from ..reading.folded import folded
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
@@ -89,7 +88,7 @@ def post_sealed() -> Response:
 def list_pools() -> dict[str, object]:
     """List the pools whose reports may come sealed, for relays: one for each stratum of a metric version.
 
-    Each is named by a digest, so that nobody learns a name from the list. Devices tell their relay the names.
+    Each is named by a digest, so that nobody learns a name from the list. Devices send the names to their relay.
     """
     return collector_here().pools()
 
@@ -113,7 +112,8 @@ def list_metrics(query: ListQuery) -> dict[str, object]:
 def show_metric(query: ListQuery, name: str) -> dict[str, object]:
     """Show a metric with its values and versions."""
     metric = metric_named(name)
-    versions, disabled = collector_here().store.definitions.versions(name), collector_here().store.disabled()
+    definitions = collector_here().store.definitions
+    versions, disabled = definitions.versions(name), definitions.disabled()
     known = {"versions": versions, "disabled": [one for one in versions if one in disabled]}
     return described(metric, query) | known
 
@@ -128,8 +128,8 @@ def show_version(name: str, version: str) -> dict[str, str]:
     """
     collector = collector_here()
     if version not in collector.ingest.metrics.get(name, {}):
-        raise Problem(Kind.UNKNOWN_VERSION, "no metric of this name is counted here in this version")
-    disabled = version in collector.store.disabled()
+        raise Problem(Kind.UNKNOWN_VERSION, "this collector does not count this version of the metric")
+    disabled = version in collector.store.definitions.disabled()
     return {"metric": name, "version": version, "reports": "disabled" if disabled else "accepted"}
 
 

@@ -18,7 +18,7 @@ from flask.typing import ResponseReturnValue
 from dither_serving.problems import Kind
 
 from ..access.roles import Role
-from ..protocol.json_schema import Json, Schema
+from ..json_schema import Json, Schema
 from ..reading.parameters import Parameters
 
 View = Callable[..., ResponseReturnValue]

@@ -5,7 +5,7 @@ from dither_shared.wire import LONGEST_STRATUM
 
 from ..analysis import combine, compare, trend
 from ..analysis.columns import schemas_of
-from ..protocol.json_schema import REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
+from ..json_schema import REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
 from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 

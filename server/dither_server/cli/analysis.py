@@ -11,7 +11,7 @@ import click
 from dither_shared.counted import counted
 
 from ..reading.query import Comparison, Query, TrendQuery
-from .options import Found, refusing, settings_options, stored, strings_of
+from .options import Found, settings_options, stored, strings_of
 from .query_options import json_option, query_options, strata_of
 from .terminal_tables import as_text, headed
 
@@ -33,7 +33,6 @@ _OF_ESTIMATES = (
     help="Look for the strings in this file, one per line, if the metric takes any string.",
 )
 @json_option
-@refusing
 def estimate(found: Found, query: Query, metric: str, candidates: str | None, as_json: bool) -> None:
     """Estimate the share of each value of METRIC or, if it asks for a number, its mean and quantiles."""
     from ..reading.estimates import EstimateReader
@@ -53,7 +52,6 @@ def estimate(found: Found, query: Query, metric: str, candidates: str | None, as
 @query_options(Comparison)
 @click.option("--other-stratum", metavar="NAME=VALUE", multiple=True, help=_OTHER_STRATUM)
 @json_option
-@refusing
 def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[str, ...], as_json: bool) -> None:
     """Compare METRIC with itself on other days, in another stratum or version, or with another metric.
 
@@ -84,7 +82,6 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
 @settings_options("metrics", "db")
 @query_options(TrendQuery)
 @json_option
-@refusing
 def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> None:
     """Show the course of METRIC over days or weeks, and which values drift."""
     from ..reading.estimates import EstimateReader

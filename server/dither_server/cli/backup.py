@@ -8,7 +8,7 @@ from types import FrameType
 
 import click
 
-from .options import Found, denying, refusing, required, settings_options
+from .options import Found, required, settings_options
 from .terminal_tables import printable
 
 _FILE = click.Path(path_type=Path)
@@ -19,7 +19,6 @@ _overwrite = click.option("--overwrite", is_flag=True, help="Overwrite what alre
 @click.argument("file", type=_FILE)
 @settings_options("db")
 @_overwrite
-@refusing
 def backup(found: Found, file: Path, overwrite: bool) -> None:
     """Copy the SQLite database to FILE, while collectors run.
 
@@ -28,7 +27,7 @@ def backup(found: Found, file: Path, overwrite: bool) -> None:
     """
     from ..store import back_up
 
-    with denying(), ending_tidily():
+    with ending_tidily():
         size = back_up(required(found, "db"), file, overwrite=overwrite)
     click.echo(printable(f"{file}: {size:,} bytes"), err=True)
 
@@ -37,7 +36,6 @@ def backup(found: Found, file: Path, overwrite: bool) -> None:
 @click.argument("file", type=_FILE)
 @settings_options("db")
 @_overwrite
-@refusing
 def restore(found: Found, file: Path, overwrite: bool) -> None:
     """Replace the database with FILE, which ``backup`` wrote.
 
@@ -46,7 +44,7 @@ def restore(found: Found, file: Path, overwrite: bool) -> None:
     """
     from ..store import restore as bring_back
 
-    with denying(), ending_tidily():
+    with ending_tidily():
         schema = bring_back(required(found, "db"), file, overwrite=overwrite)
     click.echo(printable(f"{file} is restored; its schema is {schema}"), err=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from ..reading.query import Query
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .query_options import json_option, query_options
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _WIDE = 20
 @settings_options("metrics", "db")
 @query_options(Query, "since", "until", "version", "strata", "confidence")
 @json_option
-@refusing
 def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     """Find the strings that many people have, for a METRIC that discovers strings.
 

@@ -12,7 +12,7 @@ import click
 from dither_shared.counted import counted
 
 from ..config.sources import configured, describe
-from .options import Found, refusing, settings_options
+from .options import Found, settings_options
 from .query_options import json_option
 from .terminal_tables import printable
 
@@ -42,7 +42,6 @@ _INDENT = " " * 9
 )
 @click.option("--thorough", is_flag=True, help="Check even a database above 1 GB completely for damage.")
 @json_option
-@refusing
 def doctor(
     found: Found, settings: bool, before_start: bool, url: str | None, token: str | None, thorough: bool, as_json: bool
 ) -> None:

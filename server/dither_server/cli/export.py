@@ -11,9 +11,8 @@ import click
 from dither_shared import ParameterError
 from dither_shared.counted import counted
 
-from ..config.choices import FORMAT_NAMES
-from ..reading.query import Query
-from .options import Found, refusing, settings_options, stored
+from ..reading.query import FORMAT_NAMES, Query
+from .options import Found, settings_options, stored
 from .query_options import query_options
 from .terminal_tables import printable
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 )
 @query_options(Query, "by_day", "by", "strata", "since", "until", "confidence", "distinct")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
-@refusing
 def export(found: Found, query: Query, names: tuple[str, ...], form: str, output: str | None) -> None:
     """Write the estimates of each METRIC, or of all, as a table with one row per value and a column for each attribute.
 
@@ -48,9 +46,7 @@ def export(found: Found, query: Query, names: tuple[str, ...], form: str, output
         metrics = _chosen(found, store, names, query)
         kinds, attributes = list(dict.fromkeys(map(summary_of, metrics))), attributes_of(metrics)
         if not names and not set(query.by) <= set(attributes):
-            raise ParameterError(
-                "--by", f"names an attribute of no metric; there are {', '.join(attributes) or 'none'}"
-            )
+            raise ParameterError("--by", f"names an attribute of no metric; known: {', '.join(attributes) or 'none'}")
 
         def tables(metric: "Metric") -> "Iterator[Table]":
             parted = query.by if names else tuple(name for name in query.by if name in attributes_of([metric]))
@@ -114,7 +110,6 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
 @click.command("refresh")
 @settings_options("db")
 @click.option("--all", "everything", is_flag=True, help="Write every day, not only those that changed.")
-@refusing
 def refresh_estimates(found: Found, everything: bool) -> None:
     """Bring the view daily_estimates of the database up to date, for programs that read it by SQL."""
     from ..reading.materialize import refresh

@@ -10,7 +10,7 @@ from dither_shared.metrics.period import utc_today
 from dither_shared.sealed import SUITES, SealKey, Suite
 
 from ..config.settings import seal_file
-from .options import Found, refusing, settings_options
+from .options import Found, settings_options
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def key() -> None:
 @key.command("create")
 @settings_options("db", "seal_keys")
 @_suite_option
-@refusing
 def create_key(found: Found, suite: str | None) -> None:
     """Make the first key, and print the lines to add to metrics.toml. Keep a copy of the key file."""
     chosen = SUITES[suite or "x25519"]
@@ -48,7 +47,6 @@ def create_key(found: Found, suite: str | None) -> None:
 @key.command("list")
 @settings_options("db", "seal_keys")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@refusing
 def list_keys(found: Found, as_json: bool) -> None:
     """List keys, oldest first: fingerprint, kind, day on which it was made, public key."""
     keys = _file(found).read()
@@ -63,7 +61,6 @@ def list_keys(found: Found, as_json: bool) -> None:
 @key.command("rotate")
 @settings_options("db", "seal_keys")
 @_suite_option
-@refusing
 def rotate_key(found: Found, suite: str | None) -> None:
     """Make the next key, and print the new lines for metrics.toml.
 
@@ -86,7 +83,6 @@ def rotate_key(found: Found, suite: str | None) -> None:
 @click.argument("fingerprint")
 @settings_options("metrics", "db", "seal_keys")
 @click.option("--force", is_flag=True, help="Retire it even if metrics.toml names it.")
-@refusing
 def retire_key(found: Found, fingerprint: str, force: bool) -> None:
     """Remove the key that ``list`` shows under FINGERPRINT. Reports sealed for it can never be opened again.
 

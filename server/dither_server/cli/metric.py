@@ -9,7 +9,7 @@ from dither_shared import ParameterError
 from dither_shared.errors import did_you_mean
 from dither_shared.metrics.period import utc_today
 
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ def metric() -> None:
 
 @metric.command("list")
 @settings_options("metrics", "db")
-@refusing
 def list_metrics(found: Found) -> None:
     """List every version that was ever registered: its state, its days with reports, its metric."""
     from .metric_by_name import known_metrics
 
     known = known_metrics(found)
     with stored(found) as store:
-        disabled, days = store.disabled(), store.days.by_version()
+        disabled, days = store.definitions.disabled(), store.days.by_version()
         for name, version in store.definitions.registered():
             state = "enabled" if name in known or not known else "no longer asked"
             if version in disabled:
@@ -46,7 +45,6 @@ def list_metrics(found: Found) -> None:
 @click.option("--version", metavar="DIGITS", help="Show this version, not the current one.")
 @settings_options("metrics", "db")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
-@refusing
 def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
     """Show what metric NAME asks and promises, also when metrics.toml no longer holds it."""
     from ..api.lookup import described
@@ -73,7 +71,6 @@ def _text(value: object) -> str:
 @click.argument("name")
 @_VERSION
 @settings_options("db")
-@refusing
 def disable_metric(found: Found, name: str, version: str | None) -> None:
     """Count no more reports of metric NAME, from the next commit of any collector on.
 
@@ -82,7 +79,7 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
     """
     with stored(found) as store:
         chosen = _known(store, name, version)
-        store.disable(name, version, utc_today())
+        store.definitions.disable(name, version, utc_today())
         for one in chosen:
             click.echo(printable(f"{one}  disabled  {name}"))
 
@@ -91,12 +88,11 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
 @click.argument("name")
 @_VERSION
 @settings_options("db")
-@refusing
 def enable_metric(found: Found, name: str, version: str | None) -> None:
     """Count reports of metric NAME again. Devices that had stopped reporting it resume within a month."""
     with stored(found) as store:
         chosen = _known(store, name, version)
-        store.enable(name, version)
+        store.definitions.enable(name, version)
         for one in chosen:
             click.echo(printable(f"{one}  enabled  {name}"))
 
@@ -107,9 +103,7 @@ def _known(store: "Store", name: str, version: str | None) -> list[str]:
     chosen = [one for one in versions if version in {None, one}]
     if not chosen:
         if versions:
-            raise ParameterError(
-                "--version", f"{version!r} of {name} is not registered; there are {', '.join(versions)}"
-            )
+            raise ParameterError("--version", f"{version!r} of {name} is not registered; known: {', '.join(versions)}")
         meant = did_you_mean(name, sorted({one for one, _ in store.definitions.registered()}))
         raise ParameterError("NAME", f"{name!r} is not registered{meant}; dither-server metric list")
     return chosen

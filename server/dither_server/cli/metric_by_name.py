@@ -26,10 +26,10 @@ def metric_asked(found: Found, store: Store, name: str, version: str | None = No
     metric = store.definitions.last_reported(name) if version is None else store.definitions.read(name, version)
     if metric is None and name not in known and not store.definitions.versions(name):
         there = sorted({*known, *(one for one, _ in store.definitions.registered())})
-        raise ParameterError(name, f"no such metric; there are {', '.join(there) or 'none'}")
+        raise ParameterError(name, f"no metric has this name; known: {', '.join(there) or 'none'}")
     if metric is None:
         versions = ", ".join(store.definitions.versions(name)) or "none"
-        raise ParameterError("--version", f"not collected here; there are {versions}")
+        raise ParameterError("--version", f"not collected here; known: {versions}")
     if version is None and known:
         click.echo(printable(f"{name} is no longer asked; this is its version {metric.version}"), err=True)
     return metric

@@ -1,4 +1,4 @@
-"""Shared by the commands: settings as options, and mistakes as one line."""
+"""Shared by the commands: settings as options, and errors as one line each."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..config.sources import COLLECTOR, Setting, Sources, flag_of, missing
+from ..config.sources import COLLECTOR, ResolvedSetting, Sources, flag_of, missing
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-Found = Mapping[str, Setting | None]
+Found = Mapping[str, ResolvedSetting | None]
 
 
-class Refusal(click.ClickException):
-    """A mistake in the arguments, shown as one line on stderr; status 2."""
+class CommandError(click.ClickException):
+    """An error shown as one line on stderr; the exit status is 2 for a mistake in the arguments, 1 for a failure."""
 
-    exit_code = 2
-
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click reads it of the instance
         asked = click.get_current_context(silent=True)
         self._program = asked.find_root().info_name if asked else "dither"
 
@@ -37,62 +36,34 @@ class Refusal(click.ClickException):
         click.echo(f"{self._program}: {printable(self.message)}", err=True)
 
 
-class Denial(Refusal):
-    """A failure of the machine, such as a port in use, shown as one line on stderr."""
-
-    exit_code = 1
-
-
-def refusing(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn our errors into one line each."""
-
-    @wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            with _forbidden():
-                command(*args, **kwargs)
-        except DitherError as error:
-            raise Refusal(str(error)) from None
-
-    return wrapped
-
-
 @contextmanager
-def _forbidden() -> Iterator[None]:
-    """End with 1 for a file that this user may not look at: the collector's, say, which another user runs."""
+def errors_as_lines() -> Iterator[None]:
+    """Turn our errors into one line each; ``settings_options`` does this for its commands."""
     try:
         yield
-    except PermissionError as error:
-        raise Denial(f"{error.filename}: {error.strerror}; run this as the user whose file it is") from None
-
-
-@contextmanager
-def denying() -> Iterator[None]:
-    """Exit with 2 after a mistake in the arguments and with 1 after a failure."""
-    try:
-        with _forbidden():
-            yield
-    except ParameterError as error:
-        raise Refusal(str(error)) from None
+    except PermissionError as error:  # a file of the collector, for example, which another user runs
+        advice = "run this as the user whose file it is"
+        raise CommandError(f"{error.filename}: {error.strerror}; {advice}", 1) from None
     except DitherError as error:
-        raise Denial(str(error)) from None
+        raise CommandError(str(error), 2 if isinstance(error, ParameterError) else 1) from None
 
 
 def settings_options(
     *names: str, sources: Sources[Any] = COLLECTOR
 ) -> Callable[[Callable[Concatenate[Found, P], None]], Callable[..., None]]:
-    """Give a command an option for each of these settings, and all settings, resolved, as its first argument."""
+    """Give a command an option for each of these settings, and all settings, resolved, as its first argument.
+
+    Our errors are shown as one line each.
+    """
 
     def decorate(command: Callable[Concatenate[Found, P], None]) -> Callable[..., None]:
         @wraps(command)
         def wrapped(*args: P.args, **options: P.kwargs) -> None:
             flags = {name: options.pop(name) for name in names}
             path = options.pop("config_file")
-            try:
+            with errors_as_lines():
                 found = sources.resolve(flags, os.environ, None if path is None else str(path))
-            except DitherError as error:
-                raise Refusal(str(error)) from None
-            command(found, *args, **options)
+                command(found, *args, **options)
 
         decorated: Callable[..., None] = wrapped
         for name in reversed(names):

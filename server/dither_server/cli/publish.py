@@ -10,7 +10,7 @@ from dither_shared.counted import counted
 
 from ..reading.query import EstimateQuery
 from .backup import ending_tidily
-from .options import Found, denying, refusing, required, settings_options, stored
+from .options import Found, required, settings_options, stored
 from .query_options import query_options
 from .terminal_tables import printable
 
@@ -23,7 +23,6 @@ from .terminal_tables import printable
 @click.option("--base-url", metavar="URL", help="Address of the site, for links of its feed that work everywhere.")
 @query_options(EstimateQuery, "since", "until", "confidence")
 @click.option("--discovered", is_flag=True, help="Publish discovered strings, too: read them first.")
-@refusing
 def publish(
     found: Found,
     query: EstimateQuery,
@@ -48,7 +47,7 @@ def publish(
     path = required(found, "metrics")
     metrics, definition = load_metrics(path), Path(path).read_bytes()
     base = "" if base_url is None else base_of(base_url)
-    with denying(), ending_tidily(), stored(found) as store:
+    with ending_tidily(), stored(found) as store:
         spool = found["spool_seconds"]
         whole = last_whole_day(utc_today(), store.folds.up_to(), float(str(spool.value)) if spool else 0.0)
         last = _last_day(query, whole)

@@ -7,7 +7,7 @@ import click
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .terminal_tables import aligned, printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 @settings_options("db")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
-@refusing
 def purge(
     found: Found, metrics: tuple[str, ...], version: str | None, before: str | None, dry_run: bool, yes: bool
 ) -> None:
@@ -61,10 +60,10 @@ def _named(store: "Store", metrics: tuple[str, ...], version: str | None) -> lis
     known = dict.fromkeys(name for name, _ in store.definitions.registered())
     for name in metrics:
         if name not in known:
-            raise ParameterError(name, f"no such metric; there are {', '.join(known) or 'none'}")
+            raise ParameterError(name, f"no metric has this name; known: {', '.join(known) or 'none'}")
         versions = store.definitions.versions(name)
         if version not in {None, *versions}:
-            raise ParameterError("--version", f"not collected here; there are {', '.join(versions)}")
+            raise ParameterError("--version", f"not collected here; known: {', '.join(versions)}")
     return list(dict.fromkeys(metrics)) or ["", *known]
 
 

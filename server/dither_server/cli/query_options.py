@@ -10,7 +10,7 @@ import click
 from dither_shared import ParameterError
 
 from ..reading.parameters import Parameter, Parameters
-from .options import Refusal
+from .options import CommandError
 
 Q = TypeVar("Q", bound=Parameters)
 
@@ -33,7 +33,7 @@ def query_options(kind: type[Q], *names: str) -> Callable[[Callable[..., None]],
                 )
             except ParameterError as error:
                 place = _flag_of(error.place) if error.place in chosen else error.place
-                raise Refusal(f"{place}: {error.problem}") from None
+                raise CommandError(f"{place}: {error.problem}") from None
             command(*args, query=query, **options)
 
         decorated: Callable[..., None] = wrapped

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from .options import refusing
+from .options import errors_as_lines
 
 
 @click.command("rappor-decode")
@@ -25,7 +25,7 @@ from .options import refusing
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--all", "everything", is_flag=True, help="Show every candidate, not only those found.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@refusing
+@errors_as_lines()
 def rappor_decode(params: str, counts: str, candidates: str, confidence: str, everything: bool, as_json: bool) -> None:
     """Decode files of google/rappor: show which candidates occur, and how often."""
     from ..estimation.regression.rappor import decode

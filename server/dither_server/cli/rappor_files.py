@@ -29,7 +29,7 @@ _BLOCK = 20_000
 
 
 @dataclass(frozen=True)
-class Decodable:
+class _Decodable:
     """A table of counts and the bits of candidate strings."""
 
     table: Table
@@ -37,12 +37,12 @@ class Decodable:
     marks: Marks
 
 
-def read(params: str, counts: str, candidates: str) -> Decodable:
+def read(params: str, counts: str, candidates: str) -> _Decodable:
     """Read the three files; raise ParameterError that names the file, the line and what would be right."""
     bits, hashes, cohorts, low, high = _params(params)
     table = _counts(counts, bits, cohorts)
     strings, marks = _map(candidates, bits, hashes, cohorts)
-    return Decodable(Table(table[:, 0], table[:, 1:], high, low), strings, marks)
+    return _Decodable(Table(table[:, 0], table[:, 1:], high, low), strings, marks)
 
 
 def _params(path: str) -> tuple[int, int, int, float, float]:
@@ -138,7 +138,7 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
         raise ParameterError(path, f"cannot be read: {reason}") from None
 
 
-def answer_of(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
+def answer_of(given: _Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
     """Return the result as objects and arrays for JSON."""
     shown = np.flatnonzero(fit.found | everything)
     shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]

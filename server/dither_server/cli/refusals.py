@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
 from ..reading.query import EstimateQuery
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .query_options import query_options
 from .terminal_tables import aligned, printable
 
@@ -23,20 +23,12 @@ _DAYS = timedelta(days=6)
 """Days shown before the last one if no first day is given: a week in all."""
 
 
-class _Line(NamedTuple):
-    day: date | None
-    metric: str
-    version: str
-    kind: str
-
-
 @click.command("refusals")
 @click.option("--metric", "name", metavar="NAME", help="Only batches of this metric.")
 @query_options(EstimateQuery, "since", "until")
-@click.option("--by-day", is_flag=True, help="Count each day by itself.")
+@click.option("--by-day", is_flag=True, help="Count each day separately.")
 @settings_options("db")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@refusing
 def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: bool, as_json: bool) -> None:
     """Show how many batches were refused, of which metric and version, and why; the most frequent first.
 
@@ -62,18 +54,18 @@ def show_refusals(found: Found, query: EstimateQuery, name: str | None, by_day: 
         click.echo(f"nothing was refused from {first} to {last}")
 
 
-def _lines(counted: "Mapping[Refusal, int]", by_day: bool) -> list[tuple[_Line, int]]:
-    """Return the counts that are shown: by day, oldest first, and the largest first."""
-    sums: Counter[_Line] = Counter()
-    for one, batches in counted.items():
-        sums[_Line(one.day if by_day else None, one.metric, one.version, one.kind)] += batches
-    return sorted(sums.items(), key=lambda item: (item[0].day or date.min, -item[1], item[0][1:]))
+def _lines(counts: "Mapping[Refusal, int]", by_day: bool) -> list[tuple["Refusal", int]]:
+    """Return the counts that are shown: by day, oldest first, or all under one day; the largest first."""
+    sums: Counter[Refusal] = Counter()
+    for one, batches in counts.items():
+        sums[one if by_day else one._replace(day=date.min)] += batches
+    return sorted(sums.items(), key=lambda item: (item[0].day, -item[1], item[0]))
 
 
-def _described(line: _Line, batches: int, ours: Collection[str]) -> dict[str, object]:
+def _described(line: "Refusal", batches: int, ours: Collection[str]) -> dict[str, object]:
     """Return a line as JSON; null stands for what is unknown or summed over."""
     return {
-        "day": line.day and line.day.isoformat(),
+        "day": None if line.day == date.min else line.day.isoformat(),
         "metric": line.metric or None,
         "version": line.version or None,
         "registered": line.version in ours if line.version else None,
@@ -89,7 +81,7 @@ def _reason(kind: str) -> str:
     return f"{kind} (reports)" if kind == Kind.SEALED.slug else kind
 
 
-def _as_table(lines: Sequence[tuple[_Line, int]], ours: Collection[str], by_day: bool) -> str:
+def _as_table(lines: Sequence[tuple["Refusal", int]], ours: Collection[str], by_day: bool) -> str:
     table = [("day         reason" if by_day else "reason", "refused", "version", "metric")]
     for line, batches in lines:
         version = line.version or "-"

@@ -8,12 +8,11 @@ import click
 from dither_shared import ParameterError
 
 from ..config.sources import SETTINGS
-from .options import Denial, Found, refusing, settings_options
+from .options import CommandError, Found, settings_options
 
 
 @click.command()
 @settings_options(*SETTINGS)
-@refusing
 def run(found: Found) -> None:
     """Run a collector. The first line on stdout is its URL.
 
@@ -37,7 +36,7 @@ def run(found: Found) -> None:
     try:
         listener = listen(config.host, config.port)
     except ParameterError as error:
-        raise Denial(str(error)) from None
+        raise CommandError(str(error), 1) from None
     config = replace(config, metrics=metrics, local_address=url_of(listener).removeprefix("http://"))
     with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():

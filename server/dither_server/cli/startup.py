@@ -1,13 +1,13 @@
-"""Say at a collector's start where it listens, who may read, and who may not do anything yet."""
+"""The lines that a collector prints when it starts: where it listens, who may read, and which roles nobody has."""
 
 from collections.abc import Collection, Iterator
 from datetime import date
 from urllib.parse import urlsplit
 
-from dither_serving.locality import is_loopback
+from dither_serving.addresses import is_loopback
 
 from ..access.gatekeeper import Role
-from ..access.local_token import LocalToken
+from ..access.tokens import LocalToken
 from ..config.settings import Config
 from ..store import StoredToken
 from ..store.sink import spool_package
@@ -37,7 +37,7 @@ def roles_of(tokens: Collection[StoredToken], today: date) -> frozenset[Role]:
 
 
 def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
-    """Yield what nobody at all may do yet, and how to let them."""
+    """Yield the roles that nobody has yet, and how to grant them."""
     for role, near in shut_out(config, roles_of(tokens, config.today())):
         if near is None:
             yield f"nobody may {role.value} yet: dither-server token create --role {role.value}"
@@ -46,7 +46,7 @@ def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
 
 
 def mute_pages(config: Config) -> str | None:
-    """Return why the pages of listed origins may not report all the same, and how to let them; None if they may.
+    """Return why pages of listed origins may not report, and how to change that; None if they may.
 
     A page of another origin cannot send a token: browsers would ask for permission first, which no collector gives.
     """

@@ -41,13 +41,13 @@ def headed(table: "TextTable", *answers: Mapping[str, Any]) -> "TextTable":
 def _sealed(answer: Mapping[str, Any]) -> str:
     among = f"shuffled among at least {answer['least_total']:,} according to their relay"
     worth = answer.get("shuffled", {})
-    tells = (
+    privacy = (
         f"; to someone who sees only a batch, ε of a report is {rounded_up(worth['epsilon'], 3)}"
         f" (δ = {worth['delta']:g})"
         if "epsilon" in worth
         else ""
     )
-    return f"{answer['reports']:,} of the reports came sealed, {among}{tells}"
+    return f"{answer['reports']:,} of the reports came sealed, {among}{privacy}"
 
 
 def _time(answer: str) -> str:

@@ -10,7 +10,7 @@ from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
 
 from ..access.roles import Role
-from .options import Found, refusing, settings_options, stored
+from .options import Found, settings_options, stored
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def token() -> None:
 @click.option(
     "--expires", metavar="WHEN", help="When it ends: after some days (90d), or on a UTC day such as 2027-01-01."
 )
-@refusing
 def create_token(found: Found, role: str, note: str, expires: str | None) -> None:
     """Create a token and print it. It cannot be shown again: the database keeps only its digest."""
     from ..access.gatekeeper import digest_of, draw_token
@@ -50,7 +49,6 @@ def create_token(found: Found, role: str, note: str, expires: str | None) -> Non
 @token.command("list")
 @settings_options("db")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@refusing
 def list_tokens(found: Found, as_json: bool) -> None:
     """List tokens: id, role, days of creation, expiry and last use, note."""
     with stored(found) as store:
@@ -70,7 +68,6 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @settings_options("db")
 @click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Keep the old one valid for this long.")
 @click.option("--expires", metavar="WHEN", help="When the new token ends. [default: after as long as the old]")
-@refusing
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
     """Create a token with the role and note of the token that ``list`` shows under ID, and print it.
 
@@ -94,7 +91,6 @@ def rotate_token(found: Found, identifier: str, grace: str, expires: str | None)
 @token.command("revoke")
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
-@refusing
 def revoke_token(found: Found, identifier: str) -> None:
     """Revoke the token that ``list`` shows under ID. Running collectors refuse it within seconds."""
     with stored(found) as store:

@@ -4,23 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
 
-from dither_serving.locality import Here
+from dither_serving.addresses import Here
+from dither_serving.settings import ServerSettings, setting
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
 
 from ..access.origins import NO_ORIGINS, Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
-from .common import check_common
 
 _SEAL_KEYS = "seal-keys.json"
-
-
-def _setting(default: Any, about: str) -> Any:
-    """Return the dataclass field of a setting, which flags, environment and file may give."""
-    return field(default=default, metadata={"about": about})
 
 
 def seal_file(named: str, db: str | None) -> Path:
@@ -33,79 +27,63 @@ def seal_file(named: str, db: str | None) -> Path:
     return Path(_SEAL_KEYS) if beside is None else beside.with_name(_SEAL_KEYS)
 
 
+def check_database(url: str) -> None:
+    """Raise ParameterError unless the setting ``db`` is the URL of a database."""
+    from ..store.engine import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
+
+    database_url(url)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(ServerSettings):
     """Every setting, and the clock. Raises ParameterError for an invalid value."""
 
     metrics: str | Path | Mapping[str, Metric] = field(metadata={"about": "The app's metrics.toml."})
     db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
-    title: str = _setting("What people answered", "Title of the pages, such as the app's name.")
-    host: str = _setting("127.0.0.1", "Address to listen on.")
-    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
-    threads: int = _setting(64, "Threads for everything but small reports, which need none.")
-    connections: int = _setting(
-        1000, "Maximum simultaneous connections; beyond it, the one that has waited longest is closed."
-    )
-    connections_per_address: int = _setting(
-        100, "Maximum simultaneous connections per address; loopback is not limited."
-    )
-    request_seconds: float = _setting(30.0, "Seconds for a request to arrive, and for its answer to be read.")
-    proxies: str = _setting(
-        "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
-    )
-    open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
-    origins: Origins = _setting(  # noqa: RUF009  # a field, as all the others are
+    title: str = setting("What people answered", "Title of the pages, such as the app's name.")
+    open: frozenset[Role] = setting(frozenset(), "Roles that need no token: report, read, admin.")
+    origins: Origins = setting(  # noqa: RUF009  # a field, as all the others are
         NO_ORIGINS, "Origins of the web pages that may report, such as https://app.example; other pages may not."
     )
-    trust_loopback: bool = _setting(
+    trust_loopback: bool = setting(
         True, "Take this machine's reports without a token; set it to false behind a local proxy."
     )
-    local_address: str = _setting(
+    local_address: str = setting(
         "", "Address where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback."
     )
-    local_token: bool = _setting(
+    local_token: bool = setting(
         True, "Create a read token, valid until the server stops, and print the pages' address with it."
     )
-    body_limit: int = _setting(1 << 20, "Maximum bytes of a request's body.")
-    rows_limit: int = _setting(100_000, "Maximum report rows in a batch.")
-    queue_limit: int = _setting(1024, "Maximum batches that wait for their commit.")
-    queue_bytes: int = _setting(
-        1 << 26,
-        "Maximum bytes of rows that wait for their commit; requests and answers in transfer may take half as many "
-        "again.",
-    )
-    group_limit: int = _setting(512, "Maximum batches in one transaction.")
-    estimates_limit: int = _setting(
+    rows_limit: int = setting(100_000, "Maximum report rows in a batch.")
+    estimates_limit: int = setting(
         500_000, "Maximum values in an answer, times its days or weeks; a larger answer is refused."
     )
-    analyses: int = _setting(
+    analyses: int = setting(
         4, "Maximum large estimates, trends and pages admitted at a time, in each process; only one of them computes."
     )
-    analysis_wait: float = _setting(1.0, "Seconds that a further large one waits before it is refused with 503.")
-    cache_bytes: int = _setting(1 << 25, "Maximum bytes of cached estimates, in each process.")
-    horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
-    spool: str = _setting(
+    analysis_wait: float = setting(1.0, "Seconds that a further large one waits before it is refused with 503.")
+    cache_bytes: int = setting(1 << 25, "Maximum bytes of cached estimates, in each process.")
+    spool: str = setting(
         "",
         "Folder or URL to which batches are appended, for dither-server fold to count them; not set: counted at once.",
     )
-    spool_open: str = _setting(
+    spool_open: str = setting(
         "", "Folder for batches that are not yet in a file of the spool; needed if spool is a URL."
     )
-    spool_bytes: int = _setting(1 << 26, "Bytes after which a file of the spool is closed.")
-    spool_seconds: float = _setting(300.0, "Seconds after which it is closed.")
-    seal_keys: str = _setting(
+    spool_bytes: int = setting(1 << 26, "Bytes after which a file of the spool is closed.")
+    spool_seconds: float = setting(300.0, "Seconds after which it is closed.")
+    seal_keys: str = setting(
         "", "File of the keys that devices seal reports for; seal-keys.json beside a SQLite database, else here."
     )
-    seal_alarm: float = _setting(0.05, "Share of a sealed batch that may fail to open; above it, an alarm is raised.")
-    retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
+    seal_alarm: float = setting(0.05, "Share of a sealed batch that may fail to open; above it, an alarm is raised.")
+    retention: Retention = setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
     )
-    lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
-    log_level: str = _setting("info", "Lowest level that is logged: debug, info, warning, error.")
     today: Callable[[], date] = utc_today
 
     def __post_init__(self) -> None:
-        check_common(self)
+        super().__post_init__()
+        check_database(self.db)
         if self.spool:
             from ..store.sink import spool_package  # noqa: PLC0415 - numpy is what a command's help would wait for
 

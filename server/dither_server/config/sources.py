@@ -4,9 +4,10 @@ The file is the one that ``--config`` or ``DITHER_CONFIG`` names, else ``collect
 """
 
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -26,7 +27,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True)
-class Setting:
+class ResolvedSetting:
     """A value, and in words where it was found."""
 
     value: object
@@ -41,11 +42,16 @@ class Sources(Generic[C]):
     named, and ``examples`` are for those that must be given.
     """
 
-    made: Callable[..., C]
-    settings: Mapping[str, Field[Any]]
+    made: type[C]
     prefix: str
     file: str
     examples: Mapping[str, str]
+
+    @cached_property
+    def settings(self) -> dict[str, Field[Any]]:
+        """The fields that can be set, by name; those that must be given come first."""
+        found = [one for one in fields(self.made) if "about" in one.metadata]  # type: ignore[arg-type]  # a dataclass
+        return {one.name: one for one in sorted(found, key=lambda one: one.default is not MISSING)}
 
     @property
     def file_variable(self) -> str:
@@ -58,7 +64,7 @@ class Sources(Generic[C]):
 
     def resolve(
         self, flags: Mapping[str, object], environment: Mapping[str, str], path: str | None = None
-    ) -> dict[str, Setting | None]:
+    ) -> dict[str, ResolvedSetting | None]:
         """Return every setting with its source; None where one that must be given is not.
 
         ``path`` is the TOML file, else the one that the environment names, else the one in the current folder.
@@ -68,7 +74,7 @@ class Sources(Generic[C]):
         table = {} if path is None else _table(path, self.settings)
         return {name: self._found(name, flags, environment, table, path) for name in self.settings}
 
-    def configured(self, found: Mapping[str, Setting | None]) -> C:
+    def configured(self, found: Mapping[str, ResolvedSetting | None]) -> C:
         """Return the configuration of resolved settings; raise ParameterError for one that is missing or invalid."""
         for name, setting in found.items():
             if setting is None:
@@ -82,7 +88,7 @@ class Sources(Generic[C]):
     def missing(self, name: str) -> ParameterError:
         """Return the error of a setting that must be given, and is not."""
         example = self.examples.get(name, "...")
-        problem = f"not set, nor {flag_of(name)}, nor {name} in a {self.file} here; for example {example}"
+        problem = f"not set; set it, {flag_of(name)}, or {name} in a {self.file} here, for example {example}"
         return ParameterError(self.variable_of(name), problem)
 
     def _found(
@@ -92,7 +98,7 @@ class Sources(Generic[C]):
         environment: Mapping[str, str],
         table: Mapping[str, object],
         path: str | None,
-    ) -> Setting | None:
+    ) -> ResolvedSetting | None:
         default = self.settings[name].default
         if flags.get(name) is not None:
             return _setting(default, flags[name], flag_of(name))
@@ -101,12 +107,7 @@ class Sources(Generic[C]):
             return _setting(default, environment[variable], variable)
         if name in table:
             return _setting(default, table[name], f"{path}: {name}")
-        return None if default is MISSING else Setting(default, "default")
-
-
-def settings_of(made: type[Any]) -> dict[str, Field[Any]]:
-    """Return the fields of a dataclass that can be set, by name."""
-    return {one.name: one for one in fields(made) if "about" in one.metadata}
+        return None if default is MISSING else ResolvedSetting(default, "default")
 
 
 def flag_of(name: str) -> str:
@@ -114,23 +115,20 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-SETTINGS: Mapping[str, Field[Any]] = settings_of(Config)
-"""The fields of ``Config`` that can be set, by name."""
-
 COLLECTOR = Sources(
     Config,
-    SETTINGS,
     "DITHER_",
     FILE,
     {"metrics": "metrics.toml", "db": "sqlite:///dither.db", "spool": "/var/lib/spool"},
 )
 """Where a collector's settings come from."""
 
+SETTINGS = COLLECTOR.settings
 resolve, configured = COLLECTOR.resolve, COLLECTOR.configured
 missing, variable_of = COLLECTOR.missing, COLLECTOR.variable_of
 
 
-def describe(found: Mapping[str, Setting | None]) -> dict[str, dict[str, object]]:
+def describe(found: Mapping[str, ResolvedSetting | None]) -> dict[str, dict[str, object]]:
     """Return settings as JSON values, with sources and what they are about; no password in the database's URL."""
     return {
         name: {
@@ -149,8 +147,8 @@ def _file_here(name: str) -> str | None:
     return None
 
 
-def _setting(like: object, given: object, source: str) -> Setting:
-    return Setting(_read(like, given, source), source)
+def _setting(like: object, given: object, source: str) -> ResolvedSetting:
+    return ResolvedSetting(_read(like, given, source), source)
 
 
 def _read(like: object, given: object, source: str) -> object:
@@ -200,7 +198,7 @@ def _table(path: str, known: Collection[str]) -> dict[str, object]:
     return table
 
 
-def _shown(setting: Setting | None) -> object:
+def _shown(setting: ResolvedSetting | None) -> object:
     if setting is None:
         return None
     value = setting.value
@@ -210,6 +208,6 @@ def _shown(setting: Setting | None) -> object:
         return list(value.listed)
     if isinstance(value, Retention):
         return str(value)
-    from ..store.url import without_password  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
+    from ..store.engine import without_password  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 
     return without_password(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""A metric as pages show it: whole on a page of its own, and on a card of an index."""
+"""A metric as pages show it: whole on a page of its own, and on a card of an index; and its days in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,17 +15,23 @@ from ..reading.summaries.paging import PageRequest
 from ..reading.summaries.summary import EstimateView, PointEstimate
 from ..reading.summaries.svg import Bar, TimeSeries, bars_of_days
 from ..store import Store
-from .metric_groups import tier_of
-from .period import days_of, denominator, in_words
 from .view import View
 
 _LINES = 3
 """Maximum lines of the drawing on a card of an index."""
 
+_DAYS = 60
+"""Maximum days whose reports are drawn, the last ones."""
 
-def question_of(metric: Metric) -> str:
-    """Return what a metric asks: its description or, without one, its name."""
-    return metric.description or metric.name
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_AT_MOST = {
+    "day": "at most one per device per day",
+    "week": "at most one per device per week",
+    "once": "at most one per device",
+}
 
 
 class MetricCard(NamedTuple):
@@ -54,15 +60,58 @@ class MetricCard(NamedTuple):
         return question_of(self.metric)
 
     @property
+    def known(self) -> bool:
+        """Whether there are enough reports to show more than their number."""
+        return self.estimates is not None and self.estimates.known
+
+    @property
+    def odd(self) -> bool:
+        """Whether the reports fail a test that honest ones pass."""
+        return any(check["odd"] for check in (self.answer or {}).get("health", ()))
+
+    @property
     def last(self) -> str:
-        """The last day with reports that is shown, in words; empty if there is none."""
-        until = (self.answer or {}).get("until") if (self.answer or {}).get("reports") else None
-        return in_words(date.fromisoformat(until)) if until else ""
+        """The last day with reports that is shown, in words."""
+        return "" if self.answer is None else in_words(date.fromisoformat(self.answer["until"]))
 
     @property
     def denominator(self) -> str:
         """Which reports its estimates are of, in words."""
         return "" if self.answer is None else denominator(self.answer, self.metric.period)
+
+
+class IndexCard(NamedTuple):
+    """A question on an index: the address of its page, its lines over the weeks, and until when it was asked.
+
+    ``ended`` is the last day with reports of a metric that is no longer asked, in words.
+    """
+
+    card: MetricCard
+    href: str
+    series: TimeSeries | None
+    ended: str = ""
+
+    @property
+    def points(self) -> Sequence[PointEstimate]:
+        """The few most important estimates."""
+        return self.card.estimates.points() if self.card.estimates is not None and self.card.known else ()
+
+    @property
+    def more(self) -> int:
+        """How many values are not shown."""
+        estimates = self.card.estimates
+        return len(estimates.table) - len(self.points) if estimates is not None and estimates.filled else 0
+
+    @property
+    def lines(self) -> Mapping[str, str]:
+        """The lines of the first of these estimates over the weeks, by name, as points of SVG."""
+        drawn = {line.name: line.drawing.line for line in self.series.lines} if self.series else {}
+        return {point.name: drawn[point.name] for point in self.points[:_LINES] if point.name in drawn}
+
+
+def question_of(metric: Metric) -> str:
+    """Return what a metric asks: its description or, without one, its name."""
+    return metric.description or metric.name
 
 
 def card_of(
@@ -76,65 +125,34 @@ def card_of(
         view = replace(view, query=replace(view.query, simultaneous=True))
     query = view.query
     part = part_of(metric, query.strata, view.names())
-    days = bars_of_days(days_of(store, metric, query, part))
-    parts = (metric, view, part, days, store.disabled().get(metric.version))
+    reports = store.history(metric, query.since, query.until).days(part.places)
+    days = bars_of_days(dict(list(reports.items())[-_DAYS:]))
+    parts = (metric, view, part, days, store.definitions.disabled().get(metric.version))
     if hidden or not metric.question.estimable:
         return MetricCard(*parts)
     return MetricCard(*parts, reader.estimate_view(metric, query, part, PageRequest(view.find, view.page, most)))
 
 
-class IndexCard(NamedTuple):
-    """A question on an index: where its page is, its few most important estimates, and their lines over the weeks.
-
-    ``estimable`` is False if nothing can be looked for, or nothing is published; ``known`` if the reports are enough to
-    show more than their number. ``more`` counts the values not shown. ``ended`` is the last day with reports of a
-    metric that is no longer asked.
-    """
-
-    href: str
-    name: str
-    question: str
-    why: str
-    tier: str
-    estimable: bool
-    known: bool
-    reports: int
-    last: str
-    needs: str
-    points: Sequence[PointEstimate]
-    filled: bool
-    ticks: Sequence[str]
-    more: int
-    lines: Sequence[str]
-    weeks: Sequence[date]
-    odd: bool
-    disabled: date | None
-    ended: str
+def denominator(about: Any, period: str) -> str:
+    """Return which reports an answer is about, in words."""
+    if about["since"] is None or about["until"] is None:
+        return "no reports"
+    reports = "the only report" if about["reports"] == 1 else f"the {about['reports']:,} reports"
+    since, until = date.fromisoformat(about["since"]), date.fromisoformat(about["until"])
+    return f"{reports} {span_in_words(since, until)}, {_AT_MOST[period]}"
 
 
-def index_card(card: MetricCard, series: TimeSeries | None, href: str, ended: str = "") -> IndexCard:
-    """Return what an index shows of a metric, given its lines over weeks."""
-    metric, estimates, answer = card.metric, card.estimates, card.answer or {}
-    reports = answer.get("reports", 0)
-    points = estimates.points() if estimates is not None and estimates.known else ()
-    return IndexCard(
-        href,
-        metric.name,
-        card.question,
-        metric.why,
-        tier_of(metric),
-        estimates is not None,
-        estimates is not None and estimates.known,
-        reports,
-        answer.get("until") or "",
-        "" if estimates is None else estimates.needs,
-        points,
-        estimates is not None and estimates.filled,
-        () if estimates is None else estimates.ticks(2),
-        len(estimates.table) - len(points) if estimates is not None and estimates.filled else 0,
-        [line.drawing.line for line in series.lines[:_LINES]] if series and points else (),
-        series.over.starts if series else (),
-        any(check["odd"] for check in answer.get("health", ())),
-        card.disabled,
-        ended,
-    )
+def in_words(day: date) -> str:
+    """Return a day as 23 November 2026."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def span_in_words(since: date, until: date) -> str:
+    """Return a span of days in words, naming a common month and year once."""
+    day, month, year = str(since.day), _MONTHS[since.month - 1], str(since.year)
+    last = in_words(until)
+    if since == until:
+        return f"on {last}"
+    if since.year != until.year:
+        return f"from {day} {month} {year} to {last}"
+    return f"from {day} to {last}" if since.month == until.month else f"from {day} {month} to {last}"

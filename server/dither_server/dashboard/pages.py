@@ -24,11 +24,10 @@ from ..reading.summaries import summary_of
 from ..reading.summaries.paging import PageRequest, page_of
 from ..reading.summaries.summary import Steps
 from ..reading.summaries.svg import TimeSeries
-from .card import MetricCard, card_of, index_card, question_of
-from .metric_groups import MANY, NO_TIER, by_tier
+from .card import IndexCard, MetricCard, card_of, question_of
 from .panels import VALUES, panels_within
 from .refused import refused_in
-from .view import MetricView, View
+from .view import MANY, NO_TIER, MetricView, View, by_tier, tier_of
 
 pages = Blueprint("pages", __name__)
 
@@ -51,14 +50,9 @@ def _surroundings() -> dict[str, object]:
     return {"public": public, "title": collector_here().config.title, "no_tier": NO_TIER, "many": MANY}
 
 
-@pages.app_template_filter("short")
-def _short(text: str) -> str:
-    return shortened(text)
-
-
-@pages.app_template_filter("counted")
-def _counted(number: int, one: str, more: str = "") -> str:
-    return counted(number, one, more)
+pages.add_app_template_filter(shortened, "short")
+pages.add_app_template_filter(counted, "counted")
+pages.add_app_template_filter(tier_of, "tier")
 
 
 @pages.get("/")
@@ -81,7 +75,7 @@ def show_dashboard(view: View) -> str:
         cards = []
         for metric in found.shown:
             card = _card(metric, View(view.query), _VALUES)
-            cards.append(index_card(card, _weekly(card), url_for("pages.show_page", name=metric.name)))
+            cards.append(IndexCard(card, url_for("pages.show_page", name=metric.name), _weekly(card)))
         refused = refused_in(collector.store, collector.config.today(), view.query)
         names = {tier: [(metric.name, question_of(metric)) for metric in group] for tier, group in groups.items()}
         shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
@@ -99,7 +93,7 @@ def show_page(view: MetricView, name: str) -> str:
     with begin() as analysis, analysis.computing():
         card = _card(metric, view, view.limit or VALUES)
         drawn = panels = None
-        if card.estimates is not None:
+        if card.estimates is not None and card.known:
             over = Steps("day", [(bar.day, bar.day) for bar in card.days])
             if len(card.days) > _DAILY:
                 over = _weeks(card)
@@ -127,7 +121,7 @@ def _weeks(card: MetricCard) -> Steps:
 
 def _weekly(card: MetricCard) -> TimeSeries | None:
     """Make the lines of an index over the last weeks."""
-    if card.estimates is None:
+    if card.estimates is None or not card.known:
         return None
     metric, over = card.metric, _weeks(card).last(min(_WEEKS, _WORK // effort(card.metric)))
     estimate = collector_here().reader.estimates(metric, card.view.query, card.part)

@@ -1,6 +1,6 @@
 """Small panels, one per stratum: the same few estimates in each, on one scale."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dither_shared import Metric
@@ -39,38 +39,22 @@ class Panels(NamedTuple):
 def panels_within(
     reader: EstimateReader, metric: Metric, query: Query, part: Part, estimates: EstimateView
 ) -> Panels | None:
-    """Return the panels of the strata within what a page shows; None if there is only one."""
+    """Return the panels of the strata within what a page shows; None if there is only one.
+
+    ``estimates`` is what the page shows of all of them. If all estimates cost too much, panels have none.
+    """
     by = [name for name, value in part.values if value is None]
     if not by:
         return None
     parts = reader.counted(metric, (query.since, query.until), parts_by(metric, part, by))
-    request = PageRequest("", 1, VALUES)
-
-    def view_of(part: Part) -> EstimateView:
-        return reader.estimate_view(metric, query, part, request)
-
-    return panels_of(metric, parts, by, estimates, view_of)
-
-
-def panels_of(
-    metric: Metric,
-    parts: Sequence[tuple[Part, int]],
-    by: Sequence[str],
-    estimates: EstimateView,
-    view_of: Callable[[Part], EstimateView],
-) -> Panels:
-    """Return the panels of the strata by these attributes, with the number of reports of each.
-
-    ``estimates`` is what the page shows of all of them. If all estimates cost too much, panels have none.
-    """
     names = [point.name for point in estimates.points()]
     counted = sorted(((part, reports) for part, reports in parts if reports), key=lambda one: -one[1])
     points: list[Sequence[PointEstimate]] = [() for _ in counted]
     if names and effort(metric) * len(counted) <= _WORK:
-        for place, (part, _) in enumerate(counted):
-            points[place] = view_of(part).points(names)
-    panels = [Panel(*_named(part, by), reports, some) for (part, reports), some in zip(counted, points, strict=True)]
-    return Panels(by, panels, [_named(part, by)[0] for part, reports in parts if not reports])
+        request = PageRequest("", 1, VALUES)
+        points = [reader.estimate_view(metric, query, one, request).points(names) for one, _ in counted]
+    panels = [Panel(*_named(one, by), reports, some) for (one, reports), some in zip(counted, points, strict=True)]
+    return Panels(by, panels, [_named(one, by)[0] for one, reports in parts if not reports])
 
 
 def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -1,16 +1,24 @@
-"""What a page is asked to show: which days, a text to find, and which page of the results."""
+"""What a page is asked to show: which days, a text to find, which page of the results, and a tier of metrics."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from werkzeug.datastructures import MultiDict
 
-from dither_shared import ParameterError
+from dither_shared import Metric, ParameterError
+from dither_shared.metrics.metric import Tier
 
 from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of, refuse_unknown
 from ..reading.query import Query
-from .metric_groups import TIERS
+
+MANY = 30
+"""The number of metrics above which they are shown in groups, by their tier."""
+
+NO_TIER = "none"
+"""The group of metrics whose definition names no tier."""
+
+TIERS: tuple[str, ...] = (*get_args(Tier), NO_TIER)
 
 _MOST = 500
 """Maximum rows or metrics of a page."""
@@ -71,7 +79,7 @@ class View(Parameters):
             raise ParameterError("values", "pages do not take values, top or offset; use find=TEXT and page=2")
         for name in ("quantile", "at", "by", "format"):
             if getattr(query, name):
-                raise ParameterError(name, "not for pages; the API takes it")
+                raise ParameterError(name, "does not apply to pages; the API has it")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
@@ -95,3 +103,16 @@ class MetricView(View):
 
     QUERIED = (*View.QUERIED, "version", "strata")
     OWN = _OWN
+
+
+def tier_of(metric: Metric) -> str:
+    """Return the group that a metric is in."""
+    return metric.tier or NO_TIER
+
+
+def by_tier(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
+    """Return the groups that have metrics, in the order of ``TIERS``, each in the order of the definitions."""
+    groups: dict[str, list[Metric]] = {tier: [] for tier in TIERS}
+    for metric in metrics:
+        groups[tier_of(metric)].append(metric)
+    return {tier: group for tier, group in groups.items() if group}

@@ -15,7 +15,14 @@ from .consistency import onto_sums
 from .decoders.support import decoder_of, support
 from .fit import Fit
 from .intervals.exact import exact_interval
-from .intervals.score import noise_interval, noise_law, normal_interval, score_interval, third_moment
+from .intervals.score import (
+    nearly_normal,
+    noise_interval,
+    noise_law,
+    normal_interval,
+    score_interval,
+    third_moment,
+)
 from .verdicts import Verdict, informative, too_wide, verdicts
 
 _SUREST = 1 - 2**-53
@@ -33,12 +40,15 @@ class Unlisted:
 
     @classmethod
     def of(cls, frequency: float, error: float, alpha: float) -> Self | None:
-        """Return the share with an interval that misses it with probability ``alpha``; None if it says nothing."""
-        if not informative(error, alpha):
-            return None
+        """Return the share with an interval that misses it with probability ``alpha``; None if that is ``too_wide``.
+
+        Its width is judged before it is cut, and hardly depends on the estimate. If it were judged afterwards, only
+        estimates near 0 or 1 would be stated of few reports, and most of those would miss.
+        """
         margin = -NormalDist().inv_cdf(alpha / 2) * error
-        low, high = (min(1.0, max(0.0, end)) for end in (frequency - margin, frequency + margin))
-        return None if too_wide(low, high) else cls(frequency, error, low, high)
+        if too_wide(frequency - margin, frequency + margin):
+            return None
+        return cls(frequency, error, min(1.0, max(0.0, frequency - margin)), min(1.0, max(0.0, frequency + margin)))
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ def estimate(
     """
     alpha = 1 - require_confidence(confidence)
     if not labels:
-        raise ParameterError("candidates", "none given; an open domain is decoded against a list of strings")
+        raise ParameterError("candidates", "none given; a metric that takes any string needs a list of candidates")
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     rule, alpha = level_of_each(mechanism, len(labels), alpha) if simultaneous else (None, alpha)
@@ -222,7 +232,28 @@ def _fitted(
         fit.high,
         fit.consistent,
     )
-    return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
+    if not mechanism.pure or nearly_normal(mechanism, tally.total):
+        return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
+    return _of_few(mechanism, columns, tally, alpha), fit.found, None
+
+
+def _of_few(mechanism: Mechanism, columns: _Columns, tally: Tally, alpha: float) -> _Columns:
+    """Return the columns of strings of few reports, whose law is not that of a normal fit.
+
+    They have no noise intervals, as in ``noise_interval``, and those of the population reach as far as score intervals:
+    the error at an estimate knows nothing of what few reports may have missed.
+    """
+    law, trials = noise_law(mechanism, tally.repeats.effect).sampled(), np.full(len(columns.low), float(tally.total))
+
+    def skewness(at: Floats) -> Floats:
+        moment = third_moment(mechanism, at, trials, tally.repeats.effect, sampled=True)
+        return np.asarray(moment / law.error(at, trials) ** 3)
+
+    low, high = score_interval(law, columns.frequency, trials, alpha, 0.0, skewness)
+    none = np.full(len(low), np.nan)
+    return columns._replace(
+        noise_low=none, noise_high=none, low=np.fmin(columns.low, low), high=np.fmax(columns.high, high)
+    )
 
 
 def _of_people(fit: Fit, share: Floats, times: float) -> Fit:

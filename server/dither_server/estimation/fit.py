@@ -178,9 +178,10 @@ class Fit:
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:
     """Return the medians of what each frequency may be: of those found, by the fit of them together.
 
-    A frequency with an error above 1 is ignored.
+    A frequency with an error above 1 is ignored, and so is a score of -∞: of strings that no report tells apart.
     """
-    slab = Slab.learnt(prior.score)
-    likely = np.where(prior.error < 1, slab.medians(prior.score) * prior.error, 0.0)
+    scores = np.nan_to_num(prior.score, neginf=0.0)
+    slab = Slab.learnt(scores)
+    likely = np.where(prior.error < 1, slab.medians(scores) * prior.error, 0.0)
     likely[found] = slab.medians_of(frequency / error, error / prior.error[found]) * error
     return np.asarray(likely)

@@ -16,6 +16,21 @@ MAX_USERS = 10**15
 _AT_ONCE = 32
 """Numbers of users tried in one call of a margin."""
 
+_WIDER = 0.1
+"""The part of all misses that is left to intervals that chance makes wider than planned."""
+
+
+def planned_scores(confidence: float, *, varies: bool = True) -> tuple[float, float]:
+    """Return the normal quantiles of a plan: of the width of intervals, one tail, and of an estimate's error, both.
+
+    An estimate is to be near enough and its interval narrow enough, both in a part ``confidence`` of all surveys. Where
+    the width ``varies`` independently of the error, each gets a part of the misses.
+    """
+    normal, missed = NormalDist(), 1 - confidence
+    width = _WIDER * missed if varies else missed
+    error = missed - width if varies else missed
+    return normal.inv_cdf(max(1 - width, 0.5)), normal.inv_cdf(1 - error / 2)
+
 
 class Supported(Levels, Protocol):
     """A share with the chance ``coverage`` that a report says anything of it."""
@@ -33,12 +48,12 @@ def worst_share(law: Supported) -> float:
 def half_width(law: Supported, users: Counts, confidence: float, share: float | None = None) -> Floats:
     """Return how far a share in the population may be from its estimate; an entry a number of users.
 
-    In a part ``confidence`` of all surveys the estimate is as near to it, and the interval reaches no further to either
-    side; left out are those in which fewest reports speak of the share, or in which chance makes the interval widest.
+    In a part ``confidence`` of all surveys the estimate is as near to it and the interval reaches no further to either
+    side. Left out are those in which fewest reports speak of the share, or in which chance makes the interval widest.
     ``share`` is None for the worst one.
     """
     p, q, coverage = float(law.p), float(law.q), float(law.coverage)
-    sure, both = NormalDist().inv_cdf(max(confidence, 0.5)), NormalDist().inv_cdf((1 + confidence) / 2)
+    sure, both = planned_scores(confidence, varies=coverage < 1)
     lost = sure * np.sqrt(users * coverage * (1 - coverage))
     trials = np.maximum(np.floor(users * coverage - lost), 1)
     success = q + (worst_share(law) if share is None else share) * (p - q)

@@ -29,7 +29,7 @@ from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .intervals.exact import exact_interval
 from .intervals.ratios import Ratios, fieller
-from .intervals.score import law_of, score_interval
+from .intervals.score import LEAST_NOISE, law_of, score_interval
 from .verdicts import informative
 
 _LEAST = 250
@@ -116,12 +116,25 @@ def estimate_sets(
 
 
 def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: float, most: int) -> Total:
-    value = float(frequency.sum())
+    """Return the total.
+
+    Few reports may show nothing of how much people differ. Then the interval reaches as far as that of people who have
+    all values or none, of whom the mean part of the values is as uncertain as the share of one value: no others vary
+    more (Bhatia and Davis 2000).
+    """
+    value, size = float(frequency.sum()), len(frequency)
     if not np.isfinite(value):
         return Total(np.nan, np.nan, 0.0, float(most))
     error = float(np.sqrt(decoder_of(mechanism).sum_variance(mechanism, tally, frequency)))
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    low, high = (min(max(end, 0.0), float(most)) for end in (value - margin, value + margin))
+    low, high = value - margin, value + margin
+    law, stage, repeats = law_of(mechanism).sampled(), mechanism.permanent_stage, tally.repeats.effect
+    shared = law_of(stage or _Levels(Fraction(1), Fraction(0))).sampled()
+    if law.constant * tally.total < LEAST_NOISE * repeats:
+        widest = law.plus(shared, repeats - 1)
+        ends = score_interval(widest, np.array([value / size]), np.array([tally.total]), 1 - confidence)
+        low, high = min(low, size * float(ends[0][0])), max(high, size * float(ends[1][0]))
+    low, high = (min(max(end, 0.0), float(most)) for end in (low, high))
     return Total(value, error, low, high)
 
 

@@ -1,32 +1,49 @@
-"""The committer of a collector: beside uploads it writes counts of refusals, and deletes old batch ids."""
+"""The committer of a collector: beside uploads it writes counts of refused batches, and deletes old batch ids.
+
+Refused batches are counted in memory and written every few seconds, so that a flood costs the database little.
+"""
 
 import logging
+import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Protocol
 
-from dither_serving import committer
-from dither_serving.committer import Limits
-from dither_serving.errors import StoreError
+from dither_serving.committer import Committer, Limits
+from dither_serving.logs import OnceAMinute
+from dither_serving.problems import StoreError
 
 from ..prometheus import Prometheus
 from ..store import Outcome, Refusal, Upload
-from .refusal_counts import Refusals, Refused
 
 Then = Callable[[Outcome | StoreError], object]
 """A callback that is called once with the outcome of an upload."""
 
 _log = logging.getLogger(__name__)
 
+_PAUSE = 10.0
+"""Seconds from a refusal until it is written with those that follow it. A kill -9 loses that many seconds."""
 
-class _Store(Protocol):
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]: ...
-
-    def forget(self, before: date) -> bool: ...
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
+_STRANGE = 16
+"""Unknown versions of a metric that are counted by name, per process and day; others are counted together."""
 
 
-class Committer(committer.Committer[Upload, Outcome]):
+class CommitsReports(Protocol):
+    """The part of a store, or of a sink, that the committer uses."""
+
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+        """Make uploads durable, and return the outcome of each."""
+
+    def forget(self, before: date) -> bool:
+        """Forget some of the ids from before a day; return whether there are more."""
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        """Add to the counts of refused batches."""
+
+
+class ReportCommitter(Committer[Upload, Outcome]):
     """Batch ids are forgotten ``horizon`` days after the day they were received: some after each commit.
 
     So no commit waits long for that.
@@ -34,7 +51,7 @@ class Committer(committer.Committer[Upload, Outcome]):
 
     def __init__(
         self,
-        store: _Store,
+        store: CommitsReports,
         today: Callable[[], date],
         limits: Limits,
         horizon: timedelta,
@@ -44,26 +61,17 @@ class Committer(committer.Committer[Upload, Outcome]):
         self._ids = store
         self._horizon = horizon
         self._forgotten: date | None = None
-        self._refusals = Refusals(today)
-
-    def refused(self, refused: Refused) -> None:
-        """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        if self._refusals.add(refused):
-            self.wake_for_chore()
-
-    def after_commit(self) -> None:
-        """Delete the ids beyond the horizon."""
-        self._forget()
+        self.refusals = RefusalCounts(today, self.wake_for_chore)
 
     def seconds_to_chore(self) -> float | None:
         """Return when refusals are to be written."""
-        return self._refusals.pause()
+        return self.refusals.pause()
 
     def chore(self, shard: bytes) -> None:
         """Write the counts of refusals."""
-        self._refusals.write(self._ids, shard)
+        self.refusals.write(self._ids.add_refusals, shard)
 
-    def _forget(self) -> None:
+    def after_commit(self) -> None:
         """Once a day delete the ids beyond the horizon: some after each commit, more while nothing waits."""
         today = self._today()
         if self._forgotten == today:
@@ -78,3 +86,96 @@ class Committer(committer.Committer[Upload, Outcome]):
         except Exception:
             _log.exception("old batch ids could not be dropped")
             self._forgotten = today  # a fault of ours does not pass by trying again
+
+
+class RefusalCounts:
+    """Counts from many threads, written by one. Memory is bounded: by our metrics and versions, days and kinds.
+
+    Once a minute one refused batch is logged, whichever comes then: so an operator sees what kind of garbage it is.
+    """
+
+    def __init__(
+        self,
+        today: Callable[[], date],
+        wake: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Count, and call ``wake`` whenever something is to be written again after a ``pause``."""
+        self._today = today
+        self._wake = wake
+        self._clock = clock
+        self._counts: Counter[Refusal] = Counter()
+        self._strange: set[tuple[date, str, str]] = set()
+        self._due = 0.0
+        self._lines = OnceAMinute(clock)
+        self._lock = threading.Lock()
+
+    def add(
+        self,
+        kind: str,
+        metric: str = "",
+        version: str = "",
+        *,
+        is_ours: bool = False,
+        size: int | None = None,
+        times: int = 1,
+    ) -> None:
+        """Count a refused batch.
+
+        ``metric`` is "" unless it is one of ours. ``version`` is as it was sent, 16 hexadecimal digits, and ``is_ours``
+        if it is registered. ``size`` is that of the body in bytes, None if it was not read. ``times`` is 1, or the
+        number of reports where these are refused one by one.
+        """
+        with self._lock:
+            first = not self._counts
+            if first:
+                self._due = self._clock() + _PAUSE
+            today = self._today()
+            named = version if is_ours or not version else self._named(today, metric, version)
+            refusal = Refusal(metric, today, kind, named)
+            self._counts[refusal] += times
+        if unlogged := self._lines.add(times):
+            _log_refusal(refusal, size, unlogged)
+        if first:
+            self._wake()
+
+    def pause(self) -> float | None:
+        """Return the seconds until counts are to be written, or None if there are none."""
+        with self._lock:
+            return max(0.0, self._due - self._clock()) if self._counts else None
+
+    def write(self, add: Callable[[Mapping[Refusal, int], bytes], object], shard: bytes) -> None:
+        """Add the counts to the database by a function of it; keep them for the next time if that fails."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        if not counts:
+            return
+        try:
+            add(counts, shard)
+        except Exception as error:
+            _log.warning("refusals were not written: %s", error if isinstance(error, StoreError) else "a fault of ours")
+            with self._lock:
+                self._counts.update(counts)
+                self._due = self._clock() + _PAUSE
+
+    def _named(self, today: date, metric: str, version: str) -> str:
+        """Return the version to store: an unknown one is stored if it is among the first few of its metric and day."""
+        one = (today, metric, version)
+        self._strange = {known for known in self._strange if known[0] == today}
+        of_metric = sum(known[1] == metric for known in self._strange)
+        if one not in self._strange and of_metric >= _STRANGE:
+            return ""
+        self._strange.add(one)
+        return version
+
+
+def _log_refusal(refusal: Refusal, size: int | None, unlogged: int) -> None:
+    """Log one refused batch. Nothing that a client made up is logged: no name, address or body."""
+    _log.warning(
+        "a batch was refused: %s, metric %s, version %s, %s; %d refused since the last such line, at most one a minute",
+        refusal.kind,
+        refusal.metric or "unknown",
+        refusal.version or "unknown",
+        "unread" if size is None else f"{size} bytes",
+        unlogged,
+    )

@@ -95,5 +95,5 @@ def place_of(metric: Metric, stratum: str | None) -> int:
     place = None if stratum is None else metric.strata.index(stratum)
     if place is None:
         wrong = "missing" if stratum is None else "not one of this version of the metric"
-        raise WireError(f"stratum: {wrong}; there are {', '.join(metric.strata.labels)}")
+        raise WireError(f"stratum: {wrong}; known: {', '.join(metric.strata.labels)}")
     return place

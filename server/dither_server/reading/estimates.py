@@ -142,7 +142,7 @@ class EstimateReader:
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days or of different strata.
 
-        All values that both list are compared, and those that are asked for shown; the top is of the first side.
+        All values that both list are compared, and the requested ones shown; the top ones are of the first side.
         """
         sides = both_sides(first, second, query.strata, query.names())
         if first.version == second.version and sides[0].overlaps(sides[1]):
@@ -369,4 +369,6 @@ def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, 
 
 
 def _nothing_to_choose() -> ParameterError:
-    return ParameterError("values", "does not apply, nor do top, limit and offset: this metric has no listed values")
+    return ParameterError(
+        "values", "does not apply to this metric, which has no listed values; nor do top, limit and offset"
+    )

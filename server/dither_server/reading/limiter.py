@@ -39,7 +39,7 @@ class PeerGoneError(DitherError):
 
 
 def peer_gone_check(environ: WSGIEnvironment) -> Callable[[], bool]:
-    """Return a function that says whether a request's peer has hung up; always False if the server does not tell."""
+    """Return a function that says whether a request's peer has hung up; always False if the server does not know."""
     gone: Callable[[], bool] = environ.get(PEER_GONE) or environ.get(_WAITRESS_PEER_GONE) or _never
     return gone
 

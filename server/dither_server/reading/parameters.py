@@ -144,7 +144,7 @@ def place_of(text: str, place: str) -> int:
 
 def _truth_of(text: str, place: str) -> bool:
     if text not in {"true", "false"}:
-        raise ParameterError(place, "neither true nor false")
+        raise ParameterError(place, "must be true or false")
     return text == "true"
 
 

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from dither_shared import ParameterError
+from dither_shared.metrics.period import DAYS_IN
 
-from ..config.choices import FORMAT_NAMES, STEPS
 from .parameters import (
     ATTRIBUTES,
     CONFIDENCE,
@@ -28,9 +28,15 @@ from .parameters import (
 if TYPE_CHECKING:
     from ..tally.arrays import Floats, Indices
 
+STEPS = tuple(DAYS_IN)
+"""The steps of a trend."""
+
+FORMAT_NAMES = ("json", "csv", "ndjson", "arrow")
+"""The formats of answers; ``exports.FORMATS`` writes them."""
+
 _LIMIT = COUNT("Show at most this many.")
 _OFFSET = PLACE("Skip this many first.")
-_VALUES = "Show only this value; may be given several times. Leaving values out changes no number of the others."
+_VALUES = "Show only this value; may be given several times. Its numbers do not depend on which others are shown."
 _QUANTILE = "Show the quantile of this share of a number, such as 0.95; may be given several times."
 _AT = "Show the share of people below this point of a number; may be given several times."
 _STRATA = "Read only reports with this value of an attribute that the metric declares, such as platform=linux."
@@ -106,7 +112,7 @@ class Selection:
             return [where[value] for value in dict.fromkeys(self.values)]
         except KeyError:
             listed = f"; listed is, for example, {labels[0]!r}" if labels else ""
-            complaint = f"names a value that the metric does not list{listed}; name each of several by itself"
+            complaint = f"names a value that the metric does not list{listed}; give the option once per value"
             raise ParameterError("values", complaint) from None
 
 

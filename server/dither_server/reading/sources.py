@@ -63,7 +63,7 @@ class Collected(NamedTuple):
 def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
     """Return the key of an answer: what it depends on, in little room however many days were collected.
 
-    ``labels`` are candidates in place of those of the metrics. Labels are no part of a version that takes any string.
+    ``labels`` are candidates in place of those of the metrics. Labels are not part of a version that takes any string.
     """
     whole = repr((*asked, *((source.slice, source.distinct) for source in sources)))
     named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)

@@ -24,7 +24,7 @@ class Part:
 
     @property
     def about(self) -> dict[str, object]:
-        """What an answer says of it: nothing where there are no strata."""
+        """The fields of an answer that name it; none if the metric has no strata."""
         return {"stratum": dict(self.values)} if self.values else {}
 
     @property
@@ -68,7 +68,7 @@ def parts_by(metric: Metric, part: Part, by: Sequence[str]) -> list[Part]:
     strata = metric.strata
     for name in by:
         if strata is None or name not in strata.names:
-            there = "it has none" if strata is None else f"there are {', '.join(strata.names)}"
+            there = "it has none" if strata is None else f"known: {', '.join(strata.names)}"
             raise ParameterError("by", f"names no attribute of {metric.name}; {there}")
         if dict(part.values)[name] is not None:
             raise ParameterError("by", f"{name} has only one value in this query; leave out one of the two")

@@ -1,13 +1,13 @@
 """The database: metric versions, batch ids, tallies and refusals per day, tokens. The only package that knows SQL.
 
-Nothing here tells one person from another: no address, no user, no time finer than a UTC day. Of a batch its random id
-and the day are stored, of its reports only sums.
+Nothing here identifies a person: no address, no user, no time finer than a UTC day. The random id
+and the day of each batch are stored, and sums of reports.
 """
 
 from .backup import back_up, restore
-from .condition import Condition, Disk
 from .counting.uploads import Outcome, Sealing, Upload
-from .engine import database_file
+from .database import Condition, Disk
+from .engine import database_file, database_url, without_password
 from .errors import StoreError, UnmadeError
 from .history import History, Slice, Snapshot
 from .store import Store
@@ -15,7 +15,6 @@ from .tables.estimates import Basis
 from .tables.refusals import Refusal
 from .tables.sealed import Sealed
 from .tables.tokens import StoredToken
-from .url import database_url, without_password
 
 __all__ = [
     "Basis",

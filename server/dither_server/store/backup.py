@@ -38,9 +38,9 @@ def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
         raise ParameterError(str(target), f"cannot be written: {error.strerror}") from None
     part = Path(name)
     try:
-        with _told(source), closing(_connect(source)) as ours:
+        with _sqlite_errors(source), closing(_connect(source)) as ours:
             _require_dither(ours, source)
-            with _told(target), closing(_connect(part)) as copy:
+            with _sqlite_errors(target), closing(_connect(part)) as copy:
                 _copy(ours, copy)
                 copy.execute("PRAGMA journal_mode=DELETE")  # one complete file
         _put_in_place(part, target)
@@ -64,11 +64,11 @@ def restore(url: str, source: Path, *, overwrite: bool = False) -> str:
         raise ParameterError(str(source), "is the database itself")
     if there and not overwrite:
         raise ParameterError(str(target), "already exists; --overwrite replaces all that is in it")
-    with _told(source), closing(_connect(source, "ro")) as backup:
+    with _sqlite_errors(source), closing(_connect(source, "ro")) as backup:
         schema = _checked(backup, source)
         make_private(target)
         try:
-            with _told(target), closing(_connect(target, "rwc")) as database:
+            with _sqlite_errors(target), closing(_connect(target, "rwc")) as database:
                 _take_alone(database, target)
                 _copy(backup, database)
         except BaseException:
@@ -163,7 +163,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _sqlite_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into a StoreError that names the file."""
     try:
         yield

@@ -1,22 +1,46 @@
 """A database as a whole: opening and closing it, transactions, and checks of its condition."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError
 
-from .condition import Disk, disk_of
 from .engine import LOCK_WAIT, WRITE, make_private, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
-from .lock import FileLock
-from .migrate import COLLECTOR, Schema, migrate, require_current
+from .lock import ProcessLock
+from .migrate import COLLECTOR, DatabaseSchema, migrate, require_current
 
 _WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_current()"}
 """Statements that make a transaction write, but change nothing."""
+
+
+class Disk(NamedTuple):
+    """Bytes of a file system: those that may still be written, and all."""
+
+    free: int
+    size: int
+
+
+class Condition(NamedTuple):
+    """What a monitoring system asks of a database.
+
+    ``engine`` is its name and version, ``size`` its bytes in all, and ``wal`` those of the write-ahead log beside a
+    SQLite file. ``ids`` is the number of stored batch ids, estimated if they are many. ``disk`` is None if the
+    database is on another machine.
+    """
+
+    engine: str
+    size: int
+    wal: int | None
+    ids: int
+    disk: Disk | None
 
 
 class Database:
@@ -34,7 +58,7 @@ class Database:
         create: bool = True,
         lock_wait: float = LOCK_WAIT,
         read_only: bool = False,
-        schema: Schema = COLLECTOR,
+        schema: DatabaseSchema = COLLECTOR,
     ) -> None:
         """Open the database at ``url``; with ``create``, create or upgrade its tables.
 
@@ -56,7 +80,7 @@ class Database:
         if create and path is not None:
             make_private(path)
         taken = f"locked by another {schema.maker}'s commit"
-        self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"), taken=taken)
+        self._lock = None if path is None else ProcessLock(path.with_name(path.name + ".lock"), taken=taken)
         self._lock_wait = lock_wait
         try:
             with self._transaction(write=create) as connection:
@@ -167,3 +191,17 @@ class Database:
         except SQLAlchemyError as error:
             self._failed = self._failed or write
             raise StoreError(message_of(error)) from error
+
+
+def disk_of(path: Path) -> Disk:
+    """Return the file system of a file. Raises OSError."""
+    usage = shutil.disk_usage(path.absolute().parent)
+    return Disk(usage.free, usage.total)
+
+
+def bytes_of(path: Path) -> int:
+    """Return the size of a file, 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:  # deleted since, as the log is when the last process closes the database
+        return 0

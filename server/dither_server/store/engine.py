@@ -1,6 +1,10 @@
-"""Open durable connections: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
+"""Read the URL of a database, and open durable connections.
+
+SQLite is in WAL mode with synchronous=FULL, and PostgreSQL commits synchronously.
+"""
 
 import os
+import re
 import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -14,12 +18,21 @@ from sqlalchemy.exc import ArgumentError
 from dither_shared import ParameterError
 
 from .errors import StoreError, UnmadeError
-from .url import database_url
 
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
 
 _DURABLE = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+
+_DRIVERS = {
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+
+_EXAMPLES = "for example sqlite:///dither.db or postgresql://user@host/name"
 
 LOCK_WAIT = 5.0
 """Seconds for which a connection waits for a lock of the database, unless its owner says otherwise."""
@@ -59,6 +72,31 @@ def open_engine(
     else:
         _speak_postgresql(engine, read_only)
     return engine
+
+
+def database_url(text: str) -> sa.URL:
+    """Return the parsed URL of a database; raise ParameterError, which never shows a password, if it is not one."""
+    try:
+        url = sa.make_url(text)
+    except (ArgumentError, ValueError):  # a ValueError of a port that is no number
+        raise ParameterError("db", f"not a database URL; {_EXAMPLES}") from None
+    if url.drivername not in _DRIVERS:
+        raise ParameterError("db", f"{url.drivername} is neither sqlite nor postgresql; {_EXAMPLES}")
+    url = url.set(drivername=_DRIVERS[url.drivername])
+    if url.drivername == "sqlite":
+        if url.host or not url.database or url.database == ":memory:" or "\0" in url.database:
+            raise ParameterError("db", "in-memory databases lose all reports; name a file such as sqlite:///dither.db")
+    elif "@" in (url.host or ""):
+        raise ParameterError("db", "has two @; one in a password is written %40")
+    elif url.port is not None and not 0 < url.port < 1 << 16:
+        raise ParameterError("db", f"the port {url.port} is not between 1 and 65535")
+    return url
+
+
+def without_password(text: str) -> str:
+    """Return the text of a database's URL, right or wrong, with stars for its password."""
+    text = re.sub(r"(://[^:/?#]*):.*@", r"\1:***@", text, flags=re.DOTALL)
+    return re.sub(r"(password=)[^&]*", r"\1***", text, flags=re.IGNORECASE)
 
 
 def sqlite_path(engine: sa.Engine) -> Path | None:
@@ -107,7 +145,7 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
 
     While a collector has the file open, its log is read, too. If there is no log, SQLite would create one and leave it
     behind, possibly owned by another user, so that the collector could no longer open its own database. So SQLite is
-    told in that case that the file does not change.
+    told in that case that the file is immutable.
     """
     still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
     uri = f"{path.absolute().as_uri()}?mode=ro{still}"

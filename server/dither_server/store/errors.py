@@ -2,7 +2,7 @@
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from dither_serving.errors import StoreError as StoreError  # noqa: PLC0414 - the store exports it
+from dither_serving.problems import StoreError as StoreError  # noqa: PLC0414 - the store exports it
 from dither_shared import ParameterError
 
 

@@ -98,36 +98,31 @@ class History:
 
 
 class Snapshot:
-    """A database at one moment: whatever is read here is read in one transaction."""
+    """A database at one moment: everything here is read in one transaction."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def history(self, metric: Metric, since: date | None = None, until: date | None = None) -> History:
         """Return what was collected of a metric version on these days, both included, without its counts."""
-        return read_history(self._connection, metric, since, until)
+        refused: defaultdict[date, Counter[str]] = defaultdict(Counter)
+        for refusal, number in read_refused(self._connection, metric.name, since, until).items():
+            refused[refusal.day][refusal.kind] += number
+        return History(
+            metric.version,
+            _nested(read_reports(self._connection, metric, since, until)),
+            refused,
+            _nested(read_sealed(self._connection, metric, since, until)),
+            int(self._connection.execute(sa.select(IDENTITY.c.purges)).scalar_one()),
+            *read_stored_rows(self._connection, metric, since, until),
+            read_folded_up_to(self._connection),
+        )
 
     def tally(
         self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
     ) -> "Tally":
         """Return the tally of a metric version over these days, both included, and the strata at ``places``."""
         return read_tally(self._connection, metric, since, until, places)
-
-
-def read_history(connection: sa.Connection, metric: Metric, since: date | None, until: date | None) -> History:
-    """Return what was collected of a metric version from ``since`` to ``until``, both included."""
-    refused: defaultdict[date, Counter[str]] = defaultdict(Counter)
-    for refusal, number in read_refused(connection, metric.name, since, until).items():
-        refused[refusal.day][refusal.kind] += number
-    return History(
-        metric.version,
-        _nested(read_reports(connection, metric, since, until)),
-        refused,
-        _nested(read_sealed(connection, metric, since, until)),
-        int(connection.execute(sa.select(IDENTITY.c.purges)).scalar_one()),
-        *read_stored_rows(connection, metric, since, until),
-        read_folded_up_to(connection),
-    )
 
 
 def _nested(found: Mapping[tuple[date, int], T]) -> dict[date, dict[int, T]]:

@@ -41,7 +41,7 @@ def exclusive_lock(connection: sa.Connection) -> None:
 _SHARED = sa.select(sa.func.pg_advisory_xact_lock_shared(_COUNTING))
 
 
-class FileLock:
+class ProcessLock:
     """A lock on a file. It is released when its process ends, however that happens.
 
     ``guards`` names in errors what the lock protects; ``taken`` is the error of an attempt that times out.

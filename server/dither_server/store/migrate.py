@@ -1,5 +1,6 @@
 """Bring a database to the schema of this program."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -7,34 +8,39 @@ import sqlalchemy as sa
 from dither_shared import ParameterError
 
 from .errors import UnmadeError
-from .tables.schema import HEAD, METRICS
+from .tables.schema import METRICS, REVISION, SCHEMA
 
 _ONE_AT_A_TIME = 0x646974686572
 """Key of the PostgreSQL advisory lock held while the schema is created or upgraded: "dither"."""
 
 
-class Schema(NamedTuple):
-    """The tables of a program, and the migrations that create them.
+class DatabaseSchema(NamedTuple):
+    """The tables of a program, and the steps that upgrade those of its earlier releases.
 
-    ``head`` is the newest of its numbered migrations, which are in ``scripts``, a folder or ``package:folder``;
-    ``revisions`` is the table that records which of them a database has. ``table`` exists since the first migration.
-    ``pragmas`` are set on each SQLite connection that writes. ``apart`` is a table of the program that must not
-    share a database with this one, because relay and collector must see only one half each.
+    A new database gets all ``tables``. ``revision`` is the one of them that records the schema of a database: "0001" at
+    first, and one more for each of the ``upgrades``, which never change once they are released. ``table`` exists since
+    the first release. ``pragmas`` are set on each SQLite connection that writes. ``apart`` is a table of the program
+    that must not share a database with this one, because relay and collector must see only one half each.
     """
 
     maker: str
-    head: str
-    scripts: str
-    revisions: str
+    tables: sa.MetaData
+    revision: sa.Table
     table: sa.Table
+    upgrades: tuple[Callable[[sa.Connection], object], ...] = ()
     pragmas: tuple[str, ...] = ()
     apart: str = ""
 
+    @property
+    def head(self) -> str:
+        """The number of this program's schema."""
+        return _numbered(len(self.upgrades))
 
-COLLECTOR = Schema("collector", HEAD, "dither_server.store:migrations", "alembic_version", METRICS, apart="relay_pools")
+
+COLLECTOR = DatabaseSchema("collector", SCHEMA, REVISION, METRICS, apart="relay_pools")
 
 
-def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
+def migrate(connection: sa.Connection, schema: DatabaseSchema = COLLECTOR) -> None:
     """Create or upgrade the tables, in the connection's transaction.
 
     Raises ParameterError if this program cannot upgrade the tables that are there: if a newer program made them, if
@@ -47,23 +53,21 @@ def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
             "db", f"holds the table {schema.apart}; relay and collector must not share a database, so name another"
         )
     found = _revision(connection, schema)
-    if found == schema.head:
+    if found is None:
+        schema.tables.create_all(connection, checkfirst=False)
+        connection.execute(sa.insert(schema.revision).values(version_num=schema.head))
         return
     require_known(found, schema=schema)
-    from alembic import command  # noqa: PLC0415  # it costs 0.2 s, once in the life of a schema
-    from alembic.config import Config  # noqa: PLC0415
-    from alembic.util import CommandError  # noqa: PLC0415
-
-    config = Config()
-    config.set_main_option("script_location", schema.scripts)
-    config.attributes["connection"] = connection
-    try:
-        command.upgrade(config, "head")
-    except CommandError:
-        raise ParameterError("db", f"has the unknown schema {found}, which this program cannot upgrade") from None
+    known = [_numbered(number) for number in range(len(schema.upgrades) + 1)]
+    if found not in known:
+        raise ParameterError("db", f"has the unknown schema {found}, which this program cannot upgrade")
+    for upgrade in schema.upgrades[known.index(found) :]:
+        upgrade(connection)
+    if found != schema.head:
+        connection.execute(sa.update(schema.revision).values(version_num=schema.head))
 
 
-def require_current(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
+def require_current(connection: sa.Connection, schema: DatabaseSchema = COLLECTOR) -> None:
     """Raise ParameterError unless the tables are there, as this program knows them."""
     if not sa.inspect(connection).has_table(schema.table.name):
         raise UnmadeError(
@@ -77,7 +81,7 @@ def require_current(connection: sa.Connection, schema: Schema = COLLECTOR) -> No
         )
 
 
-def require_known(found: str | None, place: str = "db", schema: Schema = COLLECTOR) -> None:
+def require_known(found: str | None, place: str = "db", schema: DatabaseSchema = COLLECTOR) -> None:
     """Raise ParameterError if a schema is newer than this program."""
     if found is not None and found > schema.head:  # they are numbered
         raise ParameterError(
@@ -85,10 +89,12 @@ def require_known(found: str | None, place: str = "db", schema: Schema = COLLECT
         )
 
 
-def _revision(connection: sa.Connection, schema: Schema) -> str | None:
-    if not sa.inspect(connection).has_table(schema.revisions):
+def _revision(connection: sa.Connection, schema: DatabaseSchema) -> str | None:
+    if not sa.inspect(connection).has_table(schema.revision.name):
         return None
-    revision: str | None = connection.scalar(
-        sa.select(sa.column("version_num")).select_from(sa.table(schema.revisions))
-    )
+    revision: str | None = connection.scalar(sa.select(schema.revision.c.version_num))
     return revision
+
+
+def _numbered(upgrades: int) -> str:
+    return f"{upgrades + 1:04}"

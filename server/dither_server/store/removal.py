@@ -44,7 +44,7 @@ class Removal:
     before: date | None
 
     def carry_out(self, store: Store, ended: threading.Event | None = None) -> None:
-        """Remove it, a transaction a day, until ``ended`` is set.
+        """Remove it, one transaction per day, until ``ended`` is set.
 
         Raises StoreError, and the days that are removed then stay removed.
         """
@@ -55,7 +55,7 @@ class Removal:
 
 
 def removals(store: Store, metric: str, version: str | None, before: date | None) -> Iterator[Removal]:
-    """Find what there is of a metric, or of one version, before a day or ever; the name "" is of no metric of ours."""
+    """Find what is stored of a metric, or of one version, before a day or ever; "" stands for unknown metrics."""
     for one in store.definitions.versions(metric):
         if version in {None, one} and (rows := store.days.rows(one, before)):
             reports = _reports(store, metric, one, before)
@@ -117,7 +117,7 @@ class Housekeeper:
                 self._thread.start()
 
     def close(self) -> None:
-        """End the thread after the day that it is at."""
+        """End the thread after the day that it is working on."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

@@ -25,9 +25,6 @@ class Sink(Protocol):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
         """Keep uploads durably, and return their outcomes."""
 
-    def tend(self) -> bool:
-        """Do a step of housekeeping; return whether more is to be done."""
-
     def forget(self, before: date) -> bool:
         """Forget some of the ids from before a day; return whether there are more."""
 

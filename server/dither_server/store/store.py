@@ -9,21 +9,19 @@ import sqlalchemy as sa
 from dither_shared import Metric
 
 from ..tally.tally import Tally
-from .batch_ids import Expiry
-from .condition import Condition, condition_of
+from .batch_ids import Expiry, count_ids
 from .counting.folds import Folds, days_counted_both_ways
 from .counting.uploads import Outcome, Upload, count
-from .database import Database
-from .engine import LOCK_WAIT
+from .database import Condition, Database, bytes_of, disk_of
+from .engine import LOCK_WAIT, sqlite_path
 from .errors import RacedError
-from .history import History, Snapshot, read_history
+from .history import History, Snapshot
 from .tables.definitions import Definitions, register
-from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Estimates
 from .tables.refusals import Refusal, Refusals, add_refusals
 from .tables.schema import IDENTITY
 from .tables.sealed import Sealed
-from .tables.tallies import Days, Places, read_tally
+from .tables.tallies import Days, Places
 from .tables.tokens import Tokens
 
 _TRIES = 5
@@ -50,7 +48,7 @@ class Store(Database):
     def condition(self) -> Condition:
         """Return the size of the database and the free space on its disk."""
         with self._transaction() as connection:
-            return condition_of(connection)
+            return _condition_of(connection)
 
     def register(self, metrics: Collection[Metric]) -> None:
         """Store the definitions of these versions. What numbers depend on cannot change within a version."""
@@ -65,21 +63,6 @@ class Store(Database):
         """Return the random name of the database, in 32 hexadecimal digits; a backup of it has the same."""
         with self._transaction() as connection:
             return bytes(connection.execute(sa.select(IDENTITY.c.identity)).scalar_one()).hex()
-
-    def disabled(self) -> dict[str, date]:
-        """Return the disabled versions of all metrics, with the day since when."""
-        with self._transaction() as connection:
-            return read_disabled(connection)
-
-    def disable(self, name: str, version: str | None, day: date) -> list[str]:
-        """Stop counting reports of one version of a metric, or of all (None); return those newly disabled."""
-        with self._transaction(write=True) as connection:
-            return disable(connection, name, version, day)
-
-    def enable(self, name: str, version: str | None) -> list[str]:
-        """Count reports of these versions again; return those newly enabled."""
-        with self._transaction(write=True) as connection:
-            return enable(connection, name, version)
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
         """Count each upload once, all in one transaction, and return the outcome of each.
@@ -115,13 +98,13 @@ class Store(Database):
 
         It holds all strata together, or those at ``places`` alone.
         """
-        with self._transaction() as connection:
-            return read_tally(connection, metric, since, until, places)
+        with self.snapshot() as snapshot:
+            return snapshot.tally(metric, since, until, places)
 
     def history(self, metric: Metric, since: date | None = None, until: date | None = None) -> History:
         """Return what was collected of a metric version on these days, both included, without its counts."""
-        with self._transaction() as connection:
-            return read_history(connection, metric, since, until)
+        with self.snapshot() as snapshot:
+            return snapshot.history(metric, since, until)
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -148,3 +131,16 @@ class Store(Database):
         """Add to the counts of refused batches."""
         with self._transaction(write=True) as connection:
             add_refusals(connection, refused, shard)
+
+
+def _condition_of(connection: sa.Connection) -> Condition:
+    """Return the condition of a database."""
+    ids = count_ids(connection)
+    path = sqlite_path(connection.engine)
+    if path is None:
+        size = connection.scalar(sa.select(sa.func.pg_database_size(sa.func.current_database()))) or 0
+        version = str(connection.exec_driver_sql("SHOW server_version").scalar())
+        return Condition(f"postgresql {version.partition(' ')[0]}", int(size), None, ids, None)
+    version = str(connection.scalar(sa.select(sa.func.sqlite_version())))
+    wal = bytes_of(path.with_name(path.name + "-wal"))
+    return Condition(f"sqlite {version}", bytes_of(path) + wal, wal, ids, disk_of(path))

@@ -4,7 +4,7 @@ The reports per cohort come first, then the counts, cohort by cohort, each part 
 RAPPOR tally of 64 cohorts by 128 bits is 65 blocks, of which one report touches two.
 
 In the database a block takes as few bits a count as its largest needs: 1, 2, 4, 8, 16, 32 or 64, so that many cohorts
-of few reports each take little room. Its length tells how many. Counts are little-endian, whatever the machine, and
+of few reports each take little room. Its length says how many. Counts are little-endian, whatever the machine, and
 those of less than a byte fill bytes from the lowest bit up.
 
 Nothing rewrites a day that is over, so its blocks are stored in chunks: up to 512 consecutive blocks in one row, all

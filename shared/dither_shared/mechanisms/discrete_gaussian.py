@@ -127,7 +127,7 @@ class DiscreteGaussian(NumericMechanism):
 
 
 def gaussian_noise(deviation: Fraction) -> tuple[int, ...]:
-    """Return the law of noise -K, …, K of so many steps, over 2^64: in proportion to e^(-k²/2σ²), where that is not 0.
+    """Return the law of noise of -K, …, K steps, over 2^64: in proportion to e^(-k²/2σ²), where that is not 0.
 
     The same on every machine: whole numbers throughout, from one exponential to 110 digits. Each weight is rounded down
     but that of 0.

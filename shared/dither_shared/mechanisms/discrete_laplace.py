@@ -22,7 +22,8 @@ class DiscreteLaplace(TabulatedMechanism):
 
         ( 2r/(1-r)² - r (r^x + r^(m-x))/((1+r)(1-r)²) )/m²
 
-    to n·Var: less than the 2/ε² of noise that is not folded, for an end stands for the mean of all that lies beyond.
+    to n·Var: less than the 2/ε² of noise that is not folded, because an end stands for the mean of all that lies
+    beyond.
 
     ``decay`` is rounded up to a multiple of 2^-64, and probabilities as ``TabulatedLaw.rounded`` says: ε never grows.
     """
@@ -44,6 +45,6 @@ class DiscreteLaplace(TabulatedMechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, *, resolution: int = 64) -> Self:
-        """Return the mechanism on a grid of ``resolution`` steps; ``size`` is None, for it follows."""
+        """Return the mechanism on a grid of ``resolution`` steps; ``size`` is None, because it follows."""
         points = points_of(size, resolution, cls.name)
         return cls(size=points, decay=decay_at(epsilon, points - 1))

@@ -98,7 +98,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
         resolution: int | None = None,
         aim: str = "both",
     ) -> Self:
-        """Return the mechanism with the truths of ``RandomizedResponse`` at both ε; ``size`` is None, for it follows.
+        """Return the mechanism with the truths of ``RandomizedResponse`` at both ε; ``size`` is None: it follows.
 
         Without ``steps`` their number is chosen: for the ``aim`` "mean" it has the least worst-case variance.
         """

@@ -38,6 +38,6 @@ class Exponential(TabulatedMechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, *, resolution: int = 64) -> Self:
-        """Return the mechanism on a grid of ``resolution`` steps; ``size`` is None, for it follows."""
+        """Return the mechanism on a grid of ``resolution`` steps; ``size`` is None, because it follows."""
         points = points_of(size, resolution, cls.name)
         return cls(size=points, decay=decay_at(epsilon, points - 1))

@@ -19,8 +19,9 @@ class HadamardResponse(Mechanism):
     """Hadamard response (Acharya, Sun and Zhang, AISTATS 2019).
 
     With K the least power of 2 above k, value v owns the symbols y < K at which row v + 1 of the Sylvester matrix is
-    +1, that is those that share an even number of binary digits with v + 1. Row 0 is all +1 and would tell nothing,
-    so it is not used. An owned symbol is reported with probability ``inside`` = e^ε/(e^ε + 1), uniformly on its side:
+    +1, that is those that share an even number of binary digits with v + 1. Row 0 is all +1 and would carry no
+    information, so it is not used. An owned symbol is reported with probability ``inside`` = e^ε/(e^ε + 1), uniformly
+    on its side:
 
         p = e^ε/(e^ε + 1),   q = 1/2,   n·Var = ((e^ε+1)/(e^ε-1))² - f.
 

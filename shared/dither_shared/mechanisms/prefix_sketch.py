@@ -48,7 +48,7 @@ class PrefixSketch(ProjectiveBuckets):
     def __post_init__(self) -> None:
         lengths, weights = tuple(self.levels), tuple(self.weights)
         if not 1 <= len(lengths) < MAX_LEVELS or any(one >= two for one, two in pairwise((0, *lengths))):
-            raise ParameterError("levels", f"{lengths} are no lengths of prefixes, each longer than the one before")
+            raise ParameterError("levels", f"{lengths}: must be lengths of prefixes in ascending order")
         if len(weights) != len(lengths) + 1 or min(weights) < 1 or sum(weights) != WEIGHT:
             raise ParameterError("weights", f"{weights} are not {len(lengths) + 1} positive shares of {WEIGHT}")
         self._derive(levels=lengths, weights=weights, _ends=tuple(accumulate(weights)))
@@ -65,7 +65,7 @@ class PrefixSketch(ProjectiveBuckets):
         length: int = 12,
         buckets: int | None = None,
     ) -> Self:
-        """Return the mechanism for strings of up to ``length`` of so many ``characters``, at both ε.
+        """Return the mechanism for strings of up to ``length`` of this many ``characters``, at both ε.
 
         The field and, if not given, the buckets are those of least n·Var, where a doubling of the buckets is worth 3%,
         one of the cells 1%, and a tally has 2^20 counters at most, or 2^15 in each row.

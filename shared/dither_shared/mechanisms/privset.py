@@ -228,7 +228,7 @@ def _odds(probability: Fraction) -> Fraction:
 
 
 def _checked_inside(inside: Fraction, chance: Fraction, place: str) -> Fraction:
-    """Return ``inside`` on the grid of 2^-64; raise ParameterError unless it tells something and not all."""
+    """Return ``inside`` on the grid of 2^-64; raise ParameterError unless a report reveals something, but not all."""
     rounded = toward(chance, as_probability(inside, place))
     if not chance < rounded < 1:
         raise ParameterError(place, f"{float(inside):g} must lie between {float(chance):g} (no information) and 1")

@@ -27,7 +27,7 @@ MOST_COUNTERS = 1 << 20
 _USUAL_BUCKETS = (1 << 14, 1 << 15, 1 << 16)
 
 _LARGEST_ORDER = 1 << 8
-"""Whoever decodes has tables of a field's elements by each other; beyond ε = 6 a larger field would be better."""
+"""The largest order; decoders hold multiplication tables of the field. Beyond ε = 6 a larger one would be better."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +219,7 @@ def _spaces(buckets: int, odds: float, most_cells: int) -> Iterator[Space]:
 
 
 def _chain(whole: OwnedChannel, permanent_inside: Fraction) -> OwnedChain:
-    """Return the chain whose reports have the law ``whole``, or tell just less."""
+    """Return the chain whose reports have the law ``whole``, or one that reveals slightly less."""
     chance = Fraction(whole.owned, whole.reports)
     first = OwnedChannel(whole.reports, whole.owned, checked_inside(permanent_inside, whole.owned, whole.reports))
     if not whole.inside < first.inside:

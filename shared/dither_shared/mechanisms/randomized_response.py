@@ -127,9 +127,9 @@ def truths(size: int, epsilon: Fraction, permanent_epsilon: Fraction | None) -> 
 
 
 def symbol_chain(size: int, truth: Fraction, permanent_truth: Fraction | None) -> SymbolChain:
-    """Return the chain over ``size`` symbols whose reports tell the truth with ``truth``, or just less.
+    """Return the chain over ``size`` symbols whose reports are true with probability ``truth``, or slightly less.
 
-    Raises ParameterError if such a chain would tell all or nothing, or cannot be.
+    Raises ParameterError if such a chain would reveal all or nothing, or does not exist.
     """
     chance = Fraction(1, size)
     if not 0 < truth < 1:

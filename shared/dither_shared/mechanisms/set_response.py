@@ -32,7 +32,7 @@ class SetResponse(ChainOfSymbols):
 
     At γ = e^ε/(e^ε + 2^s - 1) it is p - q = m = (e^ε-1)/(e^ε+2^s-1), and for a value that half of all users have
     n·Var = ((d/s)/m² - 1)/4, which is its most. The best s grows with ε: 1 up to ε = 1.34, 2 up to 2.69, 3 up to 3.80,
-    4 up to 4.79. At uniformly random sets no report of so many bits of privacy tells more: it meets the Cramér-Rao
+    4 up to 4.79. At uniformly random sets no report at the same ε is more informative: it meets the Cramér-Rao
     bound of the best of all patterns (enumerated for d <= 4). s = 1 is the old survey of one random item.
 
     The permanent part is that of ``RandomizedResponse`` over the patterns of a device's fixed window.

@@ -131,7 +131,9 @@ def _survey(fields: Fields) -> Survey | None:
         return None
     name = fields.string("one_of", "")
     if not NAME.fullmatch(name):
-        raise ParameterError("one_of", f"{name!r} is not a name; it starts with a-z and goes on with a-z, 0-9 or '_'")
+        raise ParameterError(
+            "one_of", f"{name!r} is not a name; names start with a-z and continue with a-z, 0-9 or '_'"
+        )
     return Survey(name)
 
 
@@ -165,7 +167,7 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
 
 @lru_cache(maxsize=1024, typed=True)  # typed: a parameter may be refused for its type, so 12 and 12.0 differ
 def _configured(family: type[Mechanism], size: int | None, **parameters: float | str) -> Mechanism:
-    """Return the mechanism asked for; metrics of one shape share it, for it never changes."""
+    """Return the mechanism asked for; metrics of one shape share it, because it never changes."""
     return family.configure(size, parameters)
 
 

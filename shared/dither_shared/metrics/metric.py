@@ -7,12 +7,12 @@
     epsilon = 1.0                         # of one report
     permanent_epsilon = 2.0               # of all reports of one value; leave it out if there is but one
     mechanism = "auto"                    # the most accurate one whose report fits ...
-    report_budget = 64                    # ... in so many bytes
+    report_budget = 64                    # ... in at most this many bytes
     period = "day"                        # at most one report per day, week, or "once"
     one_of = "looks"                      # of the metrics that name this survey, each device answers one a period
     cap = 20.0                            # the epsilon that this metric may ever cost one device
-    strata = {platform = ["linux", "mac"]}  # what is no secret, and is sent in the clear beside a report
-    why = "To drop themes nobody uses"    # what the person who is asked is told, besides the question:
+    strata = {platform = ["linux", "mac"]}  # attributes that are not secret, sent in the clear beside a report
+    why = "To drop themes nobody uses"    # shown to the person who is asked, besides the question:
     owner = "ui@example.org"              # who reads the answers,
     expires = 2027-06-30                  # the last day on which it is asked,
     tier = "technical"                    # and what it is about: technical, interaction, content or sensitive
@@ -49,7 +49,7 @@ class Metric:
 
     ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
     person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear. ``seal`` is
-    the collector's key that reports are sealed for, if they go through a relay; it is no part of the version.
+    the collector's key that reports are sealed for, if they go through a relay; it is not part of the version.
     """
 
     name: str
@@ -111,5 +111,5 @@ class Metric:
         return self.mechanism if stored is None else draws_of(stored)
 
     def item(self, value: object) -> Item:
-        """Return the item of an answer, for a number its lower point; an object that is no answer has one, too."""
+        """Return the item of an answer, for a number its lower point; an object that is not an answer has one, too."""
         return self.answers.encode(value).item

@@ -1,4 +1,4 @@
-"""Strata: declared attributes that are no secret, such as the platform. They are sent in the clear, beside a report.
+"""Strata: declared attributes that are not secret, such as the platform. They are sent in the clear, beside a report.
 
     strata = {platform = ["linux", "windows", "macos"], channel = ["stable", "beta"]}
 
@@ -33,7 +33,7 @@ _TAKEN = re.compile(
     "reports|standard_error|statistic|strata|stratum|unit|verdict|"
     "both|both_error|both_high|both_low|cell|cells|cross|discover|first|given|pair|pairs|part|prefix|second|share"
 )
-"""Names that no attribute has, for it stands beside these."""
+"""Names that no attribute may have, because answers have columns of these names."""
 
 _VALUE = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\ud800-\udfff/\[\]{}"\\]{1,32}(?<! )')
 """A slash parts the values of a label, and a batch is read quickly only without the others."""
@@ -155,7 +155,7 @@ class Strata:
         """The first value of each attribute."""
         return {name: values[0] for name, values in self.attributes}
 
-    def told(self, label: str) -> str:
+    def described(self, label: str) -> str:
         """Return a label in words: "platform linux, channel beta"."""
         return ", ".join(map(" ".join, zip(self.names, label.split("/"), strict=False)))
 

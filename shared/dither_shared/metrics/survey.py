@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Survey:
     """The survey ``name`` and the metrics of which it asks one in each period (reporting/surveys.py draws it).
 
-    It is no part of a metric's version: who is asked depends on no answer, so no estimate depends on it, and permanent
+    It is not part of a metric's version: who is asked depends on no answer, so no estimate depends on it, and permanent
     draws outlast it. It is part of what people consent to.
     """
 

@@ -1,7 +1,7 @@
 """Channels of a bit, a symbol and an owned report, and their chains: a permanent draw, then an instantaneous one.
 
-A chain without a permanent part is a channel that is drawn afresh for each report. All probabilities are multiples of
-2^-64, so whatever is derived from them is exact.
+A chain without a permanent part is a channel that is drawn independently for each report. All probabilities are
+multiples of 2^-64, so whatever is derived from them is exact.
 """
 
 from dataclasses import dataclass
@@ -188,7 +188,7 @@ class OwnedChain:
 
     @property
     def permanent_ratio(self) -> Fraction:
-        """The most that any number of reports of one value tell."""
+        """The privacy loss of any number of reports of one value."""
         return self.permanent.high / self.permanent.low
 
     def ratio_after(self, reports: int) -> Fraction:

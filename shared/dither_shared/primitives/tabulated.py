@@ -1,8 +1,8 @@
 """Laws that are written down: whole numbers that sum to 2^64, one for each outcome.
 
 A draw takes one 64-bit word and finds its place among the cumulative sums, so the law is exactly the numbers that are
-written down. No float is part of it, whose lowest bits could tell the input (Mironov 2012); and what a channel of such
-laws tells is found by going through its numbers, not by a theorem on real numbers.
+written down. It contains no float, whose lowest bits could reveal the input (Mironov 2012); and the loss of a
+channel of such laws is computed from these integers, not by a theorem on real numbers.
 """
 
 from collections.abc import Iterable, Sequence

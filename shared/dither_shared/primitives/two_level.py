@@ -14,7 +14,7 @@ class TwoLevel:
 
     - ``share``: μ of what a value owns, the same for all values;
     - ``overlap``: the least μ of what two values both own. If some pair has less than it, no bound follows; a number
-      that is too small is safe, for then more is said to be told;
+      that is too small is safe: the stated loss is then too large;
     - ``aside``: μ of what a third value owns together with the first but not the second of such a pair, and as much
       the other way round; None if there is no third value, or none is known. Attacks ask for it, bounds do not.
     """

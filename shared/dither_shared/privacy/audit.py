@@ -1,4 +1,4 @@
-"""Audit randomizers by attack: bound from below, by measurement, how much their reports tell.
+"""Audit randomizers by attack: bound from below, by measurement, how much their reports reveal.
 
 Many reports are drawn of two inputs that the mechanism protects least. One half of them trains the attack: it picks the
 event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
@@ -64,9 +64,9 @@ def audit(
 ) -> Finding:
     """Attack ``mechanism`` with ``draws`` reports of each of two inputs, in series of ``reports`` by one device.
 
-    The declared loss is that of a series; without a permanent part it is ``reports`` times ε.
-    ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
-    fewer. Raises ParameterError if there are too few draws for a series in each half.
+    The declared loss is that of a series; without a permanent part it is ``reports`` times ε. ``drawn`` is called now
+    and then with the number of reports drawn since; in all they are twice ``draws``, or slightly fewer. Raises
+    ParameterError if there are too few draws for a series in each half.
     """
     if not 1 <= reports <= draws // 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
@@ -97,7 +97,7 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     size = mechanism.size or 0
     if mechanism.items.sets:
         some = [0, (1 << mechanism.largest) - 1]
-    elif mechanism.items.ordered:  # the farther apart they are, the better they are told apart
+    elif mechanism.items.ordered:  # the farther apart they are, the easier to distinguish
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))

@@ -13,7 +13,7 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     """Return a sentence on what one report reveals about a person.
 
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
-    For a mechanism with permanent draws it says what any number of reports of one value may tell.
+    For a mechanism with permanent draws it says what any number of reports of one value may reveal.
     """
     forever = mechanism.permanent_epsilon
     in_the_end = "" if forever is None else in_a_hundred(posterior_bounds(forever)[1])
@@ -29,7 +29,7 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
 def numeric_odds_sentence(mechanism: Mechanism) -> str:
     """Return what one report of a number says, and how sure it can make anyone of anything about the number.
 
-    Where a cell is reported with one of two probabilities, these are told: cells are then ranges of the number.
+    If a cell is reported with one of two probabilities, the words state these; cells are then ranges of the number.
     """
     most = _certainty(mechanism, "your number", "one range")
     if mechanism.delta:
@@ -51,7 +51,7 @@ def set_odds_sentence(mechanism: Mechanism) -> str:
         return sentence
     moment = "once for this device" if mechanism.memoised else "for each report"
     spoken = int(mechanism.coverage * (mechanism.size or 0))
-    return f"a report speaks of {spoken} of the {mechanism.size} values, chosen at random {moment}; {sentence}"
+    return f"a report covers {spoken} of the {mechanism.size} values, chosen at random {moment}; {sentence}"
 
 
 def support_words(mechanism: Mechanism) -> str:
@@ -88,7 +88,7 @@ def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> s
 
 def _certainty(mechanism: Mechanism, what: str, same: str) -> str:
     """Return how much surer one report can make anyone of anything about ``what``, and many reports of ``same``."""
-    most = f"whoever sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about {what}"
+    most = f"anybody who sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about {what}"
     if mechanism.permanent_epsilon is None:
         return most
     return f"{most}, and {_factor(mechanism.permanent_epsilon)} times after any number of reports of {same}"

@@ -23,7 +23,7 @@ BETWEEN = " / "
 _AXES = 2
 
 _MOST_NAMES = 16
-"""A larger dict is no answer, because reading it might take long."""
+"""Most entries of a dict that is read as an answer; reading a larger one might take long."""
 
 _KINDS: Mapping[str, type[ListedQuestion]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion)}
 
@@ -167,7 +167,7 @@ class _Answers(Answers):
         )
 
     def _given(self, value: object) -> tuple[Sequence[object], bool]:
-        """Return the answer to each axis, and whether the object is no pair of answers.
+        """Return the answer to each axis, and whether the object is something else than a pair.
 
         As in ``plain`` no code of the app is run: what is in a dict, list or tuple is read by Python's own methods.
         """

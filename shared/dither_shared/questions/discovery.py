@@ -38,7 +38,7 @@ class DiscoveryQuestion(Question):
     An item has a byte for each of ``length`` symbols. Character i of the alphabet, in the order of code points, is
     i + 1; 0 is the end of a text, and all that is behind it; the number above the last character's is the mark "…". A
     longer text is cut, and the mark takes the place of its last symbol. A text with another character, among those that
-    would be reported, is the mark alone. Both are told as outside. With ``fold`` A to Z count as a to z.
+    would be reported, is the mark alone. Both are reported as outside. With ``fold`` A to Z count as a to z.
 
     Raises ParameterError for an alphabet that cannot be read, and for a length that would take too many levels.
     """
@@ -103,7 +103,7 @@ class DiscoveryQuestion(Question):
         return {"characters": len(self.characters), "length": self.length}
 
     def text(self, item: bytes) -> str:
-        """Return the text that an item or a prefix of one stands for; with the mark if it was cut, or if it is it."""
+        """Return the text of an item or of a prefix; with the mark if the text was cut or is the mark."""
         return "".join((self.characters + MARK)[symbol - 1] for symbol in item if symbol != END)
 
     def stored(self) -> dict[str, object]:
@@ -126,14 +126,14 @@ class DiscoveryQuestion(Question):
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return what a report says of the text, and how sure it can make anyone."""
-        return f"a report speaks of the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
+        return f"a report covers the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
         """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
         report.cells(mechanism)
         length = _sketch(mechanism).prefix_length(report.cohort)
         part = "all of the text" if length == self.length else f"the first {length} characters of the text alone"
-        return f"it speaks of {part}; {fit_words(mechanism)}"
+        return f"it reports on {part}; {fit_words(mechanism)}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return advice on capitals, if the definition is silent on them, and on texts that cannot be found."""
@@ -141,7 +141,7 @@ class DiscoveryQuestion(Question):
         if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
             found.append(
                 "discover.fold: missing; the alphabet has no capitals, and a text with one would not be found; set "
-                "true to count A to Z as a to z, or false to keep it so"
+                "true to count A to Z as a to z, or false to keep them distinct"
             )
         share = _sketch(mechanism).least_share(_USERS)
         if share > _HOPELESS:
@@ -164,7 +164,7 @@ class DiscoveryQuestion(Question):
 
 
 def _sketch(mechanism: Mechanism) -> "PrefixSketch":
-    from ..mechanisms.prefix_sketch import PrefixSketch  # noqa: PLC0415 - only whoever asks such a question loads it
+    from ..mechanisms.prefix_sketch import PrefixSketch  # noqa: PLC0415 - only users of such a question load it
 
     return PrefixSketch.require(mechanism, "mechanism")
 

@@ -11,7 +11,7 @@ NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 
 _MOST_BITS = 1000
-"""Bits of an integer: any that is shorter is a float, too."""
+"""Most bits of an integer, so that it is finite as a float."""
 
 
 class Fields:

@@ -27,7 +27,7 @@ _LONGEST_UNIT = 32
 
 @dataclass(frozen=True)
 class NumberQuestion(Question):
-    """A number from ``low`` to ``high``: one beyond an end counts as that end, and what is no number as ``low``.
+    """A number from ``low`` to ``high``: one beyond an end counts as that end, and anything but a number as ``low``.
 
     A device rounds it at random to one of the two points beside it, so that its expectation is the number (``Grid``).
     With ``log`` the grid is even in the logarithm, and the mean that is estimated is the

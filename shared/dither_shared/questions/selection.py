@@ -32,8 +32,8 @@ class SelectionQuestion(Question):
     """Any of ``values``, none too; the item is the set of them, bit j for value j.
 
     A value that is not listed is outside, and left out. Of more than ``at_most`` the first ones count, in the order in
-    which they are given. What is no collection of values is a mistake, and the empty set. Raises ParameterError for
-    less than two values, one listed twice, or an ``at_most`` that is no number of them.
+    which they are given. Anything but a collection of values is a mistake, and counts as the empty set. Raises
+    ParameterError for fewer than two values, one listed twice, or an ``at_most`` outside the possible range.
     """
 
     kind: ClassVar[str] = "selection"
@@ -67,7 +67,7 @@ class SelectionQuestion(Question):
 
     @property
     def limit(self) -> int | None:
-        """The largest number of values, if it is below that of all."""
+        """The maximum number of values per answer, if it is below the number of values."""
         return None if self.at_most == len(self.values) else self.at_most
 
     @property
@@ -115,7 +115,7 @@ class SelectionQuestion(Question):
         if mechanism.coverage == 1:
             return f"it names {_listed(named)}; {often}"
         spoken = [value for value, supporting in speaking.items() if supporting]
-        return f"it speaks of {_listed(spoken)} alone, and names {_listed(named)}; {often}"
+        return f"it reports only on {_listed(spoken)}, and names {_listed(named)}; {often}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return how much a limit would help, where none is set."""
@@ -167,7 +167,7 @@ class _Answers(Answers):
         return self._item(given, ordered=not issubclass(type(value), set | frozenset))
 
     def _item(self, given: Iterable[object], *, ordered: bool = True) -> Encoded:
-        """Return the set of these values; one that is no text, number or boolean is a mistake, and left out."""
+        """Return the set of these values; one that is not a text, number or boolean is a mistake, and left out."""
         texts = [text_of(each) for each in given]
         known = dict.fromkeys(self._places[text] for text in texts if text in self._places)
         chosen = list(known) if ordered else sorted(known)  # a set of the same values is the same answer every time

@@ -149,7 +149,7 @@ def test_an_untrusted_certificate_is_told(context: ssl.SSLContext) -> None:
     with listening(answering((200, OPEN)), context) as port:
         finding = found(f"https://localhost:{port}")[-1]
     assert (finding.step, finding.result) == ("encryption", "failed")
-    assert "no authority that this machine trusts has issued it" in finding.says
+    assert "its issuer is not an authority that this machine trusts" in finding.says
 
 
 def test_https_to_an_http_port_is_told() -> None:

@@ -93,6 +93,8 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     A report that never left does not count as sent.
     """
     script = Script()
+    for draft in folder.glob("*.new"):
+        os.utime(draft, (0, 0))  # as if it lay there for more than a minute
     after = make(folder, mode=None, environ={"DITHER": "on"}, transport=script)
     kept = after.status().queued + after.status().sent
     assert {Batch.decode(body).batch for body in after.sent()} <= sent
@@ -103,7 +105,9 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
     assert len({batch.batch for batch in bodies}) == len(bodies)
     assert all([batch.metric for batch in bodies].count(name) <= 1 for name in NAMES)
     assert len(bodies) >= len(NAMES) - (recorded < len(NAMES)), "at most the one that was being made is lost"
+    after.flush(60)
     assert after.status().trouble == {}
+    assert not list(folder.glob("*.new")), "no draft stays"
 
 
 def test_the_check_can_fail(make: Make, tmp_path: Path) -> None:

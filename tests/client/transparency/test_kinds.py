@@ -99,10 +99,10 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "used": (
         "Which of these have you used this week?",
         "Answers: any of: export, search, print, share",
-        "a report speaks of 2 of the 4 values, chosen at random for each report",
+        "a report covers 2 of the 4 values, chosen at random for each report",
         "a value of yours is named 81 times in 100, one that is not yours 19 times",
         "at most 7.39 times as sure of anything about all your values together",
-        "It says: it speaks of ",
+        "It says: it reports only on ",
     ),
     "liked": (
         "Answers: at most 2 of: export, search, print, share, sync, themes, plugins, fonts",
@@ -114,9 +114,9 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "crash": (
         "In which function did the app crash?",
         "any text of up to 12 of the characters -.0-9_a-z (capitals count as small letters); a longer one is cut",
-        "a report speaks of the beginning of your text, or of all of it",
+        "a report covers the beginning of your text, or of all of it",
         "at most 73 in 100 sure after one report",
-        "It says: it speaks of ",
+        "It says: it reports on ",
         FITS,
     ),
     "both": (f"Answers: {PAIR}",),
@@ -144,7 +144,7 @@ def test_waiting_reports_are_shown_with_what_they_say(
     bodies = dict(zip(answers, client.preview(), strict=True))
     said = {name: client.explain(body) for name, body in bodies.items()}
     assert (said["theme"], said["browser"], said["editor"]) == ("", "", FITS)
-    for name, start in (("startup", "the number is "), ("used", "it speaks of "), ("liked", "it names ")):
+    for name, start in (("startup", "the number is "), ("used", "it reports only on "), ("liked", "it names ")):
         assert said[name].startswith(start)
     assert said["crash"].endswith(FITS)
     crash = Batch.decode(bodies["crash"]).reports
@@ -227,7 +227,7 @@ def test_the_status_tells_odds_and_cost(
     assert "borders are chosen at random for each report" in told["startup"].odds
     assert "borders are chosen at random once for this device" in told["temperature"].odds
     assert "never more than 6 in all" in told["temperature"].cost, "there are three ranges"
-    assert told["used"].odds.startswith("a report speaks of 2 of the 4 values")
+    assert told["used"].odds.startswith("a report covers 2 of the 4 values")
     assert told["crash"].permanent_epsilon is None
     assert told["editor"].permanent_epsilon == pytest.approx(2.0)
     program.main(["status", *arguments], environ={})

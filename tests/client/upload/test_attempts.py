@@ -66,7 +66,7 @@ def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
         (
             "dither",
             "WARNING",
-            f"an upload to {ENDPOINT} failed: 401: the collector requires a token, or another one",
+            f"an upload to {ENDPOINT} failed: 401: the collector requires a token, or does not know this one",
         ),
         ("dither", "WARNING", f"an upload to {ENDPOINT} failed: 503: the collector is busy"),
     ]

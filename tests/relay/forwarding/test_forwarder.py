@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_relay.collector import Collector
+from dither_relay.collector import CollectorClient
 from dither_relay.forwarding.forwarder import Forwarder
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import RelayStore
@@ -52,7 +52,7 @@ def hold_today(store: RelayStore, sealed: Sequence[bytes]) -> None:
 
 
 def forwarder_of(store: RelayStore, collector: FakeCollector, clock: Clock) -> Forwarder:
-    asked, rules = Collector(collector.url, "", PATIENCE), Rules(5, 14, 45)
+    asked, rules = CollectorClient(collector.url, "", PATIENCE), Rules(5, 14, 45)
     return Forwarder(
         store,
         lambda goes_on: Rounds(store, asked, rules, lambda: store.day or clock.now().date(), goes_on),

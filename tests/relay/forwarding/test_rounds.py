@@ -14,7 +14,7 @@ import pytest
 from dither_relay.status import status_of
 from dither_relay.store import RelayStore
 from dither_relay.store import store as relay_store
-from dither_relay.store.batches import drop
+from dither_relay.store.store import drop_part
 from dither_server.store import StoreError
 from relay.fake_collector import LOST, FakeCollector, collecting
 from relay.relaying import LIMITS, LISTED, NOON, POOLS, TODAY, bytes_of, hold, rounds, rows, stored, url_of, waiting
@@ -29,10 +29,10 @@ def full_disk_after(drops: int) -> Iterator[None]:
     def limited(*arguments: Any) -> int:
         if next(left, None) is None:
             raise StoreError("database: database or disk is full")
-        return drop(*arguments)
+        return drop_part(*arguments)
 
     with pytest.MonkeyPatch.context() as meanwhile:
-        meanwhile.setattr(relay_store, "drop", limited)
+        meanwhile.setattr(relay_store, "drop_part", limited)
         yield
 
 

@@ -1,20 +1,14 @@
 """The relay's store on PostgreSQL: the same promises."""
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 
 from dither_relay.store import RelayStore
-from dither_relay.store.schema import RELAY, TABLES
-from dither_server.store import StoreError
 from relay.fake_collector import collecting
-from relay.relaying import LIMITS, LISTED, PATIENCE, POOLS, TODAY, arrivals, hold, rounds, rows, waiting
-from server.database import connected
+from relay.relaying import LIMITS, LISTED, POOLS, hold, rounds, rows, waiting
 
 
 @pytest.fixture
@@ -22,13 +16,6 @@ def pg(postgresql_url: str) -> Iterator[RelayStore]:
     with closing(RelayStore(postgresql_url)) as store:
         store.list_pools(LISTED, LIMITS | {"batch_limit": 10})
         yield store
-
-
-@pytest.mark.usefixtures("pg")
-def test_the_migrations_make_what_the_schema_says(postgresql_url: str) -> None:
-    with connected(postgresql_url) as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": RELAY.revisions})
-        assert compare_metadata(context, TABLES) == []
 
 
 def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
@@ -44,36 +31,3 @@ def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
         hold(pg, some)
         assert waiting(pg) == [(0, 0, 32, 0)]
         assert collector.rows() == Counter(some)
-
-
-def test_second_relay_on_one_postgresql_database_is_refused(pg: RelayStore, postgresql_url: str) -> None:
-    with closing(RelayStore(postgresql_url)) as other:
-        with (
-            pg.exclusive_lock("relay", "taken"),
-            pytest.raises(StoreError, match="database: taken"),
-            other.exclusive_lock("relay", "taken"),
-        ):
-            pass
-        with other.exclusive_lock("relay", "taken"):
-            pass
-
-
-def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, postgresql_url: str) -> None:
-    some = rows(200)
-    with closing(RelayStore(postgresql_url)) as other:
-
-        def arrive() -> None:
-            for row in some:
-                other.commit(arrivals([row]), TODAY, b"")
-
-        device = threading.Thread(target=arrive)
-        device.start()
-        while device.is_alive():
-            pg.freeze(TODAY, lambda *_: 1000, None)
-            device.join(0.01)
-        device.join(PATIENCE)
-        pg.freeze(TODAY, lambda *_: 1000, None)
-        frozen = pg.frozen()
-        assert len(frozen) > 2
-        assert [len(pg.body(one)) for one in frozen] == [one.total for one in frozen]
-        assert sum(one.total for one in frozen) == 200

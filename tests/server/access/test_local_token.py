@@ -11,7 +11,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from dither_server.access.gatekeeper import Role
-from dither_server.access.local_token import LocalToken
+from dither_server.access.tokens import LocalToken
 from dither_server.app import collector_of, create_app
 from server.collecting import batch, config, problem
 

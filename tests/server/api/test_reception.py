@@ -64,13 +64,13 @@ def test_version_route_says_whether_its_reports_are_accepted(
         return client.get(version_path(), environ_overrides=FAR).json
 
     assert told() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
-    collector_of(app).store.disable("theme", None, TODAY)
+    collector_of(app).store.definitions.disable("theme", None, TODAY)
     assert told() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
 
     def away() -> None:
         raise StoreError("database: gone")
 
-    monkeypatch.setattr(collector_of(app).store, "disabled", away)
+    monkeypatch.setattr(collector_of(app).store.definitions, "disabled", away)
     assert problem(client.get(version_path(), environ_overrides=FAR)) == (503, "unavailable")
     unknown = client.get(version_path(version="0" * 16), environ_overrides=FAR)
     assert unknown.status_code == 404, "a stranger does not make the collector read its database"

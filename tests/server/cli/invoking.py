@@ -12,9 +12,9 @@ def invoke(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments, env=environment(folder))
 
 
-def told(result: Result) -> str:
+def told(result: Result, status: int = 2) -> str:
     """The one line that a mistake gets."""
-    assert result.exit_code == 2, result.output
+    assert result.exit_code == status, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
     assert "Traceback" not in result.stderr

@@ -125,4 +125,6 @@ def test_options_of_estimate_are_the_parameters_of_the_api(folder: Path) -> None
     assert set(Query.parameters()) - {"format"} <= options
     days = json.loads(invoke(folder, "estimate", "theme", "--by-day", "--limit", "1", "--offset", "1", "--json").stdout)
     assert [(one["since"], [row["value"] for row in one["values"]]) for one in days] == [("2026-11-20", ["light"])]
-    assert "quantile: theme asks for no number" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr
+    assert (
+        "quantile: theme does not ask for a number" in invoke(folder, "estimate", "theme", "--quantile", "0.5").stderr
+    )

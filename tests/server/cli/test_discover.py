@@ -64,9 +64,9 @@ def test_discover_says_that_nothing_was_found_and_refuses_what_it_cannot_answer(
     result = invoke(crashed, "discover", "crash", "--since", "2027-01-01")
     assert result.exit_code == 0
     assert "Nothing was found." in result.stdout
-    assert "cannot find a string that everybody holds" in result.stdout
+    assert "would not even find a string that everybody has" in result.stdout
 
-    assert "no such metric" in told(invoke(crashed, "discover", "crush"))
+    assert "no metric has this name" in told(invoke(crashed, "discover", "crush"))
     assert "--since" in told(invoke(crashed, "discover", "crash", "--since", "yesterday"))
     assert "confidence" in told(invoke(crashed, "discover", "crash", "--confidence", "2"))
     sides = ("--until", "2026-11-20", "--other-since", "2026-12-01")

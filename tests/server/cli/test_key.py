@@ -72,7 +72,7 @@ def test_the_file_may_stand_elsewhere(folder: Path, tmp_path: Path) -> None:
     made = invoke(folder, "key", "create", "--seal-keys", str(elsewhere))
     assert [one.public.fingerprint for one in KeyFile(elsewhere).read()] == [key_of(made)]
     nowhere = invoke(folder, "key", "create", "--seal-keys", str(tmp_path / "no" / "keys.json"))
-    assert "/no/keys.json.lock cannot be opened (No such file or directory)" in told(nowhere)
+    assert "/no/keys.json.lock cannot be opened (No such file or directory)" in told(nowhere, 1)
 
 
 def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

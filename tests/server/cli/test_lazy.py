@@ -11,11 +11,11 @@ import click
 import pytest
 
 from dither_server.cli.main import cli
-from dither_server.config.choices import FORMAT_NAMES
 from dither_server.reading.exports import FORMATS
+from dither_server.reading.query import FORMAT_NAMES
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each command runs in a fork of one interpreter")
-HEAVY = {"alembic", "flask", "matplotlib", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress", "werkzeug"}
+HEAVY = {"flask", "matplotlib", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress", "werkzeug"}
 ASK = """
 import importlib, json, os, sys
 

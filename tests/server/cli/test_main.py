@@ -13,7 +13,7 @@ from server.collecting import THEME, environment
 
 def test_mistakes_get_one_clear_line(collected: Path) -> None:
     for arguments, what in (
-        (["estimate", "nothing"], "no such metric; "),
+        (["estimate", "nothing"], "no metric has this name; "),
         (["estimate", "theme", "--metrics", "missing.toml"], "missing.toml: cannot be read"),
         (["estimate", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
         (["estimate", "theme", "--db", "what?"], "not a database URL"),
@@ -27,9 +27,9 @@ def test_mistakes_get_one_clear_line(collected: Path) -> None:
         (["export", "theme", "--confidence", "-1"], "confidence: not a number between"),
         (["estimate", "open"], "give candidates"),
         (["estimate", "theme", "--forged", "all"], "--forged: not a number strictly between"),
-        (["compare", "nothing"], "no such metric; "),
+        (["compare", "nothing"], "no metric has this name; "),
         (["compare", "theme", "--other", "mobile"], "share no values to compare"),
-        (["compare", "theme", "--other-version", "0"], "--version: not collected here; there are "),
+        (["compare", "theme", "--other-version", "0"], "--version: not collected here; known: "),
         (["compare", "theme", "--change", "5"], "--change: not a number strictly between"),
         (["compare", "theme", "--since", "2026-11-20"], "both sides hold the same reports"),
         (["trend", "open"], "list candidates in its definition"),
@@ -56,7 +56,8 @@ def test_corrupt_database_is_named(folder: Path) -> None:
     (folder / "dither.db").write_bytes(b"no database\n" * 500)
     for wal in folder.glob("dither.db-*"):
         wal.unlink()
-    assert "dither.db is not a SQLite database, or its header is damaged" in told(invoke(folder, "estimate", "theme"))
+    result = invoke(folder, "estimate", "theme")
+    assert "dither.db is not a SQLite database, or its header is damaged" in told(result, 1)
 
 
 def test_without_the_server_extra_the_command_says_what_to_install() -> None:
@@ -89,4 +90,4 @@ def test_metric_is_disabled_enabled_and_listed_as_such(folder: Path) -> None:
     assert "NAME: 'nothing' is not registered; dither-server" in told(invoke(folder, "metric", "disable", "nothing"))
     assert "NAME: 'thme' is not registered; did you mean 'theme'?" in told(invoke(folder, "metric", "disable", "thme"))
     strange = told(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))
-    assert f"--version: '{'0' * 16}' of theme is not registered; there are {version}" in strange
+    assert f"--version: '{'0' * 16}' of theme is not registered; known: {version}" in strange

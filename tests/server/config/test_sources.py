@@ -78,7 +78,8 @@ def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) ->
 
 def test_what_must_be_given() -> None:
     with pytest.raises(
-        ParameterError, match=r"DITHER_DB: not set, nor --db, nor db in a collector\.toml here; for example sqlite:///"
+        ParameterError,
+        match=r"DITHER_DB: not set; set it, --db, or db in a collector\.toml here, for example sqlite:///",
     ):
         configured(resolve({"metrics": "m.toml"}, {}))
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,8 @@ from server.dashboard.shown import MANY_METRICS, filled
 from server.dashboard.test_browser import served
 
 AXE = "axe-core@4.10.3"
+EXAMPLE = Path(__file__).parents[3] / "docs/published/answers"
+"""A published site with a question of most kinds."""
 ALIKE = "a-build-with-a-long-name-and-no-spaces-" * 40
 LONG = parse_metrics(f"""
 [metrics.long]
@@ -82,6 +85,7 @@ def test_axe_finds_nothing(tab: Page, site: str, long_site: str, axe: str, width
         f"{long_site}/",
         f"{long_site}/m/long",
         f"{long_site}/m/chosen",
+        *(page.as_uri() for page in sorted(EXAMPLE.rglob("*.html"))),
     ):
         tab.open(url)
         tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

@@ -25,7 +25,7 @@ def test_browser_gets_a_problem_as_a_page(client: FlaskClient, tmp_path: Path) -
         ("/v1/metrics/theme/estimate?since=soon", 400, "Since: not a date"),
         ("/?until=0001-01-01", 400, "Until: not a date"),
         ("/?since=9999-12-31", 400, "Since: not a date"),
-        ("/m/theme?format=csv", 400, "Format: not for pages"),
+        ("/m/theme?format=csv", 400, "Format: does not apply to pages"),
     ):
         response = client.get(path, headers=browser)
         assert (response.status_code, response.mimetype) == (status, "text/html")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.committer import Committer
-from dither_server.ingest.refusal_counts import Refused
+from dither_server.ingest.committer import ReportCommitter
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from dither_serving.committer import ClosedError, Limits, QueueFullError
@@ -58,7 +57,7 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: Committer, one: Upload) -> "Future[Outcome]":
+def submitted(committer: ReportCommitter, one: Upload) -> "Future[Outcome]":
     """Submit an upload; return what is told of it."""
     told: Future[Outcome] = Future()
     committer.submit(
@@ -73,14 +72,14 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def committer(gate: Gate) -> Iterator[Committer]:
-    committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2), HORIZON)
+def committer(gate: Gate) -> Iterator[ReportCommitter]:
+    committer = ReportCommitter(gate, lambda: TODAY, Limits(queue=3, group=2), HORIZON)
     yield committer
     gate.let(100)
     committer.close()
 
 
-def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: Committer) -> None:
+def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, committer: ReportCommitter) -> None:
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
@@ -91,7 +90,7 @@ def test_waiting_uploads_are_committed_in_groups_of_limited_size(gate: Gate, com
     assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
 
 
-def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer) -> None:
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: ReportCommitter) -> None:
     first = submitted(committer, upload())
     gate.wait()
     waiting = [submitted(committer, upload()) for _ in range(3)]
@@ -103,7 +102,9 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, com
     assert sum(map(len, gate.groups)) == 5
 
 
-def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: Gate, committer: Committer) -> None:
+def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
+    gate: Gate, committer: ReportCommitter
+) -> None:
     gate.failure = StoreError("database: full")
     answers = [submitted(committer, upload())]
     gate.wait()
@@ -117,7 +118,7 @@ def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: G
 
 
 def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
-    gate: Gate, committer: Committer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, committer: ReportCommitter, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         told = submitted(committer, upload())
@@ -130,12 +131,12 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
         fail()
     about = "not committed, logged at most once a minute: the disk is full"
     assert caplog.messages == [f"1 batch was {about}"]
-    monkeypatch.setattr("dither_serving.once_a_minute._QUIET", 0.0)
+    monkeypatch.setattr("dither_serving.logs._QUIET", 0.0)
     fail()
     assert caplog.messages == [f"1 batch was {about}", f"3 batches were {about}"]
 
 
-def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
+def test_one_poisoned_batch_fails_alone(gate: Gate, committer: ReportCommitter) -> None:
     first, bad, good = upload(), upload(), upload()
     gate.poison = bad.batch
     before = submitted(committer, first)
@@ -147,7 +148,7 @@ def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> Non
     assert healthy.result(PATIENCE) is COUNTED
 
 
-def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
+def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: ReportCommitter) -> None:
     answers = [submitted(committer, upload())]
     gate.wait()
     answers += [submitted(committer, upload()) for _ in range(3)]
@@ -162,11 +163,11 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
 
 
 def test_committer_that_never_started_closes_at_once() -> None:
-    Committer(Gate(), lambda: TODAY, Limits(1, 1), HORIZON).close()
+    ReportCommitter(Gate(), lambda: TODAY, Limits(1, 1), HORIZON).close()
 
 
 def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
-    committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7), HORIZON)
+    committer = ReportCommitter(store, lambda: TODAY, Limits(queue=1000, group=7), HORIZON)
     uploads = [upload() for _ in range(5)]
     answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
@@ -176,7 +177,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
 
 def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
-        committer = Committer(store, lambda: TODAY, Limits(10, 10), HORIZON)
+        committer = ReportCommitter(store, lambda: TODAY, Limits(10, 10), HORIZON)
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
         committer.close()
     assert len(execute(url_of(tmp_path), "SELECT DISTINCT shard FROM tallies")) == 2
@@ -184,7 +185,7 @@ def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Pa
 
 
 def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
-    committer = Committer(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10), HORIZON)
+    committer = ReportCommitter(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10), HORIZON)
     answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()
     answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
@@ -199,7 +200,7 @@ def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
 
 def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:
     days = [TODAY]
-    committer = Committer(gate, lambda: days[-1], Limits(), HORIZON)
+    committer = ReportCommitter(gate, lambda: days[-1], Limits(), HORIZON)
     gate.let(4)
     for _ in range(3):
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
@@ -228,7 +229,7 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
                 last.set()
             return steps.count("forget") < 4
 
-    made = Committer(Busy(), lambda: TODAY, Limits(), HORIZON)
+    made = ReportCommitter(Busy(), lambda: TODAY, Limits(), HORIZON)
     made.submit(upload(), lambda _: None)
     assert last.wait(PATIENCE)
     made.close()
@@ -236,10 +237,10 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
 
 
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
-    committer = Committer(gate, lambda: TODAY, Limits(), HORIZON)
+    committer = ReportCommitter(gate, lambda: TODAY, Limits(), HORIZON)
     for _ in range(1000):
-        committer.refused(Refused("malformed", "theme", THEME.version, is_ours=True))
-    committer.refused(Refused("unauthorized"))
+        committer.refusals.add("malformed", "theme", THEME.version, is_ours=True)
+    committer.refusals.add("unauthorized")
     assert gate.refusals == []  # none of them made a write
     committer.close()
     assert gate.refusals == [

@@ -101,7 +101,7 @@ def test_undeclared_stratum_is_refused_and_the_refusal_counted(layered: Flask) -
         refused = post(layered.test_client(), batch(LAYOUT, stratum=stratum).encode())
         assert problem(refused) == (400, "malformed"), stratum
         wrong = "missing" if stratum is None else "not one of this version of the metric"
-        assert json.loads(refused.data)["detail"] == f"stratum: {wrong}; there are {labels}, other/other"
+        assert json.loads(refused.data)["detail"] == f"stratum: {wrong}; known: {labels}, other/other"
     collector.close()
     assert collector.store.tally(LAYOUT).total == 0
     assert collector.store.refusals.read() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 6}
@@ -116,11 +116,11 @@ def test_unknown_metric_and_unknown_version_are_told_apart(door: FlaskClient) ->
 
 def test_a_disabled_metric_is_gone_until_it_is_enabled(door: FlaskClient, app: Flask) -> None:
     store = collector_of(app).store
-    store.disable("theme", None, TODAY)
+    store.definitions.disable("theme", None, TODAY)
     assert problem(post(door, batch().encode())) == (GONE, "metric-disabled")
     assert post(door, batch(MOBILE).encode()).status_code == 202
     assert door.get("/v1/metrics/theme").json["disabled"] == [THEME.version]  # type: ignore[index]
-    store.enable("theme", None)
+    store.definitions.enable("theme", None)
     assert post(door, batch().encode()).status_code == 202
 
 

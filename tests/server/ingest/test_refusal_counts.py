@@ -13,14 +13,18 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
-from dither_server.ingest.refusal_counts import Refusals, Refused
+from dither_server.ingest.committer import RefusalCounts
 from dither_server.store import Refusal, Store, StoreError
 from dither_shared.metrics.period import utc_today
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, environment
 
 TOMORROW = TODAY + timedelta(days=1)
 VERSION = THEME.version
-THEME_BATCH = Refused("malformed", "theme", VERSION, is_ours=True, size=120)
+
+
+def add(refusals: RefusalCounts) -> None:
+    """Add a batch of our metric."""
+    refusals.add("malformed", "theme", VERSION, is_ours=True, size=120)
 
 
 class Written:
@@ -38,37 +42,40 @@ class Written:
 
 def test_flood_of_refusals_is_written_once_after_a_pause() -> None:
     now, days, written = [0.0], [TODAY], Written()
-    refusals = Refusals(lambda: days[-1], lambda: now[-1])
+    woken: list[float] = []
+    refusals = RefusalCounts(lambda: days[-1], lambda: woken.append(now[-1]), lambda: now[-1])
     assert refusals.pause() is None
-    firsts = [refusals.add(THEME_BATCH) for _ in range(500)]
+    for _ in range(500):
+        add(refusals)
     now.append(4.0)
     days.append(TOMORROW)
-    firsts += [refusals.add(THEME_BATCH)]
-    assert firsts == [True] + [False] * 500
+    add(refusals)
+    assert woken == [0.0]
     assert refusals.pause() == 6.0
     now.append(11.0)
     assert refusals.pause() == 0.0
-    refusals.write(written, b"")
+    refusals.write(written.add_refusals, b"")
     assert written.writes == [
         {Refusal("theme", TODAY, "malformed", VERSION): 500, Refusal("theme", TOMORROW, "malformed", VERSION): 1}
     ]
     assert refusals.pause() is None
-    refusals.write(written, b"")
+    refusals.write(written.add_refusals, b"")
     assert len(written.writes) == 1
-    assert refusals.add(THEME_BATCH)
+    add(refusals)
+    assert woken == [0.0, 11.0]
 
 
 def test_refusals_that_cannot_be_written_are_kept_and_tried_later() -> None:
     now, written = [0.0], Written()
-    refusals = Refusals(lambda: TODAY, lambda: now[-1])
+    refusals = RefusalCounts(lambda: TODAY, clock=lambda: now[-1])
     for failure in (StoreError("database: locked"), ArithmeticError()):
-        refusals.add(Refused("malformed"))
+        refusals.add("malformed")
         now.append(now[-1] + 10.0)
         written.failure = failure
-        refusals.write(written, b"")
+        refusals.write(written.add_refusals, b"")
         assert refusals.pause() == 10.0
     written.failure = None
-    refusals.write(written, b"")
+    refusals.write(written.add_refusals, b"")
     assert written.writes == [{Refusal("", TODAY, "malformed"): 2}]
 
 
@@ -111,13 +118,13 @@ def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> 
 
 def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
     days, written = [TODAY], Written()
-    refusals = Refusals(lambda: days[-1], lambda: 0.0)
+    refusals = RefusalCounts(lambda: days[-1], clock=lambda: 0.0)
     for day in (TODAY, TOMORROW):
         days.append(day)
         for number in range(1000):
-            refusals.add(Refused("version-conflict", "theme", f"{number:016x}"))
-        refusals.add(THEME_BATCH)
-    refusals.write(written, b"")
+            refusals.add("version-conflict", "theme", f"{number:016x}")
+        add(refusals)
+    refusals.write(written.add_refusals, b"")
     (counts,) = written.writes
     assert len(counts) == 2 * (16 + 1 + 1)
     assert counts[Refusal("theme", TODAY, "version-conflict", "0" * 16)] == 1
@@ -127,10 +134,10 @@ def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
 
 def test_refusals_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    refusals = Refusals(lambda: TODAY, lambda: now[-1])
+    refusals = RefusalCounts(lambda: TODAY, clock=lambda: now[-1])
     for second in range(150):
         now.append(float(second))
-        refusals.add(THEME_BATCH if second < 50 else Refused("too-large"))
+        add(refusals) if second < 50 else refusals.add("too-large")
     ours = f"malformed, metric theme, version {VERSION}, 120 bytes; 1"
     other = "too-large, metric unknown, version unknown, unread; 60"
     assert [record.getMessage() for record in caplog.records] == [
@@ -232,12 +239,12 @@ def test_refusals_command_refuses_days_that_cannot_be(refused: Path) -> None:
 
 
 def test_made_up_versions_of_one_metric_hide_none_of_another() -> None:
-    refusals, written = Refusals(lambda: TODAY), Written()
+    refusals, written = RefusalCounts(lambda: TODAY), Written()
     for number in range(100):
-        refusals.add(Refused("version-conflict", "theme", f"{number:016x}"))
+        refusals.add("version-conflict", "theme", f"{number:016x}")
     for metric in ("crashed", "theme"):
-        refusals.add(Refused("version-conflict", metric, "b" * 16))
-    refusals.write(written, b"")
+        refusals.add("version-conflict", metric, "b" * 16)
+    refusals.write(written.add_refusals, b"")
     (counts,) = written.writes
     assert counts[Refusal("crashed", TODAY, "version-conflict", "b" * 16)] == 1
     assert Refusal("theme", TODAY, "version-conflict", "b" * 16) not in counts

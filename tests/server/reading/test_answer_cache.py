@@ -104,7 +104,7 @@ def test_refusals_reports_of_other_processes_and_purges_change_cached_answers(
     right = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows)).frequency
     assert np.array_equal(np.asarray(reader.table(THEME, Query()).columns["frequency"]), right)
     made = len(computed)
-    store.disable("theme", None, TODAY)
+    store.definitions.disable("theme", None, TODAY)
     assert reader.table(THEME, Query()).about["reports"] == 57
     assert len(computed) == made, "disabling a version changes no number"
 

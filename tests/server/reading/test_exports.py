@@ -211,7 +211,7 @@ def test_export_writes_into_a_pipe_and_does_not_replace_it(folder: Path) -> None
 
 def test_mistakes_in_an_export_are_refused_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for arguments, what in (
-        (["nothing"], "no such metric"),
+        (["nothing"], "no metric has this name"),
         (["open"], "list candidates in its definition"),
         (["--since", "soon"], "--since: not a date"),
         (["--since", "2026-11-21", "--until", "2026-11-20"], "later than until"),

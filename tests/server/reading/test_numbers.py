@@ -109,16 +109,16 @@ def test_bad_parameters_of_numbers_are_refused_and_named(app: Flask) -> None:
         (f"{URL}/estimate?quantile=0", "quantile: not a number strictly between 0 and 1"),
         (f"{URL}/estimate?quantile=1", "quantile: not a number"),
         (f"{URL}/estimate?quantile=nan", "quantile: not a number"),
-        (f"{URL}/estimate?simultaneous=true", "simultaneous: not for numbers"),
-        (f"{URL}/estimate?values=slow", "values: does not apply, nor do top, limit and offset"),
-        (f"{URL}/estimate?by_day=true&top=2", "values: does not apply, nor do top"),
-        ("/v1/metrics/theme/estimate?quantile=0.5", "theme asks for no number"),
+        (f"{URL}/estimate?simultaneous=true", "simultaneous: does not apply to numbers"),
+        (f"{URL}/estimate?values=slow", "values: does not apply to this metric, which has no listed values"),
+        (f"{URL}/estimate?by_day=true&top=2", "values: does not apply to this metric"),
+        ("/v1/metrics/theme/estimate?quantile=0.5", "theme does not ask for a number"),
         (f"{URL}/trend?top=1", "no listed values"),
         (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
         (f"{URL}/compare?other=other", "different units, or only one is on a log scale"),
-        (f"{URL}/combined", "name a version, for versions are not combined"),
-        ("/m/startup?quantile=0.5", "not for pages"),
-        ("/m/startup?simultaneous=true", "not for numbers"),
+        (f"{URL}/combined", "name a version, because versions are not combined"),
+        ("/m/startup?quantile=0.5", "does not apply to pages"),
+        ("/m/startup?simultaneous=true", "does not apply to numbers"),
     ):
         response = client.get(path)
         assert problem(response) == (400, "parameter"), path

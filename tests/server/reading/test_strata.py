@@ -221,7 +221,7 @@ def test_error_about_an_unknown_attribute_or_value_lists_the_known_ones(client: 
     assert refused(client, f"{path}?platform=linux", "theme").startswith("'platform': unknown; known here: since,")
     assert refused(client, f"{path}?" + "x" * 500 + "=1").startswith(f"'{'x' * 32}': unknown;")
     if path == "estimate":
-        assert refused(client, "estimate?by=color") == "by: names no attribute of layout; there are platform, channel"
+        assert refused(client, "estimate?by=color") == "by: names no attribute of layout; known: platform, channel"
         assert refused(client, "estimate?by=platform", "theme") == "by: names no attribute of theme; it has none"
         told = refused(client, "estimate?by=platform&platform=linux")
         assert told == "by: platform has only one value in this query; leave out one of the two"

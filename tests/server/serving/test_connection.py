@@ -20,11 +20,11 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from dither_server.prometheus import Prometheus
+from dither_serving.addresses import Proxies
 from dither_serving.connection import Connection, read_buffer
 from dither_serving.gateway import Gateway
 from dither_serving.limiter import ConnectionLimiter
 from dither_serving.problems import Answer
-from dither_serving.proxies import Proxies
 from dither_serving.request import PEER_GONE, Request
 from dither_serving.server import accept
 from server.collecting import batch, running

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from dither_server.cli.main import cli
 from dither_server.store import Store, StoreError, back_up
-from dither_server.store.tables.schema import HEAD
+from dither_server.store.migrate import COLLECTOR
 from dither_shared import ParameterError
 from forkserver import run
 from server.collecting import COUNTED, METRICS, THEME, TODAY, batch, environment, running, upload
@@ -232,7 +232,7 @@ def test_restore_refuses_a_file_that_is_no_whole_backup(folder: Path) -> None:
         (cut, "saved.db: "),
         (emptied, "holds no dither tables"),
         (garbled, "file is not a database"),
-        (newer, f"has schema 9999 of a newer dither, this program {HEAD}"),
+        (newer, f"has schema 9999 of a newer dither, this program {COLLECTOR.head}"),
         (anothers, "holds no dither tables"),
         (Path.unlink, "is not a file"),
     ):
@@ -248,7 +248,7 @@ def test_an_older_database_is_saved_before_the_upgrade_and_upgraded_after_the_re
         connection.execute("UPDATE alembic_version SET version_num = '0000'")
     assert invoke(folder, "backup", folder / "saved.db").exit_code == 0
     with closing(sqlite3.connect(folder / "saved.db")) as connection, connection:
-        connection.execute("UPDATE alembic_version SET version_num = ?", (HEAD,))
+        connection.execute("UPDATE alembic_version SET version_num = ?", (COLLECTOR.head,))
     new = into(folder)
     assert invoke(new, "restore", folder / "saved.db").exit_code == 0
     assert tally(new, THEME).total == 3

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.store import Store, StoreError
-from dither_server.store.lock import FileLock
+from dither_server.store.lock import ProcessLock
 from forkserver import start
 from server.collecting import TODAY, upload
 
@@ -25,7 +25,7 @@ def waiters() -> set[threading.Thread]:
 
 
 def test_file_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    lock, inside, most = FileLock(tmp_path / "lock"), 0, 0
+    lock, inside, most = ProcessLock(tmp_path / "lock"), 0, 0
 
     def work() -> None:
         nonlocal inside, most
@@ -44,7 +44,7 @@ def test_file_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_waiter_that_gives_up_does_not_take_the_file_lock_later(tmp_path: Path) -> None:
-    lock = FileLock(tmp_path / "lock")
+    lock = ProcessLock(tmp_path / "lock")
     with lock.held(PATIENCE), pytest.raises(StoreError, match="locked"), lock.held(0.01):
         pass
     for thread in waiters():  # it takes the lock when it is free, and lets go of it
@@ -54,7 +54,7 @@ def test_waiter_that_gives_up_does_not_take_the_file_lock_later(tmp_path: Path) 
 
 
 def test_attempt_without_waiting_starts_no_thread(tmp_path: Path) -> None:
-    lock, before = FileLock(tmp_path / "lock"), waiters()
+    lock, before = ProcessLock(tmp_path / "lock"), waiters()
     with lock.held(0.0):
         for _ in range(200):  # while it is held nobody who waits could have ended
             with pytest.raises(StoreError, match="locked"), lock.held(0.0):
@@ -66,23 +66,23 @@ def test_attempt_without_waiting_starts_no_thread(tmp_path: Path) -> None:
 
 def test_file_lock_is_released_when_its_process_is_killed(tmp_path: Path) -> None:
     hold = (
-        "import sys, pathlib; from dither_server.store.lock import FileLock\n"
-        "with FileLock(pathlib.Path(sys.argv[1])).held(1.0): print('held', flush=True); sys.stdin.read()"
+        "import sys, pathlib; from dither_server.store.lock import ProcessLock\n"
+        "with ProcessLock(pathlib.Path(sys.argv[1])).held(1.0): print('held', flush=True); sys.stdin.read()"
     )
     path = tmp_path / "lock"
     with start("-c", hold, str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
-        with pytest.raises(StoreError, match="locked"), FileLock(path).held(0.01):
+        with pytest.raises(StoreError, match="locked"), ProcessLock(path).held(0.01):
             pass
         process.kill()
         process.wait()
-    with FileLock(path).held(PATIENCE):
+    with ProcessLock(path).held(PATIENCE):
         pass
 
 
 def test_lock_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="lock file"), FileLock(tmp_path / "no" / "lock").held(1.0):
+    with pytest.raises(StoreError, match="lock file"), ProcessLock(tmp_path / "no" / "lock").held(1.0):
         pass
 
 

@@ -74,9 +74,9 @@ def test_postgresql_counts_once_and_keeps_days_and_refusals(pg: Store, url: str)
         pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
     assert pg.refusals.by_kind("theme", TODAY, TODAY) == {"malformed": 6}
     assert pg.refusals.read() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
-    assert pg.disable("theme", None, TODAY) == [THEME.version]
+    assert pg.definitions.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
-    assert pg.enable("theme", THEME.version) == [THEME.version]
+    assert pg.definitions.enable("theme", THEME.version) == [THEME.version]
 
 
 def test_reports_are_counted_in_their_stratum(pg: Store) -> None:

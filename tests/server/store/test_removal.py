@@ -154,10 +154,10 @@ def test_purge_command_tells_mistakes_in_one_line(filled: Store, tmp_path: Path)
         ([], "purge: name what to remove: --metric, --before or both"),
         (["--before", "2026-1-1"], "--before: not a date"),
         (["--before", "2999-01-01"], "--before: later than today"),
-        (["--metric", "nothing"], "nothing: no such metric; there are mobile, open, theme, version"),
+        (["--metric", "nothing"], "nothing: no metric has this name; known: mobile, open, theme, version"),
         (["--version", THEME.version], "--version: belongs to one metric"),
         ([*theme, "--metric", "mobile", "--version", THEME.version], "--version: belongs to one metric"),
-        ([*theme, "--version", MOBILE.version], "--version: not collected here; there are"),
+        ([*theme, "--version", MOBILE.version], "--version: not collected here; known:"),
         ([*theme, "--db", missing], "missing.db does not exist"),
     ):
         assert what in told(purge(tmp_path, *arguments, "--yes")), arguments

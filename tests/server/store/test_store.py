@@ -129,16 +129,17 @@ def test_disabled_version_is_refused_from_the_next_commit_on(store: Store, tmp_p
     before, after, other = upload(), upload(), upload(MOBILE, b"\x00")
     assert store.commit([before], TODAY, SHARD) == [COUNTED]
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as operator:
-        assert operator.disable("theme", None, TODAY) == [THEME.version]
-        assert operator.disable("theme", THEME.version, TODAY) == []
-        assert operator.disabled() == {THEME.version: TODAY}
+        assert operator.definitions.disable("theme", None, TODAY) == [THEME.version]
+        assert operator.definitions.disable("theme", THEME.version, TODAY) == []
+        assert operator.definitions.disabled() == {THEME.version: TODAY}
     assert store.commit([before, after, other], TODAY, SHARD) == [COUNTED, DISABLED, COUNTED]
     assert (store.tally(THEME).total, store.tally(MOBILE).total) == (3, 1)
     store.register(METRICS.values())  # a restart enables nothing
-    assert store.enable("theme", None) == [THEME.version]
-    assert store.enable("theme", None) == []
+    assert store.definitions.enable("theme", None) == [THEME.version]
+    assert store.definitions.enable("theme", None) == []
     assert store.commit([after], TODAY, SHARD) == [COUNTED]
-    assert store.disable("nothing", None, TODAY) == store.disable("theme", MOBILE.version, TODAY) == []
+    assert store.definitions.disable("nothing", None, TODAY) == []
+    assert store.definitions.disable("theme", MOBILE.version, TODAY) == []
 
 
 def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp_path: Path) -> None:
@@ -181,8 +182,8 @@ def test_every_writing_transaction_begins_as_one(tmp_path: Path) -> None:
         token, fresh = (StoredToken(digest, "read", digest.hex(), TODAY) for digest in (b"1" * 32, b"2" * 32))
         store.register(METRICS.values())
         store.commit([upload()], TODAY, b"s" * 16)
-        store.disable("theme", None, TODAY)
-        store.enable("theme", None)
+        store.definitions.disable("theme", None, TODAY)
+        store.definitions.enable("theme", None)
         store.days.purge(THEME.version, TODAY)
         store.add_refusals({Refusal("theme", TODAY, "malformed", ""): 1}, b"s" * 16)
         store.refusals.purge("theme")

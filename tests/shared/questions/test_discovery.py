@@ -163,11 +163,11 @@ def test_report_and_odds_of_a_discovery_in_words() -> None:
     one, sketch = metric.question, metric.mechanism
     words = [one.reading(sketch, Report(cohort, sketch.row_format.symbol(7))) for cohort in (0, 2, 19, 21)]
     fits = "a report fits your text 48 times in 100, any other text 25 times"
-    assert words[0] == f"it speaks of the first 3 characters of the text alone; {fits}"
-    assert words[1] == f"it speaks of the first 4 characters of the text alone; {fits}"
-    assert words[2] == words[3] == f"it speaks of all of the text; {fits}"
+    assert words[0] == f"it reports on the first 3 characters of the text alone; {fits}"
+    assert words[1] == f"it reports on the first 4 characters of the text alone; {fits}"
+    assert words[2] == words[3] == f"it reports on all of the text; {fits}"
     assert one.odds(sketch) == (
-        "a report speaks of the beginning of your text, or of all of it; "
+        "a report covers the beginning of your text, or of all of it; "
         "somebody who thought two answers equally likely is at most 73 in 100 sure after one report"
     )
     assert one.words == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"

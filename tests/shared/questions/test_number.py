@@ -134,8 +134,8 @@ def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
         (
             DitheredResponse.calibrate(None, 1.0),
             "your number is put into one of 3 ranges whose borders are chosen at random for each report; in 58 of 100"
-            " cases the report names that range, in 42 one of the others; whoever sees it can become at most 2.72 times"
-            " as sure of anything about your number",
+            " cases the report names that range, in 42 one of the others; anybody who sees it can become at most 2.72"
+            " times as sure of anything about your number",
         ),
         (DitheredResponse.calibrate(None, 0.5), "in 62 of 100 cases the report names that range, in 38 the other one"),
         (DitheredResponse.calibrate(None, 1.0, 2.0), "whose borders are chosen at random once for this device"),
@@ -146,7 +146,7 @@ def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
         ),
         (
             usual("discrete-laplace"),
-            "your number is moved at random before it is reported; whoever sees it can become at most 2.72 times as"
+            "your number is moved at random before it is reported; anybody who sees it can become at most 2.72 times as"
             " sure of anything about your number",
         ),
         (usual("discrete-gaussian"), "but for one report in 1,000,000"),

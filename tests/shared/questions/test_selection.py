@@ -198,19 +198,19 @@ def test_question_and_odds_in_words() -> None:
         "at most 1 of: a, b",
     )
     assert metric().question.odds(metric().mechanism) == (
-        "a report speaks of 1 of the 8 values, chosen at random for each report; of these, a value of yours is named "
-        f"73 times in 100, one that is not yours 27 times; whoever sees it can become at most 2.72 times {sure}"
+        "a report covers 1 of the 8 values, chosen at random for each report; of these, a value of yours is named "
+        f"73 times in 100, one that is not yours 27 times; anybody who sees it can become at most 2.72 times {sure}"
     )
     lasting = metric("window = 2\npermanent_epsilon = 2.0")
     assert lasting.question.odds(lasting.mechanism) == (
-        "a report speaks of 2 of the 8 values, chosen at random once for this device; of these, a value of yours is "
-        f"named 65 times in 100, one that is not yours 35 times; whoever sees it can become at most 2.72 times {sure}, "
-        "and 7.39 times after any number of reports of the same values"
+        "a report covers 2 of the 8 values, chosen at random once for this device; of these, a value of yours is "
+        f"named 65 times in 100, one that is not yours 35 times; anybody who sees it can become at most 2.72 "
+        f"times {sure}, and 7.39 times after any number of reports of the same values"
     )
     few = metric("at_most = 2")
     assert few.question.odds(few.mechanism) == (
         "a value of yours is named 20 times in 100, one that is not yours 7.4 times; "
-        f"whoever sees it can become at most 2.72 times {sure}"
+        f"anybody who sees it can become at most 2.72 times {sure}"
     )
 
 
@@ -223,7 +223,7 @@ def test_a_report_in_words() -> None:
         (2, 0b000, "c, d and e", "no value"),
     ):
         says = window.question.reading(window.mechanism, Report(cohort, bytes([pattern])))
-        assert says == f"it speaks of {spoken} alone, and names {named}; {often}"
+        assert says == f"it reports only on {spoken}, and names {named}; {often}"
     few = metric("at_most = 2")
     for cell, names in ((0, "a"), (7, "h"), (8, "no value"), (9, "no value")):
         assert few.question.reading(few.mechanism, Report(0, bytes([cell]))).startswith(f"it names {names}; a value of")

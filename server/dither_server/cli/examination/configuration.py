@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date, timedelta
 
-from dither_serving.locality import is_loopback
+from dither_serving.addresses import is_loopback
 from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.errors import did_you_mean
@@ -80,7 +80,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
             known = {*metrics, *names.values(), ALL}
             for name in dict(config.retention.days).keys() - known:
                 yield _warning(f"retention: {name} is not a metric here; known are {', '.join(sorted(known))}")
-            for version, day in store.disabled().items():
+            for version, day in store.definitions.disabled().items():
                 yield _warning(f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:
         yield _unreadable(error)
@@ -103,17 +103,16 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
     if not named and not file.state:
         return
     try:
-        keys = Keyring(file).keys()
+        ours = {key.fingerprint for key in Keyring(file).known()}
     except ParameterError as error:
         yield _problem(f"seal_keys: {error}")
         return
-    ours = {key.fingerprint for key in keys.known}
     for key in named:
         if key.fingerprint in ours:
             yield _ok(f"reports sealed for {key.fingerprint} are opened here")
         else:
-            told = f"{file.path} does not hold; its keys: {', '.join(sorted(ours)) or 'none'}"
-            yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
+            keys = f"its keys: {', '.join(sorted(ours)) or 'none'}"
+            yield _problem(f"metrics.toml: seal.key is {key.fingerprint}, which {file.path} does not hold; {keys}")
     if not named:
         yield _ok(f"seal keys in the file: {len(ours)}; metrics.toml names none in [seal]")
 

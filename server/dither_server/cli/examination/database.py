@@ -1,4 +1,4 @@
-"""The database: whether it is whole and its clock is ours, and what it tells of reports and refusals."""
+"""The database: whether it is undamaged, whether its clock agrees with ours, recent reports, and refusals."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping

@@ -68,7 +68,7 @@ def _kind(name: str) -> Iterator[Finding]:
 
 
 def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:
-    """Return the type of the file system that a folder is on, by a table of mounts; "" where that cannot be told."""
+    """Return the type of the file system that a folder is on, by a table of mounts; "" if it is unknown."""
     here, best, found = str(folder.resolve()), "", ""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()

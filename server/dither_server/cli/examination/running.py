@@ -7,12 +7,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
-from dither_serving.collector_url import CollectorUrl, UnreachableError
-from dither_serving.locality import is_loopback
-from dither_shared import Metric, ParameterError
+from dither_serving.addresses import is_loopback
+from dither_serving.collector_url import CollectorUrl, NoAnswerError
+from dither_shared import VERSION, Metric, ParameterError
 from dither_shared.bounded_http import Answer
 
-from ...config.program import VERSION
 from ...config.settings import Config
 from .findings import Finding, Level, ok, problem, warning
 from .machine import compared
@@ -41,7 +40,7 @@ class Peer:
         self._secret = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     def get(self, *path: str, identified: bool = False) -> Answer:
-        """Ask for a path, given in parts, with the token if ``identified``. Raises UnreachableError."""
+        """Ask for a path, given in parts, with the token if ``identified``. Raises NoAnswerError."""
         fields = {"User-Agent": "dither-server doctor"} | (self._secret if identified else {})
         return self.url.ask("".join(f"/{quote(part, safe='')}" for part in path), fields, _SECONDS, _LONGEST)
 
@@ -62,7 +61,7 @@ def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Ite
             yield warning("collector", "the address is not encrypted", advice)
         yield from _versions(peer, list(metrics.values())[:_MOST])
         yield from _proxies(peer, config)
-    except UnreachableError as error:
+    except NoAnswerError as error:
         advice = (
             "Check that it runs, that the address is right and that the proxy in front is up. Until then devices "
             "keep their reports"

@@ -22,7 +22,7 @@ from ...reading.exports import FORMATS, Answered, attributes_of, json_object
 from ...reading.query import TrendQuery
 from ...reading.summaries import summary_of
 from ..card import IndexCard
-from ..metric_groups import MANY, NO_TIER
+from ..view import MANY, NO_TIER, TIERS, tier_of
 from .characters import replace_control_chars
 from .editions import Asked, Edition, Topic
 from .shown import Shown
@@ -62,7 +62,7 @@ class Pages:
     def front(self, cards: Sequence[IndexCard], together: Sequence[str]) -> bytes:
         """Return the first page; ``together`` are the names of the tables of everything."""
         grouped = len(cards) > MANY
-        shown = sorted(cards, key=lambda one: _order(one, grouped=grouped))
+        shown = sorted(cards, key=lambda one: (bool(one.ended), grouped and TIERS.index(tier_of(one.card.metric))))
         return self._page("index.html", "", cards=shown, grouped=grouped, together=together)
 
     def metric(self, shown: Shown, topic: Topic, tables: Sequence[str], links: Links) -> bytes:
@@ -81,7 +81,7 @@ def _environment() -> Environment:
     """Return the templates, which are compiled once."""
     own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
     environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"counted": counted, "short": shortened}
+    environment.filters |= {"counted": counted, "short": shortened, "tier": tier_of}
     environment.globals |= {"no_tier": NO_TIER, "many": MANY}
     return environment
 
@@ -90,12 +90,6 @@ def assets() -> Mapping[str, bytes]:
     """Return the one style sheet and the icon."""
     static = resources.files(_PACKAGE) / "static"
     return {"style.css": (static / "dashboard.css").read_bytes(), "icon.svg": (static / "icon.svg").read_bytes()}
-
-
-def _order(one: IndexCard, *, grouped: bool) -> tuple[bool, int]:
-    """Return the sort key of a metric: those still asked first, then by group if ``grouped``."""
-    tiers = ("technical", "interaction", "content", "sensitive", NO_TIER)
-    return (bool(one.ended), tiers.index(one.tier) if grouped else 0)
 
 
 class Tables:

@@ -18,9 +18,8 @@ from ...reading.summaries.paging import PageRequest
 from ...reading.summaries.summary import Steps
 from ...reading.summaries.svg import Bar, bars_of_days
 from ...store import Store
-from ..card import IndexCard, MetricCard, card_of, index_card
+from ..card import IndexCard, MetricCard, card_of, in_words, span_in_words
 from ..panels import VALUES, Panels, panels_within
-from ..period import in_words, span_in_words
 from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
@@ -75,7 +74,7 @@ class Gatherer:
     def index_card(self, topic: Topic, shown: Shown) -> IndexCard:
         """Return what the first page shows of a metric."""
         ended = "" if topic.asked else in_words(topic.current.days[-1])
-        return index_card(shown.card, shown.time_series, topic.current.page, ended)
+        return IndexCard(shown.card, topic.current.page, shown.time_series, ended)
 
     def weeks(self, edition: Edition) -> list[tuple[date, date]]:
         """Return the weeks with reports of a version, from Monday to Sunday, clipped to the days that are published."""

@@ -11,8 +11,7 @@ from dither_shared import Metric, ParameterError
 from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...store import Store
-from ..card import IndexCard
-from ..period import span_in_words
+from ..card import IndexCard, span_in_words
 from .characters import replace_control_chars
 from .editions import Asked, Edition, Topic, topics
 from .feed import atom, changes_of
@@ -109,7 +108,7 @@ class Site:
         there = [topic.name for topic in found]
         for name in self.names:
             if name not in there:
-                raise ParameterError("--metric", f"{name} is not there; there are {', '.join(there) or 'none'}")
+                raise ParameterError("--metric", f"{name} is not there; known: {', '.join(there) or 'none'}")
         return [topic for topic in found if not self.names or topic.name in self.names]
 
 
@@ -121,7 +120,9 @@ def base_of(text: str) -> str:
     except ValueError:  # half of an IPv6 address, a port that is no number
         whole = False
     if not whole or parts.username is not None or parts.query or parts.fragment or not _SPELT.fullmatch(text):
-        raise ParameterError("--base-url", f"{text!r} is no address of a site, such as https://example.org/answers/")
+        raise ParameterError(
+            "--base-url", f"{text!r} is not the address of a site, such as https://example.org/answers/"
+        )
     return text.rstrip("/") + "/"
 
 
@@ -131,7 +132,8 @@ def title_of(text: str) -> str:
         raise ParameterError("--title", "is empty; pages and feed need one")
     if replace_control_chars(text) != text:
         raise ParameterError(
-            "--title", f"{text!r:.80} holds characters that no page may; in a locale without them, set LC_ALL=C.UTF-8"
+            "--title",
+            f"{text!r:.80} holds characters that no page can contain; in a locale without UTF-8, set LC_ALL=C.UTF-8",
         )
     return text
 

@@ -42,7 +42,8 @@ class NumericEstimate:
 
     def below(self, place: float) -> Share:
         """Return the share of answers below a place, in grid steps from the low end (``Cuts.below``)."""
-        return self.cuts.below(place, self.fit.curve)
+        share = self.cuts.below(place, self.fit.curve)
+        return share if self.mean.reports else share._replace(consistent=math.nan)
 
     def at_ends(self) -> tuple[Share, Share]:
         """Return the shares within a step of the low and of the high end, with all answers beyond the range."""

@@ -59,8 +59,7 @@ def opener(public: SealKey, private: bytes) -> Opener:
                 raise ValueError
             hpke, key = kind.hpke(), kind.load(private)
         except ValueError:
-            told = "its private part is not that of the public one"
-            raise ParameterError(f"key {public.fingerprint}", told) from None
+            raise ParameterError(f"key {public.fingerprint}", "its private part does not fit the public one") from None
 
     def opened(sealed: bytes, info: bytes) -> bytes | None:
         try:

@@ -2,7 +2,7 @@
 
     {"keys": [{"key": "x25519:…", "private": "<base64url>", "made": "2026-11-20"}, …]}
 
-It is replaced whole, and read anew when it has changed: collectors that run follow, and several may share one file.
+It is replaced as a whole, and collectors read it again when it has changed; several may share one file.
 """
 
 import json
@@ -20,7 +20,7 @@ from typing import Any
 from dither_shared import ParameterError
 from dither_shared.sealed import SealKey
 
-from ...store.lock import FileLock
+from ...store.lock import ProcessLock
 
 _WAIT = 5.0
 """Seconds to wait for another command that changes the file."""
@@ -49,7 +49,7 @@ class KeyFile:
     @property
     def state(self) -> tuple[int, ...]:
         """The file's identity, which changes with its content; () if there is no file. Raises ParameterError."""
-        with self._told("read"):
+        with self._os_errors("read"):
             try:
                 seen = self.path.stat()
             except FileNotFoundError:
@@ -61,7 +61,7 @@ class KeyFile:
 
         Raises ParameterError, which quotes nothing of the file, if others may read it or it holds no seal keys.
         """
-        with self._told("read"):
+        with self._os_errors("read"):
             try:
                 opened = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115 - Path.open takes no opener
             except FileNotFoundError:
@@ -86,13 +86,15 @@ class KeyFile:
 
         Raises ParameterError where the file cannot be read or written, StoreError where another command holds it.
         """
-        lock = FileLock(self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them")
+        lock = ProcessLock(
+            self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them"
+        )
         with lock.held(_WAIT):
             self._write(changed(self.read()))
 
     def _write(self, keys: Sequence[SecretKey]) -> None:
         text = json.dumps({"keys": [_written(one) for one in keys]}, indent=1) + "\n"
-        with self._told("written"):
+        with self._os_errors("written"):
             descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.absolute().parent)
             part = Path(name)  # which mkstemp lets nobody else read
             try:
@@ -113,7 +115,7 @@ class KeyFile:
                     os.close(folder)
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _os_errors(self, what: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:

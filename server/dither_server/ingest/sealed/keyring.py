@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dither_shared import Metric
@@ -12,46 +11,35 @@ from .hpke import Opener, opener
 from .key_file import KeyFile
 
 
-@dataclass(frozen=True)
-class Keys:
-    """Keys, oldest first, each with what opens rows that were sealed for it."""
-
-    openers: tuple[tuple[SealKey, Opener], ...] = ()
-
-    @property
-    def known(self) -> list[SealKey]:
-        """The public keys."""
-        return [key for key, _ in self.openers]
-
-    @property
-    def suites(self) -> list[Suite]:
-        """The suites for which there is a key."""
-        return list({key.suite.name: key.suite for key in self.known}.values())
-
-    def of(self, suite: Suite) -> list[Opener]:
-        """Return what opens rows that are sealed by a suite, the newest key first."""
-        return [one for key, one in reversed(self.openers) if key.suite == suite]
-
-
 class Keyring:
-    """The keys of a file, read again when it has changed. Safe to use from many threads."""
+    """The keys of a file, oldest first, read again when the file has changed. Safe to use from many threads.
+
+    Each method raises ParameterError if the file cannot be used, and if there are keys but no ``cryptography``.
+    """
 
     def __init__(self, file: KeyFile) -> None:
         self._file = file
         self._state: tuple[int, ...] = ()
-        self._keys = Keys()
+        self._keys: list[tuple[SealKey, Opener]] = []
         self._reading = threading.Lock()
 
-    def keys(self) -> Keys:
-        """Return the keys that are valid now.
+    def known(self) -> list[SealKey]:
+        """Return the public keys that are valid now."""
+        return [key for key, _ in self._current()]
 
-        Raises ParameterError if the file cannot be used, and if there are keys but no ``cryptography``.
-        """
+    def suites(self) -> list[Suite]:
+        """Return the suites for which there is a key."""
+        return list({key.suite.name: key.suite for key in self.known()}.values())
+
+    def openers(self, suite: Suite) -> list[Opener]:
+        """Return what opens rows that are sealed by a suite, the newest key first."""
+        return [one for key, one in reversed(self._current()) if key.suite == suite]
+
+    def _current(self) -> list[tuple[SealKey, Opener]]:
         with self._reading:
             state = self._file.state
             if state != self._state:
-                read = self._file.read()
-                self._keys = Keys(tuple((one.public, opener(one.public, one.private)) for one in read))
+                self._keys = [(one.public, opener(one.public, one.private)) for one in self._file.read()]
                 self._state = state  # from before it was read: a change since then is seen the next time
             return self._keys
 
@@ -59,7 +47,7 @@ class Keyring:
 def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:
     """Yield each pool of these metrics, in each of their versions: its digest, suite, and the bytes of a sealed row.
 
-    Relays read this list to know which reports they may take. Digests tell them no name of a metric.
+    Relays read this list to know which reports they may take. Digests reveal no name of a metric.
     """
     for name, of_metric in versions.items():
         for version, metric in of_metric.items():

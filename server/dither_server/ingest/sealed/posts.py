@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.once_a_minute import OnceAMinute
+from dither_serving.logs import OnceAMinute
 from dither_serving.problems import Kind, Problem
 from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.counted import counted
@@ -99,7 +99,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
 
     def _openers(self, suite: Suite) -> list[Opener]:
         try:
-            return self.keyring.keys().of(suite)
+            return self.keyring.openers(suite)
         except ParameterError as error:
             _log.error("sealed reports cannot be opened: %s", error)
             raise Problem(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -17,19 +16,19 @@ from ...estimation.decoders.support import decoder_of
 from ...estimation.intervals.ratios import Ratios
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
 from ...estimation.verdicts import verdicts
-from ...protocol.json_schema import TEXT, Schema, closed, list_of
+from ...json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
 from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
-from .text import interval, percent
+from .text import interval, percent, reach
 
 MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""
 
 _SHADES = 9
 
-_RULE = "“of” is a share among those with that answer; too-few: so few have it that the share could be anything"
+_RULE = "“of” is a share among those with that answer; too-few: too few people have it to bound the share"
 
 MARGINALS = [column for column in SHARES if column.name not in {"gain_up", "gain_down", "found"}]
 """The columns of a marginal: one row per answer to one of the questions."""
@@ -37,7 +36,7 @@ MARGINALS = [column for column in SHARES if column.name not in {"gain_up", "gain
 CONDITIONAL = (
     Column("given", str, "The answer to the other question that defines the group of people."),
     Column("value", str),
-    number("share", "Share of the value in that group. Null if too few have that answer to say."),
+    number("share", "Share of the value in that group. Null if too few people have that answer."),
     number("low", "Lower end of the share's interval (Fieller's), for the population."),
     number("high", "Upper end of that interval."),
     VERDICT,
@@ -54,7 +53,7 @@ COLUMNS = (
 """The columns of an export: of pairs, of the answers to one question (``marginal``), and of one within the other.
 
 ``first`` and ``second`` are the answers to both questions, None for all answers. ``given`` is the question whose answer
-is that of the people among whom the share is, None for all people.
+defines the group of people among whom the share is, None for all people.
 """
 
 
@@ -154,7 +153,7 @@ class CrossingsView(SharesView):
 
 
 class Crossings(Shares):
-    """Shares of the pairs as of any listed answers, with what both questions tell of each other."""
+    """Shares of the pairs as of any listed answers, with the measures of association of both questions."""
 
     columns: ClassVar[Sequence[Column]] = COLUMNS
     schema: ClassVar[Schema] = Schema("Crossing", closed({
@@ -215,14 +214,11 @@ class Crossings(Shares):
         pairs = super().text(answer)
         if not pairs.rows:
             return pairs
-        half = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
         rows = [
-            _text_row(f"{one['axis']} = {row['value']}", row, half)
-            for one in answer["marginals"]
-            for row in one["values"]
+            _text_row(f"{one['axis']} = {row['value']}", row) for one in answer["marginals"] for row in one["values"]
         ]
         rows += [
-            _text_row(f"{one['of']} = {row['value']}, of {one['given']} = {row['given']}", row, half)
+            _text_row(f"{one['of']} = {row['value']}, of {one['given']} = {row['given']}", row)
             for one in answer["conditional"]
             for row in one["values"]
         ]
@@ -290,8 +286,7 @@ def _share(row: dict[str, Any]) -> dict[str, Any]:
     return {"frequency": row["share"], "low": row["low"], "high": row["high"], "verdict": row["verdict"]}
 
 
-def _text_row(name: str, row: Mapping[str, Any], half: float) -> tuple[str, ...]:
-    error = row.get("standard_error")
-    margin = None if error is None else half * error
+def _text_row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     share = row["frequency"] if "frequency" in row else row["share"]
-    return name, percent(share), percent(margin), interval(row), percent(row.get("consistent")), row["verdict"]
+    numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row.get("consistent")))
+    return name, *numbers, row["verdict"]

@@ -21,7 +21,7 @@ from ...estimation.fit import FALSE_DISCOVERIES
 from ...estimation.strings.discovery import Discovered, Progress, discover, untold
 from ...estimation.strings.reach import reach, reports_for
 from ...estimation.strings.spelling import Spelling
-from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
 from .paging import Page, PageRequest, page_of
@@ -35,7 +35,7 @@ _TRANSFORMED, _TRIED = 160, 24
 """How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
 
 _SOUGHT = 0.01
-"""The share of people for which the reports needed are told."""
+"""The share of people for which the number of reports needed is stated."""
 
 _PANEL_STRINGS = 5
 """Maximum strings shown on a card and in a stratum panel."""
@@ -62,7 +62,7 @@ _UNLISTED = {
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
-    "gain_up": {"type": "number", "description": "The most by which they could have raised the frequency of a string."},
+    "gain_up": NUMBER | {"description": "The most by which they could have raised the frequency. Null without any."},
     "reports_to_appear": {
         "type": "integer",
         "description": "Number of forged reports by which a string that nobody holds is found about half the time.",
@@ -110,7 +110,7 @@ class DiscoveryView(EstimateView):
 
     @property
     def reach(self) -> str:
-        """What so many reports can find, in words."""
+        """What this many reports can find, in words."""
         return reach_text(self.table.about)
 
     @property
@@ -135,7 +135,7 @@ class Discoveries(Summary[Discovered]):
     columns: ClassVar[Sequence[Column]] = COLUMNS
     schema: ClassVar[Schema] = Schema("Discovery", closed({
         **ABOUT,
-        "confirming": {"type": "integer", "description": "Reports of whole strings, which tell the frequencies."},
+        "confirming": {"type": "integer", "description": "Reports of whole strings, which give the frequencies."},
         "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
         "reach": NUMBER | {"description": "Share of people at which these reports find a string about half the time."},
         "sought": closed({
@@ -204,7 +204,7 @@ class Discoveries(Summary[Discovered]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Refuse: former versions have other alphabets or levels."""
-        raise ParameterError("metric", f"{name} discovers strings; name a version, for versions are not combined")
+        raise ParameterError("metric", f"{name} discovers strings; name a version, because versions are not combined")
 
     def time_series(
         self,
@@ -242,10 +242,10 @@ def shown(value: str) -> str:
 def reach_text(answer: Mapping[str, Any]) -> str:
     """Return in words what this many reports can find, and how many are needed to find more."""
     sought, reach = answer["sought"], answer["reach"]
-    more = f"one that {100 * sought['share']:g}% hold takes {_needed(sought)}"
+    more = f"To find one that {100 * sought['share']:g}% of people have takes {_needed(sought)}."
     if reach is None or reach >= 1:
-        return f"So few reports cannot find a string that everybody holds; {more}."
-    return f"A string that {_percent(reach)}% of people hold is found half the time; {more}."
+        return f"So few reports would not even find a string that everybody has. {more}"
+    return f"A string that {_percent(reach)}% of people have is found half of the time. {more}"
 
 
 def _needed(sought: Mapping[str, Any]) -> str:
@@ -261,11 +261,11 @@ def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:
 def _require(metric: Metric, asked: Query, candidates: tuple[str, ...] | None) -> None:
     """Raise ParameterError for what a discovery does not answer."""
     if asked.quantile or asked.at:
-        raise ParameterError("quantile" if asked.quantile else "at", f"{metric.name} asks for no number")
+        raise ParameterError("quantile" if asked.quantile else "at", f"{metric.name} does not ask for a number")
     if candidates is not None:
-        raise ParameterError("candidates", f"{metric.name} discovers strings by itself; it takes no list")
+        raise ParameterError("candidates", f"{metric.name} discovers strings without a list; candidates do not apply")
     if asked.simultaneous:
-        raise ParameterError("simultaneous", "not for discoveries: their intervals allow for the selection already")
+        raise ParameterError("simultaneous", "does not apply to discoveries; their intervals allow for the selection")
 
 
 def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, Any]:
@@ -277,10 +277,11 @@ def _poisoning(metric: Metric, found: Discovered, forged: float) -> dict[str, An
     weight = mechanism.reach[1]
     confirming = max(found.confirming, 1)
     alone = float(reach(mechanism, found.reports)) * found.reports / weight
+    reports = round(forged * found.reports)
     return {
         "share": forged,
-        "reports": round(forged * found.reports),
-        "gain_up": min(1.0, forged * found.reports / confirming * weight),
+        "reports": reports,
+        "gain_up": min(1.0, forged * found.reports / confirming * weight) if reports else None,
         "reports_to_appear": math.ceil(alone),
     }
 

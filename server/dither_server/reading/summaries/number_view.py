@@ -78,8 +78,8 @@ class NumberView(EstimateView):
 
     @property
     def known(self) -> bool:
-        """Whether the mean has an estimate."""
-        return self.table.about["mean"]["value"] is not None
+        """Whether the mean or a quantile has an estimate that says something."""
+        return any(one["verdict"] != "too-few" for one, _ in self.rows)
 
     @property
     def needs(self) -> str:
@@ -107,8 +107,11 @@ class NumberView(EstimateView):
         return [(answer["mean"], self._mean()), *quantiles]
 
     def ticks(self, parts: int, top: float = 1.0) -> Sequence[str]:
-        """Return numbers along the range, the last with the unit."""
-        return number_ticks(self.scale, parts)
+        """Return numbers along the range, the last with the unit; empty ones where they would overlap on a phone."""
+        labels = number_ticks(self.scale, parts)
+        width = len(labels[-2]) + 2 * len(labels[-1])
+        kept = parts if width <= 3 * parts + 7 else 2 if parts > 2 else 1
+        return [label if place * kept % parts == 0 else "" for place, label in enumerate(labels)]
 
     def _mean(self) -> PointEstimate:
         mean = self.table.about["mean"]
@@ -119,7 +122,7 @@ class NumberView(EstimateView):
         return point._replace(text=f"{self.number(mean['value'])} ± {half:.2g} {self.scale.unit}".rstrip())
 
     def _point(self, name: str, one: Mapping[str, Any]) -> PointEstimate:
-        text = f"{self.number(one['value'])} {self.scale.unit}".rstrip()
+        text = "–" if one["value"] is None else f"{self.number(one['value'])} {self.scale.unit}".rstrip()
         at, low, high = (self.scale.part(one[end]) for end in ("value", "low", "high"))
         place = None if one["verdict"] == "too-few" else at
         return PointEstimate(name, text, _DOUBTS[one["verdict"]], place, low, high)
@@ -192,8 +195,8 @@ def number_text(number: float | None) -> str:
     """Return a number with three significant digits, or all digits of a larger whole part; a dash for None."""
     if number is None:
         return "-"
-    number += 0.0  # -0.0 is written as 0
-    return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
+    rounded = f"{number + 0.0:.3g}"  # -0.0 is written as 0
+    return f"{number:,.0f}" if 1000 <= abs(float(rounded)) < 1e12 else rounded
 
 
 def number_ticks(scale: Scale, parts: int) -> list[str]:
@@ -236,5 +239,6 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
     for point, unknown in zip(row["points"], wide, strict=True):
         interval = f"{number_text(point['low'])} to {number_text(point['high'])} {scale.unit}".rstrip()
         texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
-    drift = "" if row["p_value"] is None else "drifts" if row["drift"] else "no drift seen"
-    return Line(_NAMES.get(row["value"], row["value"]), texts, drift, drawing_of(places, days))
+    drift = "drifts" if row["drift"] else ""
+    name = "geometric mean" if scale.log and row["value"] == "mean" else _NAMES.get(row["value"], row["value"])
+    return Line(name, texts, drift, drawing_of(places, days))

@@ -1,7 +1,6 @@
 """A number's mean, quantiles and shares below points: the answer where a number is asked for."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from ...estimation.numeric.dithered import Dithered
 from ...estimation.numeric.estimate import NumericEstimate, estimate_number
 from ...estimation.numeric.quantiles import QUANTILES
 from ...estimation.numeric.registry import law_of
-from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
@@ -28,7 +27,7 @@ from .paging import PageRequest
 from .schemas import ABOUT
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import change_words, head_line, odd_lines, side_line, trend_line
+from .text import change_words, head_line, odd_lines, reach, side_line, trend_line
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""
@@ -41,7 +40,7 @@ _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _SCALE = {
     "low": {"type": "number", "description": "Low end of the range. Answers below count as it."},
     "high": {"type": "number", "description": "High end of the range. Answers above count as it."},
-    "log": {"type": "boolean", "description": "Whether the grid is even in the logarithm."},
+    "log": {"type": "boolean", "description": "Whether the points are evenly spaced on a logarithmic scale."},
 }
 _MEAN = {
     "kind": {
@@ -72,7 +71,7 @@ _QUANTILE = {
 }
 _END = {
     "at": {"type": "number", "description": "The point of the grid beside the end of the range."},
-    "share": _SHARE | {"description": "Share by the curve of people between this point and the end, or beyond it."},
+    "share": NUMBER | {"description": "Share by the curve of people between this point and the end, or beyond it."},
     "low": _SHARE | {"description": "Lower end of the confidence interval, which does not rest on the curve."},
     "high": _SHARE | {"description": "Upper end of that interval."},
 }
@@ -87,7 +86,7 @@ _POISONING = {
 
 CDF = (
     Column("at", float, "A point of the range."),
-    number("share", "Estimated share of people below it, raw and unbiased. Null if none is made."),
+    number("share", "Estimated share of people below it, raw and unbiased. Null if there is none."),
     number("noise_error", "Standard error from the noise alone."),
     number("standard_error", "Standard error from the noise and from sampling."),
     Column("low", float, "Lower end of the confidence interval, which pools neighbouring points.", range=(0, 1)),
@@ -153,7 +152,7 @@ class Numbers(Summary[NumericEstimate]):
         if candidates is not None:
             raise ParameterError("candidates", f"{survey.metric.name} asks for a number; candidates are for strings")
         if asked.simultaneous:
-            raise ParameterError("simultaneous", "not for numbers: each of their intervals holds by itself")
+            raise ParameterError("simultaneous", "does not apply to numbers, whose intervals hold separately")
         metric, scale = survey.metric, Scale.of(survey.metric)
         found: NumericEstimate = estimator(metric, (), survey.tally, asked.confidence, False)
         known = found.mean.reports
@@ -194,7 +193,7 @@ class Numbers(Summary[NumericEstimate]):
 
     def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Refuse: former versions have other ranges or mechanisms, and quantiles cannot be averaged."""
-        raise ParameterError("metric", f"{name} asks for a number; name a version, for versions are not combined")
+        raise ParameterError("metric", f"{name} asks for a number; name a version, because versions are not combined")
 
     def trend(
         self,
@@ -235,7 +234,7 @@ class Numbers(Summary[NumericEstimate]):
         return time_series(metric, over, self.effort(metric), estimate, query.confidence)
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
-        """Return one row for the mean and one per quantile; ± is scaled to the confidence, and not on log scales."""
+        """Return a row for the mean, with ± (``text.reach``) unless the scale is logarithmic, and one per quantile."""
         mean, scale, unit = answer["mean"], answer["scale"], answer["unit"]
         before = [
             head_line(answer),
@@ -243,8 +242,7 @@ class Numbers(Summary[NumericEstimate]):
             f"from {scale['low']:g} to {scale['high']:g} {unit}".rstrip()
             + (", on a log scale" if scale["log"] else ""),
         ]
-        errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
-        half = "" if mean["standard_error"] is None else number_text(errors * mean["standard_error"])
+        half = "" if mean["value"] is None or scale["log"] else number_text(reach(mean, mean["value"]))
         name = "geometric mean" if scale["log"] else "mean"
         rows = [("statistic", unit or "value", "±", "interval", "verdict")]
         rows += [(name, number_text(mean["value"]), half, _interval(mean), mean["verdict"])]

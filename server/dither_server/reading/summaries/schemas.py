@@ -1,6 +1,6 @@
 """Parts of JSON schemas that the estimates of every kind of question have."""
 
-from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
+from ...json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
@@ -13,7 +13,7 @@ _UNCOUNTED = "Further reports that did not open, that no device could have sent,
 _REFUSED = "Number of the metric's batches that were refused on these days, by the last part of the problem's type."
 _CHECK = {
     "test": TEXT,
-    "says": {"type": "string", "description": "What the test expects of honest reports."},
+    "says": {"type": "string", "description": "Expected statistic if all reports are honest."},
     "p_value": {"type": "number", "minimum": 0, "maximum": 1},
     "level": {"type": "number", "description": "Significance level: all tests alarm falsely in 1 of 1,000 estimates."},
     "odd": {"type": "boolean", "description": "Whether p_value is below level: honest reports rarely look like this."},
@@ -24,7 +24,7 @@ _REPEATS = "Design effect: the largest mean of the number of reports that the de
 STRATUM = Optional({
     "type": "object",
     "additionalProperties": {"type": ["string", "null"]},
-    "description": "Each attribute of the metric's strata with the value that reports were read of; null: of any.",
+    "description": "Each attribute of the metric's strata with the value whose reports were read; null: all values.",
 })  # fmt: skip
 
 FOLDED = Optional({

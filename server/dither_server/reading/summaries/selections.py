@@ -15,7 +15,7 @@ from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
 from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
 from ...estimation.verdicts import verdicts
-from ...protocol.json_schema import NUMBER, Schema, closed, list_of
+from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import EstimateQuery
 from .shares import FIELDS, Shares
@@ -45,7 +45,7 @@ PAIRS = (
     number("both_error", "Standard error of that share, in the population."),
     Column("both_low", float),
     Column("both_high", float),
-    Column("reports", int, "Number of reports that speak of both values.", range=(0, None)),
+    Column("reports", int, "Number of reports that cover both values.", range=(0, None)),
 )
 """The columns of pairs: one row per pair of values and order (``PairEstimates``)."""
 
@@ -188,7 +188,7 @@ def _pairs_text(pairs: Sequence[Mapping[str, Any]], unseen: str | None) -> TextT
         return TextTable([f"no pairs: {unseen}"], [])
     heads = [head] if unseen is None else [head, unseen]
     if not known:
-        return TextTable([*heads, "too few reports to say how many people with one value have another"], [])
+        return TextTable([*heads, "too few reports to estimate how many people with one value also have another"], [])
     left = len(pairs) - len(known)
     after = [f"too few reports for {counted(left, 'more share')}"] * bool(left)
     if len(known) > _TERMINAL_PAIRS:

@@ -1,4 +1,4 @@
-"""Shares of values: the answer where answers are listed, or candidate strings are looked for."""
+"""Shares of values: the summary of listed answers and of candidate strings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
@@ -14,7 +14,7 @@ from ...analysis.trend import TrendStep, trend
 from ...estimation.decoders.support import decoder_of
 from ...estimation.estimate import Estimate, estimate
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...protocol.json_schema import Json, Schema, closed, list_of
+from ...json_schema import Json, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
@@ -22,7 +22,18 @@ from .schemas import ABOUT
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import TOO_FEW, change_words, head_line, interval, odd_lines, p_value_text, percent, side_line, trend_line
+from .text import (
+    TOO_FEW,
+    change_words,
+    head_line,
+    interval,
+    odd_lines,
+    p_value_text,
+    percent,
+    reach,
+    side_line,
+    trend_line,
+)
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 _FOUND_RULE = f"found: candidates that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are false"
@@ -73,7 +84,9 @@ class Shares(Summary[Estimate]):
         """Return ``estimate_table``."""
         asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
         if asked.quantile or asked.at:
-            raise ParameterError("quantile" if asked.quantile else "at", f"{survey.metric.name} asks for no number")
+            raise ParameterError(
+                "quantile" if asked.quantile else "at", f"{survey.metric.name} does not ask for a number"
+            )
         return estimate_table(
             survey.metric,
             survey.tally,
@@ -134,13 +147,12 @@ class Shares(Summary[Estimate]):
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return one row per value, with shares in percent.
 
-        ± is the standard error scaled to the confidence. The interval is the estimate's own, and may be cut at 0 or 1.
+        ± is how far the interval reaches from the estimate (``text.reach``); it may be cut at 0 or 1.
         """
-        errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
         together = ", which hold simultaneously" if answer["simultaneous"] else ""
         selected = any(row["found"] is not None for row in answer["values"])
         header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
-        rows = [header, *(_cells(row, errors) for row in _named(answer))]
+        rows = [header, *map(_cells, _named(answer))]
         head = f"{head_line(answer, intervals=together)}\n{answer['privacy']}"
         if all(row["frequency"] is None for row in answer["values"]):
             return TextTable([head], [], [TOO_FEW, *odd_lines(answer)])
@@ -188,9 +200,9 @@ def _named(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [{**row, "value": names[row["value"]]} for row in rows]
 
 
-def _cells(row: Mapping[str, Any], errors: float) -> tuple[str, ...]:
-    half = None if row["standard_error"] is None else errors * row["standard_error"]
-    numbers = (percent(row["frequency"]), percent(half), interval(row), percent(row["consistent"]))
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    share = row["frequency"]
+    numbers = (percent(share), percent(reach(row, share)), interval(row), percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
     return row["value"], *numbers, *found, row["verdict"]
 

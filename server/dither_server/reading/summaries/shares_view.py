@@ -79,25 +79,34 @@ class SharesView(EstimateView):
 
     @property
     def legend(self) -> str:
-        """What “under” means, if a value that is shown may be 0."""
-        if not any(point.text.startswith("under") for _, point in self.rows):
-            return ""
-        if not self.selected:
-            return "“Under” is the upper end of an interval that contains 0: nobody may have given this answer."
-        return (
-            "“Under” is the upper end of the interval of a string that does not stand out among the candidates. "
-            f"About {100 * FALSE_DISCOVERIES:g}% of those that stand out are false."
-        )
+        """What “under” and “too few reports” mean, if they are shown."""
+        said = []
+        if any(point.text.startswith("under") for _, point in self.rows):
+            said.append(
+                "“Under” is the upper end of the interval of a string that does not stand out among the candidates. "
+                f"About {100 * FALSE_DISCOVERIES:g}% of those that stand out are false."
+                if self.selected
+                else "“Under” is the upper end of an interval that contains 0: nobody may have given this answer."
+            )
+        about, doubted = self.table.about, [row for row, point in self.rows if point.doubt]
+        if doubted:
+            lacking = max(_lacking(row, self.metric, about["reports"], about["confidence"]) for row in doubted)
+            said.append(
+                f"△ About {counted(lacking, 'more report is', 'more reports are')} needed for ±{POINTS:g} points."
+            )
+        return " ".join(said)
 
     @property
     def known(self) -> bool:
-        """Whether any share has an estimate."""
-        return self.most("frequency") is not None
+        """Whether any share has an estimate that says something."""
+        return self.most("frequency") is not None and bool(
+            np.any(np.asarray(self.table.columns["verdict"]) != "too-few")
+        )
 
     @property
     def needs(self) -> str:
         """How many reports it takes to know a share to ``POINTS``, for a metric without any."""
-        first = self.table.rows(0, 1)[0]
+        first = self.table.rows(0, 1)[0] | {"standard_error": None}
         lacking = _lacking(first, self.metric, 0, self.table.about["confidence"])
         return f"About {counted(lacking, 'report is', 'reports are')} needed for ±{POINTS:g} points."
 
@@ -123,12 +132,7 @@ class SharesView(EstimateView):
         verdict = row["verdict"]
         if row["found"] is not None and verdict != "too-few":
             verdict = "ok" if row["found"] else "noise"
-        point = share_point(name, row["frequency"], row["low"], row["high"], verdict)
-        if not point.doubt:
-            return point
-        about = self.table.about
-        lacking = _lacking(row, self.metric, about["reports"], about["confidence"])
-        return point._replace(doubt=f"too few reports: about {lacking:,} more are needed for ±{POINTS:g} points")
+        return share_point(name, row["frequency"], row["low"], row["high"], verdict)
 
     @property
     def top(self) -> float:  # type: ignore[override]  # it follows from the values
@@ -143,7 +147,7 @@ def share_point(
     if share is None or low is None or high is None or math.isnan(high - low):
         return PointEstimate(name, "–", "too few reports", None, None, None)
     first, last = max(low, 0.0), min(high, 1.0)
-    if verdict == "too-few":
+    if verdict == "too-few" or (verdict == "noise" and last == 1):
         text = f"{math.floor(100 * first)} to {math.ceil(100 * last)}%"
         return PointEstimate(name, text, "too few reports", None, first, last)
     if verdict == "noise":
@@ -153,10 +157,8 @@ def share_point(
     percent, half = 100 * share, 100 * max(high - share, share - low)
     digits = _digits(half / 2)
     text = f"{percent:.{digits}f}% ± {half:.{digits}f}"
-    if half >= percent:
+    if round(percent, digits) <= round(half, digits):  # an interval that lies above 0 is not to be read as one of 0
         text = f"{100 * first:.1g} to {_rounded_up(100 * last)}%"
-    elif round(percent, digits) <= round(half, digits):
-        text = f"{percent:.{digits + 1}f}% ± {half:.{digits + 1}f}"
     return PointEstimate(name, text, "", share, first, last)
 
 
@@ -191,12 +193,16 @@ def time_series(
     steps = (TrendStep(*span, estimate(span)) for span in over.spans)
     table = trend(metric, len(over.spans), steps, confidence, places)
     trends = table.rows()
-    top = scale_top(max(point["high"] or 0.0 for row in trends for point in row["points"]))
-    note = (
-        f"A drift is reported only if chance would show one in fewer than {100 * (1 - confidence):.3g} of 100 such "
-        f"metrics ({table.about['correction'].title()}'s method)."
-    )
-    return TimeSeries(over, [_line(metric, row, over.starts, top) for row in trends], percent_ticks(2, top), note)
+    method = f"{table.about['correction'].title()}'s method"
+    note = f"A drift is marked, with a false alarm in {100 * (1 - confidence):.3g}% of questions ({method})."
+    there = {row["value"] for row in drawn if row["verdict"] == "ok" and row["found"] is not False}
+    lines = [row for row in trends if row["drift"] or row["value"] in there]
+    if not lines:
+        return None
+    if len(lines) < len(trends):
+        note += " Answers that nobody may have given are drawn only if they drift."
+    top = scale_top(max(point["high"] or 0.0 for row in lines for point in row["points"]))
+    return TimeSeries(over, [_line(metric, row, over.starts, top) for row in lines], percent_ticks(2, top), note)
 
 
 def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> Line:
@@ -207,7 +213,7 @@ def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> Line:
         low, high = point["low"], point["high"]
         interval = "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}%"
         texts.append(StepText(percent_text(point["frequency"]), interval, verdict == "too-few"))
-    drift = "" if row["adjusted"] is None else "no drift seen"
+    drift = ""
     if row["drift"]:
         drift = f"{'rises' if row['slope'] > 0 else 'falls'} by {abs(100 * row['slope']):.2g} points per day"
     return Line(metric.question.shown(row["value"]), texts, drift, drawing_of(row["points"], days, top))
@@ -221,7 +227,7 @@ def _listed(table: Table) -> list[int]:
 
 
 def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
-    """Return how many more reports it takes to know a value to ``POINTS`` percentage points."""
+    """Return how many more reports are needed to estimate a value within ``POINTS`` percentage points."""
     error, mechanism, within = row["standard_error"], metric.mechanism, POINTS / 100
     if error is None and mechanism.pure:  # nothing is known of the share: it may be the worst
         needed: float = users_for(lambda users: half_width(mechanism, users, confidence), within) or MAX_USERS

@@ -11,7 +11,7 @@ from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Column, Table
 from ...analysis.trend import TrendStep
-from ...protocol.json_schema import Schema
+from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery

@@ -55,6 +55,13 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{round(100 * share, 2) + 0.0:.2f}"  # -0.0 is written as 0
 
 
+def reach(row: Mapping[str, Any], estimate: float | None) -> float | None:
+    """Return the ± of an estimate: how far the further end of its interval is; None if either is unknown."""
+    if estimate is None or row["low"] is None or row["high"] is None:
+        return None
+    return max(float(row["high"]) - estimate, estimate - float(row["low"]))
+
+
 def interval(row: Mapping[str, Any]) -> str:
     """Return both ends of an interval of shares in percent, or a dash if they are unknown."""
     return "-" if row["low"] is None else f"{percent(row['low'])} to {percent(row['high'])}"

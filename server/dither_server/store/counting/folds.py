@@ -17,9 +17,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from ...tally.blocks import Blocks
 from ..engine import sqlite_path
 from ..errors import StoreError, message_of
-from ..lock import FileLock, shared_lock
+from ..lock import ProcessLock, shared_lock
 from ..tables.refusals import Refusal, add_refusals
-from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES
+from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
@@ -37,7 +37,7 @@ Tallies = Mapping[tuple[str, date, int], Blocks]
 """The counts to add, by version, day and place of the stratum."""
 
 
-class Sums(NamedTuple):
+class FoldSums(NamedTuple):
     """The outcomes of the batches of a bucket or of a run.
 
     ``batches`` with their ``rows`` were counted, ``repeated`` had been counted before, ``conflicts`` had an id of
@@ -50,41 +50,41 @@ class Sums(NamedTuple):
     conflicts: int = 0
     damaged: int = 0
 
-    def plus(self, other: "Sums") -> "Sums":
+    def plus(self, other: "FoldSums") -> "FoldSums":
         """Return both together."""
-        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+        return FoldSums(*(one + more for one, more in zip(self, other, strict=True)))
 
 
-class Run(NamedTuple):
+class FoldRun(NamedTuple):
     """The state of a run: when it began, whether all of it is counted, and the buckets that are."""
 
     begun: datetime
     finished: bool
-    buckets: Mapping[int, Sums]
+    buckets: Mapping[int, FoldSums]
 
 
-class Folds:
+class Folds(Repository):
     """The runs of one database. Raises StoreError where the database fails."""
 
     def __init__(self, engine: sa.Engine, transaction: Callable[..., AbstractContextManager[sa.Connection]]) -> None:
+        super().__init__(transaction)
         self._engine = engine
-        self._transaction = transaction
 
     @contextmanager
-    def alone(self, wait: float) -> Iterator[Callable[[], None]]:
-        """Be the one fold of the database, and yield what raises StoreError if that is no longer so.
+    def exclusive_lock(self, wait: float) -> Iterator[Callable[[], None]]:
+        """Hold the lock of the one fold that may run; yield a function that raises StoreError if the lock is lost.
 
-        Raises StoreError if another is under way and does not end in ``wait`` seconds. However a process ends, it is
-        no longer under way then.
+        Raises StoreError if another fold runs and does not end in ``wait`` seconds. The lock is released when the
+        process ends, however that happens.
         """
         path = sqlite_path(self._engine)
         if path is None:
-            yield from self._alone_in_postgresql(wait)
+            yield from self._lock_in_postgresql(wait)
         else:
-            with FileLock(path.with_name(path.name + ".fold.lock"), taken=_BUSY).held(wait):
+            with ProcessLock(path.with_name(path.name + ".fold.lock"), taken=_BUSY).held(wait):
                 yield lambda: None
 
-    def _alone_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:
+    def _lock_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:
         """Hold a lock of a session of our own, which ends with its connection."""
         try:
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -101,30 +101,30 @@ class Folds:
             yield lambda: _require_held(connection)
 
     def begin(self, run: bytes, at: datetime) -> None:
-        """Write down that a run began, unless that is known."""
+        """Record that a run began, unless it is recorded already."""
         with self._adding() as connection:
             if _finished(connection, run) is None:
                 begun = at.astimezone(UTC).replace(tzinfo=None)
                 connection.execute(sa.insert(FOLD_RUNS), {"run": run, "begun": begun, "finished": False})
 
-    def run(self, run: bytes) -> Run | None:
+    def run(self, run: bytes) -> FoldRun | None:
         """Return the state of a run, or None if it is unknown."""
         query = sa.select(FOLD_RUNS.c.begun, FOLD_RUNS.c.finished).where(FOLD_RUNS.c.run == run)
-        columns = [FOLDS.c[name] for name in Sums._fields]
+        columns = [FOLDS.c[name] for name in FoldSums._fields]
         notes = sa.select(FOLDS.c.bucket, *columns).where(FOLDS.c.run == run).order_by(FOLDS.c.bucket)
         with self._transaction() as connection:
             known = connection.execute(query).one_or_none()
             if known is None:
                 return None
-            buckets = {bucket: Sums(*sums) for bucket, *sums in connection.execute(notes)}
-        return Run(known.begun.replace(tzinfo=UTC), known.finished, buckets)
+            buckets = {bucket: FoldSums(*sums) for bucket, *sums in connection.execute(notes)}
+        return FoldRun(known.begun.replace(tzinfo=UTC), known.finished, buckets)
 
     def add(
         self,
         run: bytes,
         bucket: int,
         tallies: Tallies,
-        sums: Sums,
+        sums: FoldSums,
         refused: Mapping[Refusal, int] = MappingProxyType({}),
     ) -> bool:
         """Add a bucket of a run to the counts and note it, in one transaction; return False if it was noted before.
@@ -146,9 +146,9 @@ class Folds:
         return True
 
     def finish(self, run: bytes) -> None:
-        """Write down that all of a run is counted. Nothing is added to it from then on.
+        """Record that all of a run is counted. Nothing is added to it from then on.
 
-        Runs that are finished and began later did so by a clock that was wrong: they begin with this one from then on.
+        Finished runs with a later beginning had a wrong clock: their beginning is set to that of this run.
         """
         begun = sa.select(FOLD_RUNS.c.begun).where(FOLD_RUNS.c.run == run).scalar_subquery()
         later = sa.update(FOLD_RUNS).where(FOLD_RUNS.c.finished, FOLD_RUNS.c.begun > begun)
@@ -157,7 +157,7 @@ class Folds:
             connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
 
     def forget(self, before: date) -> None:
-        """Drop the notes of finished runs and all runs that began before a day, but keep when the last one finished.
+        """Delete the notes of finished runs, and all runs that began before a day, except the last finished one.
 
         An unfinished run that began before that day has lost its manifest, so no fold can resume it.
         """
@@ -171,7 +171,7 @@ class Folds:
             connection.execute(sa.delete(FOLD_RUNS).where(old))
 
     def up_to(self) -> datetime | None:
-        """Return when the last finished run began: all that stood in segments by then is counted. None without one."""
+        """Return when the last finished run began, or None; all segments that existed then are counted."""
         with self._transaction() as connection:
             return read_folded_up_to(connection)
 

@@ -14,7 +14,7 @@ from ...tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ...tally.fold import fold
 from ..batch_ids import add_ids, known_ids
 from ..lock import shared_lock
-from ..tables.disabled import disabled_among
+from ..tables.definitions import disabled_among
 from ..tables.schema import TALLIES
 from ..tables.sealed import Sealed, add_sealed
 
@@ -49,7 +49,7 @@ class Sealing(NamedTuple):
     """The facts about a sealed body besides its rows.
 
     ``ids`` are those of the rows, in their order: a row counts once, in whatever bodies it comes. If no row could be
-    opened, they are ids of sealed rows that were tried, for these may have been counted before a key was retired.
+    opened, they are ids of sealed rows that were tried, because these may have been counted before a key was retired.
     ``total`` is how many reports the relay has shuffled together, and ``refused`` how many reports of this body are
     not among the rows.
     """

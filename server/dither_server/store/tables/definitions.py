@@ -1,4 +1,4 @@
-"""Write and read a metric's definition as canonical JSON, so that former versions stay known to the database."""
+"""Write and read definitions as canonical JSON, so that former versions stay known; disable and enable versions."""
 
 import json
 from collections.abc import Iterable
@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError, Strata
 from dither_shared.questions.fields import Fields
 
-from .repository import Repository
-from .schema import METRICS, TALLIES
+from .schema import DISABLED, METRICS, TALLIES, Repository
 
 
 def register(connection: sa.Connection, metrics: Iterable[Metric]) -> None:
-    """Write the definitions of these versions down, in place of those that are there."""
+    """Store the definitions of these versions, replacing those that exist."""
     known = set(connection.scalars(sa.select(METRICS.c.version)))
     for metric in metrics:
         row = {"version": metric.version, "name": metric.name, "definition": to_json(metric)}
@@ -27,16 +26,15 @@ def register(connection: sa.Connection, metrics: Iterable[Metric]) -> None:
 
 
 class Definitions(Repository):
-    """The definitions of all metric versions that were ever registered."""
+    """The definitions of all metric versions that were ever registered, and which of them an operator has disabled."""
 
     def versions(self, name: str) -> list[str]:
         """Return every registered version of a metric."""
-        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by("version")
         with self._transaction() as connection:
-            return list(connection.scalars(query))
+            return list(connection.scalars(_registered(name, None)))
 
     def registered(self) -> list[tuple[str, str]]:
-        """Return the name and the version of everything that was ever registered."""
+        """Return the name and the version of every metric version that was ever registered."""
         query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
         with self._transaction() as connection:
             return [(row.name, row.version) for row in connection.execute(query)]
@@ -54,6 +52,27 @@ class Definitions(Repository):
             )
             return None if version is None else _read_definition(connection, name, version)
 
+    def disabled(self) -> dict[str, date]:
+        """Return the disabled versions of all metrics, with the day since when."""
+        with self._transaction() as connection:
+            return _disabled(connection)
+
+    def disable(self, name: str, version: str | None, day: date) -> list[str]:
+        """Stop counting reports of one version of a metric, or of all (None); return those newly disabled."""
+        with self._transaction(write=True) as connection:
+            known = _disabled(connection)
+            fresh = [one for one in connection.scalars(_registered(name, version)) if one not in known]
+            if fresh:
+                connection.execute(sa.insert(DISABLED), [{"version": one, "day": day} for one in fresh])
+        return fresh
+
+    def enable(self, name: str, version: str | None) -> list[str]:
+        """Count reports of these versions again; return those newly enabled."""
+        with self._transaction(write=True) as connection:
+            found = sorted(disabled_among(connection, connection.scalars(_registered(name, version))))
+            connection.execute(sa.delete(DISABLED).where(DISABLED.c.version.in_(found)))
+        return found
+
     def read(self, name: str, version: str) -> Metric | None:
         """Return a metric as it was registered in ``version``, or None if it was not.
 
@@ -61,6 +80,24 @@ class Definitions(Repository):
         """
         with self._transaction() as connection:
             return _read_definition(connection, name, version)
+
+
+_AMONG = sa.select(DISABLED.c.version).where(DISABLED.c.version.in_(sa.bindparam("versions", expanding=True)))
+
+
+def disabled_among(connection: sa.Connection, versions: Iterable[str]) -> set[str]:
+    """Return which of these versions are disabled."""
+    listed = list(versions)
+    return set(connection.scalars(_AMONG, {"versions": listed})) if listed else set()
+
+
+def _disabled(connection: sa.Connection) -> dict[str, date]:
+    return {row.version: row.day for row in connection.execute(sa.select(DISABLED.c.version, DISABLED.c.day))}
+
+
+def _registered(name: str, version: str | None) -> "sa.Select[Any]":
+    query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(METRICS.c.version)
+    return query if version is None else query.where(METRICS.c.version == version)
 
 
 def _read_definition(connection: sa.Connection, name: str, version: str) -> Metric | None:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ..errors import RacedError
-from .repository import Repository
-from .schema import DAILY, ESTIMATED_DAYS
+from .schema import DAILY, ESTIMATED_DAYS, Repository
 
 
 class Basis(NamedTuple):

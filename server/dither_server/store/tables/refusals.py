@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from .repository import Repository
-from .schema import REFUSALS
+from .schema import REFUSALS, Repository
 
 
 class Refusal(NamedTuple):

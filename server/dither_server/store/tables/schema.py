@@ -1,11 +1,18 @@
-"""The tables. A change here needs a migration beside it; a test compares the two."""
+"""The tables, and the views for programs that read SQL.
+
+From the first release on, a change here needs a step in ``migrate.COLLECTOR`` that upgrades older databases.
+"""
+
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 
-HEAD = "0001"
-"""The newest of ``migrations/versions``, which together make these tables."""
-
 SCHEMA = sa.MetaData()
+
+REVISION = sa.Table("alembic_version", SCHEMA, sa.Column("version_num", sa.String(32), primary_key=True))
+"""One row: the number of the schema that a database has."""
 
 METRICS = sa.Table(
     "metrics",
@@ -73,7 +80,7 @@ ESTIMATED_DAYS = sa.Table(
     sa.Column("labels", sa.LargeBinary(16), nullable=False),
 )
 
-# For programs that read SQL and no blocks; they see them through the view daily_estimates, which a migration makes.
+# For programs that read SQL and no blocks; they read the view daily_estimates.
 ESTIMATES = sa.Table(
     "estimates",
     SCHEMA,
@@ -90,7 +97,32 @@ ESTIMATES = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# The same of questions that a number answers, seen through the view daily_numbers.
+sa.event.listen(
+    ESTIMATES,
+    "after_create",
+    sa.DDL(  # type: ignore[no-untyped-call]  # it has no annotations
+        """
+CREATE VIEW daily_estimates AS
+SELECT
+    metrics.name AS metric,
+    estimates.version,
+    estimates.day,
+    estimates.value,
+    estimated_days.reports,
+    estimates.frequency,
+    estimates.frequency * estimated_days.reports AS count,
+    estimates.noise_error,
+    estimates.standard_error,
+    estimates.low,
+    estimates.high
+FROM estimates
+JOIN estimated_days ON estimated_days.version = estimates.version AND estimated_days.day = estimates.day
+JOIN metrics ON metrics.version = estimates.version
+"""
+    ),
+)
+
+# The same for questions that a number answers; the view is daily_numbers.
 NUMBERS = sa.Table(
     "numbers",
     SCHEMA,
@@ -101,6 +133,34 @@ NUMBERS = sa.Table(
     *(sa.Column(f"{name}{end}", sa.Double) for name in ("p50", "p95") for end in ("", "_low", "_high")),
     sa.ForeignKeyConstraint(["version", "day"], [ESTIMATED_DAYS.c.version, ESTIMATED_DAYS.c.day]),
     sqlite_with_rowid=False,
+)
+
+sa.event.listen(
+    NUMBERS,
+    "after_create",
+    sa.DDL(  # type: ignore[no-untyped-call]  # it has no annotations
+        """
+CREATE VIEW daily_numbers AS
+SELECT
+    metrics.name AS metric,
+    numbers.version,
+    numbers.day,
+    estimated_days.reports,
+    numbers.mean,
+    numbers.mean_error,
+    numbers.mean_low,
+    numbers.mean_high,
+    numbers.p50,
+    numbers.p50_low,
+    numbers.p50_high,
+    numbers.p95,
+    numbers.p95_low,
+    numbers.p95_high
+FROM numbers
+JOIN estimated_days ON estimated_days.version = numbers.version AND estimated_days.day = numbers.day
+JOIN metrics ON metrics.version = numbers.version
+"""
+    ),
 )
 
 DAILY = {"shares": ESTIMATES, "numbers": NUMBERS}
@@ -147,6 +207,12 @@ IDENTITY = sa.Table(
     sa.Column("purges", sa.Integer, nullable=False, server_default="0"),
 )
 
+
+@sa.event.listens_for(IDENTITY, "after_create")
+def _draw_identity(_: sa.Table, connection: sa.Connection, **__: object) -> None:
+    connection.execute(sa.insert(IDENTITY), {"identity": secrets.token_bytes(16)})
+
+
 # Only the digest of a token is stored: who reads the database cannot report or read with what stands here.
 TOKENS = sa.Table(
     "tokens",
@@ -158,3 +224,13 @@ TOKENS = sa.Table(
     sa.Column("expires", sa.Date),
     sa.Column("used", sa.Date),
 )
+
+
+class Repository:
+    """Some tables of a database, each method in a transaction of its own. Methods raise StoreError if that fails.
+
+    ``transaction`` opens a transaction, for reading unless ``write`` is true.
+    """
+
+    def __init__(self, transaction: Callable[..., AbstractContextManager[sa.Connection]]) -> None:
+        self._transaction = transaction

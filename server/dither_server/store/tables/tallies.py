@@ -29,8 +29,7 @@ from ...tally.blocks import (
 )
 from ...tally.tally import Tally
 from ..lock import exclusive_lock
-from .repository import Repository
-from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, SEALED, TALLIES
+from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, SEALED, TALLIES, Repository
 
 Places = Collection[int] | None
 """The places of strata among those of a metric; None is all of them."""

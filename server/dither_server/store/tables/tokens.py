@@ -6,8 +6,7 @@ from datetime import date
 
 import sqlalchemy as sa
 
-from .repository import Repository
-from .schema import TOKENS
+from .schema import TOKENS, Repository
 
 _SHOWN = 12
 """Hexadecimal digits of a digest that name a token."""

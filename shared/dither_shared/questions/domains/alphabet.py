@@ -17,7 +17,7 @@ def characters_of(alphabet: str) -> str:
     """Return the characters of an alphabet in the order of their code points.
 
     A hyphen between two characters makes a range of them; at the beginning or the end it is a character. Raises
-    ParameterError for an empty alphabet, a range that runs backwards, and what cannot be printed, or is the mark.
+    ParameterError for an empty alphabet, a descending range, and a character that cannot be printed or is the mark.
     """
     if not alphabet:
         raise ParameterError("alphabet", 'missing; characters and ranges of them, such as "a-z0-9._-"')

@@ -11,7 +11,7 @@ class Domain:
     """A finite set of answers, in an order that the wire format depends on.
 
     One label is the catch-all: an answer that is not listed is reported under it. Leaving such
-    a person out would be worse than useless, for then the absence of a report is an answer too.
+    a person out would be worse than useless, because then the absence of a report is an answer too.
     """
 
     labels: tuple[str, ...]
@@ -31,7 +31,7 @@ class Domain:
 
     @classmethod
     def boolean(cls) -> Self:
-        """Return the domain of a yes/no question; what is neither is reported as no."""
+        """Return the domain of a yes/no question; anything else is reported as no."""
         return cls(("false", "true"), other="false")
 
     @classmethod

@@ -31,7 +31,7 @@ _FINEST = 1e-9
 class Grid:
     """``points`` numbers from ``low`` to ``high``, evenly spaced, or evenly in their logarithms if ``log``.
 
-    Raises ParameterError if an end is no number, is 0 on a logarithmic grid or below, or if the points are too near
+    Raises ParameterError if an end is not a number, or not above 0 on a logarithmic grid, or if the points are too near
     one another for doubles.
     """
 

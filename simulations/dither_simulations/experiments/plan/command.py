@@ -102,7 +102,10 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=share,
     default="0.01",
     show_default=True,
-    help="Half-width of the interval: of a share; of a mean, as a part of the range; of a quantile, in rank.",
+    help=(
+        "Half-width of the interval: of a share; of a mean, as a part of the range. Of a quantile the error of the "
+        "estimate, in rank."
+    ),
 )
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."

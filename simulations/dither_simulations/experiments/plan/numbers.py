@@ -9,7 +9,7 @@ import numpy as np
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.mean import student
 from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.precision import half_width, users_for
+from dither_server.estimation.precision import half_width, planned_scores, users_for
 from dither_server.tally.arrays import Counts, Floats
 from dither_shared import Mechanism, ParameterError, RandomizedResponse
 from dither_shared.counted import counted
@@ -35,7 +35,8 @@ class NumberPlanner(IntervalPlanner):
 
     The quantile of share ``rank`` is wanted within ± ``error`` in rank: 0.02 if the point named may have from 93 to 97%
     of the answers below it. It is named to the part ``within`` of the range, over which shares below are averaged, and
-    answers are taken to be even over the range. ``size`` says how many different answers there can be, if few.
+    answers are taken to be even over the range. That is of the estimate; its interval assumes less, and is wider.
+    ``size`` says how many different answers there can be, if few.
     """
 
     rank: float | None = None
@@ -68,9 +69,13 @@ class NumberPlanner(IntervalPlanner):
         """Return the half of the interval of a mean, or in rank of a quantile."""
         numeric = cast("NumericMechanism", mechanism)  # mechanisms() returns no other
         if self.rank is None:
-            # The printed error adds one report that is as far off as the worst on average are (``mean_of``).
-            width = self.quantile * student(self.confidence, users)
-            return np.asarray(width * np.sqrt(_worst_variance(numeric) * (1 + 1 / users) / users))
+            variance, (sure, both) = _worst_variance(numeric), planned_scores(self.confidence)
+            # The printed error adds one report that is as far off as the worst on average are (``mean_of``). Its square
+            # varies by (κ - 1)/n, where the kurtosis κ of scores is at most (half of their range)²/variance.
+            least, most = numeric.reach
+            varied = np.sqrt(max((most - least) ** 2 / (4 * variance) - 1, 0) / users)
+            width = self.quantile * student(self.confidence, users) * np.sqrt((1 + 1 / users) * (1 + sure * varied))
+            return np.asarray(np.maximum(width, both) * np.sqrt(variance / users))
         return np.asarray(self.quantile * np.sqrt(self._rank_variance(numeric, self.rank) / users))
 
     def _rank_variance(self, mechanism: NumericMechanism, rank: float) -> float:

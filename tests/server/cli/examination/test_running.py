@@ -17,7 +17,7 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.cli.examination.findings import Level
 from dither_server.cli.examination.running import Peer, of_running, seen
 from dither_server.store import Store, StoredToken
-from dither_serving.collector_url import UnreachableError
+from dither_serving.collector_url import NoAnswerError
 from dither_shared import ParameterError
 from server.cli.doctoring import doctor, found, patient, traces, usual_disk
 from server.collecting import METRICS, METRICS_TOML, TODAY, batch, config, running
@@ -184,7 +184,7 @@ def test_wrong_url_is_refused_and_unreachable_one_is_named(folder: Path) -> None
         result = doctor(folder, "--url", url)
         assert (result.exit_code, result.stdout, "--url: not " in result.stderr) == (2, "", True), url
     for host in ("a..b", "x" * 70, "127.0.0.1:1", "[::1]:1"):
-        with pytest.raises(UnreachableError, match="cannot be reached"):
+        with pytest.raises(NoAnswerError, match="cannot be reached"):
             Peer(f"http://{host}").get("healthz")
     with pytest.raises(ParameterError, match="--token"):
         Peer("http://a", "line\nbreak")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dither_server.estimation.estimate import Estimate, estimate
+from dither_server.estimation.estimate import Estimate, Unlisted, estimate
 from dither_server.tally.tally import Tally
 from dither_shared import PrefixSketch, ProjectiveSketch
 from dither_simulations.users.populations import Population
@@ -61,6 +61,13 @@ def test_share_beyond_a_long_list_is_covered_or_not_stated(surveys: list[tuple[P
         assert rest.standard_error < 0.05
         held += rest.low <= 1 - float(people.shares[:250].sum()) <= rest.high
     assert held >= 12  # P[Bin(20, 0.95) < 12] < 1e-6
+
+
+def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> None:
+    """Were it stated where the end of the range cuts the interval, those stated of 0.48 would all miss it."""
+    for frequency in (-0.1, 0.02, 0.48, 1.05):
+        assert Unlisted.of(frequency, 0.17, 0.05) is None, frequency
+        assert Unlisted.of(frequency, 0.12, 0.05) is not None, frequency
 
 
 def test_a_short_list_is_fitted_together() -> None:

@@ -85,15 +85,15 @@ def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
 def test_a_keyring_follows_its_file(path: Path) -> None:
     first, second, third = drawn(), drawn(), drawn("xwing")
     ring, other = Keyring(KeyFile(path)), Keyring(KeyFile(path))
-    assert (ring.keys().known, ring.keys().suites) == ([], [])
+    assert (ring.known(), ring.suites()) == ([], [])
     for keys in ([first], [first, second], [first, second, third], [second, third], []):
         keep(path, *keys)
-        assert ring.keys().known == [one.public for one in keys] == other.keys().known
-        assert ring.keys() is ring.keys()
-        assert ring.keys().suites == list(dict.fromkeys(one.public.suite for one in keys))
-        assert len(ring.keys().of(first.public.suite)) == sum(one in keys for one in (first, second))
+        assert ring.known() == [one.public for one in keys] == other.known()
+        assert ring.openers(first.public.suite) == ring.openers(first.public.suite)  # the same objects
+        assert ring.suites() == list(dict.fromkeys(one.public.suite for one in keys))
+        assert len(ring.openers(first.public.suite)) == sum(one in keys for one in (first, second))
     path.unlink()
-    assert ring.keys().known == []
+    assert ring.known() == []
 
 
 def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right_again(path: Path) -> None:
@@ -105,6 +105,6 @@ def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right
     told["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]
     path.write_bytes(json.dumps(told).encode())
     with pytest.raises(ParameterError):
-        ring.keys()
+        ring.known()
     path.write_bytes(before)
-    assert ring.keys().known == [key.public]
+    assert ring.known() == [key.public]

@@ -281,7 +281,7 @@ def test_a_disabled_version_is_gone_and_what_it_counted_stays(key: SecretKey, do
     store = collector_of(app).store
     body, unopened = batch_of(THEME, sealed_rows(THEME, key.public)).encode(), batch_of(THEME, noise(3)).encode()
     assert post(door, body).status_code == 202
-    store.disable("theme", None, TODAY)
+    store.definitions.disable("theme", None, TODAY)
     assert post(door, body).status_code == 202
     for one in (batch_of(THEME, sealed_rows(THEME, key.public)).encode(), unopened):
         assert problem(post(door, one)) == (410, "metric-disabled")
@@ -420,7 +420,7 @@ def test_pools_of_metrics_with_a_key_are_listed_by_digests_that_tell_no_name(tmp
         }
         words = {"theme", "layout", THEME.version, LAYOUT.version, *LAYOUT.strata.labels}
         assert not [word for word in words if word in client.get("/v1/sealed").text]
-        collector.store.disable("layout", None, TODAY)
+        collector.store.definitions.disable("layout", None, TODAY)
         told = client.get("/v1/sealed").json
         assert told is not None
         assert {one["pool"] for one in told["pools"]} == {digests[0]}

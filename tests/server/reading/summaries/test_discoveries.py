@@ -76,7 +76,7 @@ def test_what_a_discovery_does_not_answer_is_refused() -> None:
     ):
         with pytest.raises(ParameterError, match=f"^{place}: "):
             DISCOVERIES.table(SURVEY, query, estimator)
-    with pytest.raises(ParameterError, match="takes no list"):
+    with pytest.raises(ParameterError, match="candidates do not apply"):
         DISCOVERIES.table(SURVEY, Query(), estimator, ("a.b",))
     with pytest.raises(ParameterError, match="discoveries are not compared"):
         DISCOVERIES.compare((SURVEY, SURVEY), Comparison(), estimator)
@@ -147,7 +147,7 @@ def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
     _, rows, after, *_ = DISCOVERIES.text(told)
     assert rows == [("Nothing was found.",)]
     assert not any(line.startswith("found") for line in after)
-    assert any("reports" in line and "one that 1% hold takes" in line for line in after)
+    assert any("To find one that 1% of people have takes" in line for line in after)
     before, rows, after, *_ = DISCOVERIES.text(DISCOVERIES.table(NOTHING, Query(), estimator).whole())
     assert "0 reports, of which 0 confirm" in before[0]
     assert rows == [("Nothing was found.",)]
@@ -157,9 +157,11 @@ def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
 def test_reach_in_words() -> None:
     sought = {"share": 0.01, "reports": 12_000}
     assert reach_text({"sought": sought, "reach": 0.02}) == (
-        "A string that 2.00% of people hold is found half the time; one that 1% hold takes 12,000 reports."
+        "A string that 2.00% of people have is found half of the time. "
+        "To find one that 1% of people have takes 12,000 reports."
     )
     for too_much in (None, 1.2):
         assert reach_text({"sought": sought, "reach": too_much}) == (
-            "So few reports cannot find a string that everybody holds; one that 1% hold takes 12,000 reports."
+            "So few reports would not even find a string that everybody has. "
+            "To find one that 1% of people have takes 12,000 reports."
         )

@@ -202,7 +202,7 @@ def test_daily_row_has_each_column_of_its_sql_table() -> None:
 
 def test_what_does_not_apply_to_numbers_is_refused() -> None:
     of = survey(LINEAR, nothing(LINEAR))
-    with pytest.raises(ParameterError, match="each of their intervals holds by itself"):
+    with pytest.raises(ParameterError, match="whose intervals hold separately"):
         NUMBERS.table(of, Query(simultaneous=True), ESTIMATOR)
     with pytest.raises(ParameterError, match="candidates are for strings"):
         NUMBERS.table(of, Query(), ESTIMATOR, ("a",))
@@ -210,7 +210,7 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
         NUMBERS.combine("startup", [of], EstimateQuery(), ESTIMATOR)
     shares = Survey(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
     for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
-        with pytest.raises(ParameterError, match="asks for no number"):
+        with pytest.raises(ParameterError, match="does not ask for a number"):
             SUMMARIES["boolean"].table(shares, query, ESTIMATOR)
 
 

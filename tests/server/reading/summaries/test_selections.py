@@ -54,7 +54,7 @@ def test_answer_and_terminal_from_no_report_to_many(reports: int) -> None:
     assert "pairs that can be seen together: 27" in text
     assert "- to -" not in text
     assert "\n\n\n" not in text
-    assert ("too few reports to say how many" in text) == all(row["share"] is None for row in whole["pairs"])
+    assert ("too few reports to estimate how many" in text) == all(row["share"] is None for row in whole["pairs"])
     assert "4 neighbouring values" in text
     nothing = Survey(METRIC, Tally.zero(METRIC.mechanism), (None, None), {})
     view = SELECTIONS.view(nothing, Query(), SELECTIONS.estimate, PageRequest("", 1, 5))

@@ -103,9 +103,12 @@ def shown(*rows: dict[str, Any]) -> SharesView:
 
 
 def test_too_few_reports_say_how_many_more_are_needed() -> None:
-    (_, point), *_ = shown(row("too-few", 0.1)).rows
+    view = shown(row("too-few", 0.1), row("ok", 0.1))
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
-    assert point.doubt == "too few reports: about 9,510 more are needed for ±2 points"
+    assert view.rows[0][1].doubt == "too few reports"
+    assert view.known
+    assert "About 9,510 more reports are needed for ±2 points" in view.legend
+    assert not shown(row("too-few", 0.1)).known
     worst = worst_share(THEME.mechanism)  # nothing is known of the share
     needed = (THEME.mechanism.variance(worst) + worst * (1 - worst)) * (1.96 / 0.02) ** 2
     said = shown(row("too-few", None)).needs

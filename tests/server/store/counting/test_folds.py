@@ -10,7 +10,7 @@ import pytest
 
 from dither_server.reading.materialize import refresh
 from dither_server.store import Refusal, Store, StoreError, back_up
-from dither_server.store.counting.folds import Sums, Tallies
+from dither_server.store.counting.folds import FoldSums, Tallies
 from dither_server.store.removal import removals
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
@@ -33,7 +33,7 @@ from server.database import execute, listening, url_of
 
 RUN, OTHER = b"r" * 16, b"o" * 16
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
-SUMS = Sums(batches=2, rows=7, repeated=1)
+SUMS = FoldSums(batches=2, rows=7, repeated=1)
 PATIENCE = 60.0
 
 
@@ -148,7 +148,7 @@ def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> N
         store.folds.begin(run, at)
         store.folds.finish(run)
         assert store.folds.up_to() == at
-        assert store.folds.add(run, 1, {}, Sums()) is False
+        assert store.folds.add(run, 1, {}, FoldSums()) is False
 
 
 def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
@@ -184,12 +184,12 @@ def test_old_runs_are_forgotten_but_not_the_last(store: Store) -> None:
 @on_both
 def test_one_fold_at_a_time_runs_on_a_database(store: Store, url: str) -> None:
     with closing(Store(url)) as other:
-        with store.folds.alone(0.0) as check:
+        with store.folds.exclusive_lock(0.0) as check:
             check()
-            with pytest.raises(StoreError, match="another fold is under way"), other.folds.alone(0.01):
+            with pytest.raises(StoreError, match="another fold is under way"), other.folds.exclusive_lock(0.01):
                 pass
             assert other.commit([upload()], TODAY, b"s" * 16) == [COUNTED]  # collectors are not held up
-        with other.folds.alone(PATIENCE):
+        with other.folds.exclusive_lock(PATIENCE):
             pass
 
 
@@ -199,11 +199,11 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
     with closing(Store(url)) as other:
 
         def second() -> None:
-            with other.folds.alone(PATIENCE):
+            with other.folds.exclusive_lock(PATIENCE):
                 order.append("second")
 
         thread = threading.Thread(target=second)
-        with store.folds.alone(PATIENCE):
+        with store.folds.exclusive_lock(PATIENCE):
             thread.start()
             order.append("first")
         thread.join()
@@ -212,7 +212,7 @@ def test_second_fold_waits_for_the_first(store: Store, url: str) -> None:
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_fold_whose_connection_is_lost_notices_that_its_lock_is(store: Store, url: str) -> None:
-    with store.folds.alone(PATIENCE) as check:
+    with store.folds.exclusive_lock(PATIENCE) as check:
         ours = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {ours}")  # noqa: S608
         with pytest.raises(StoreError, match="lock of the fold is lost"):
@@ -274,7 +274,7 @@ def test_backup_holds_the_notes_of_folds(store: Store, url: str, tmp_path: Path)
 def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
     days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
-    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, Sums())
+    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, FoldSums())
     assert store.counted_both_ways(days[-1]) == []
     store.commit([upload()], days[3], b"s" * 16)
     assert store.counted_both_ways(days[-1]) == []
@@ -287,7 +287,7 @@ def test_days_counted_by_folds_and_collectors_are_found(store: Store) -> None:
 
 def test_sealed_reports_do_not_count_as_counted_by_a_collector(store: Store) -> None:
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
-    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, Sums())
+    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, FoldSums())
     store.commit([sealed_upload()], TODAY, b"s" * 16)
     assert store.counted_both_ways(TODAY - timedelta(days=1)) == []
     store.commit([upload()], TODAY, b"t" * 16)

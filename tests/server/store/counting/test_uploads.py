@@ -3,15 +3,13 @@
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy
 
-from dither_server.store import Outcome, Store, StoreError
+from dither_server.store import Store, StoreError
 from dither_server.store.counting import uploads as module
-from dither_server.store.errors import RacedError
-from dither_server.store.tables.disabled import disabled_among
+from dither_server.store.tables.definitions import disabled_among
 from dither_server.tally.fold import Folded, fold
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism
@@ -51,21 +49,6 @@ def test_id_counts_once_whatever_comes_under_it_later(store: Store) -> None:
     assert store.tally(MOBILE).total == 0
 
 
-def test_a_failure_between_ids_and_counts_leaves_neither(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = upload()
-
-    def fail(*_: object) -> None:
-        raise MemoryError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "fold", fail)
-        with pytest.raises(MemoryError):
-            store.commit([one], TODAY, SHARD)
-    assert store.tally(THEME).total == 0
-    assert store.commit([one], TODAY, SHARD) == [COUNTED]
-    assert store.tally(THEME).total == 3
-
-
 def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,28 +66,6 @@ def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
     assert len(folded) == 2
     assert execute(url_of(tmp_path), "SELECT count(*) FROM tallies") == [(0,)]
     assert execute(url_of(tmp_path), "SELECT count(*) FROM batches") == [(0,)]
-
-
-def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twice(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a database that lets two writers in, the second finds the id only when it inserts it."""
-    one = upload()
-    store.commit([one], TODAY, SHARD)
-    tries: list[object] = []
-
-    def blind_once(*arguments: Any) -> list[Outcome]:
-        outcomes = module.count(*arguments)
-        tries.append(outcomes)
-        if len(tries) == 1:
-            raise RacedError("the id was inserted meanwhile")
-        return outcomes
-
-    monkeypatch.setattr("dither_server.store.store.count", blind_once)
-    other = upload()
-    assert store.commit([one, other], TODAY, b"t" * 16) == [COUNTED, COUNTED]
-    assert len(tries) == 2
-    assert store.tally(THEME).total == 6
 
 
 def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def test_sealed_batch_that_no_longer_opens_is_known_by_one_of_its_rows(store: St
     assert store.commit([none], TODAY, SHARD) == [EMPTY]
     assert store.commit([none, one, none, lost, never], TODAY, SHARD) == [COUNTED, COUNTED, COUNTED, EMPTY, EMPTY]
     assert store.commit([none, lost], TODAY, OTHER) == [COUNTED, EMPTY]
-    store.disable("theme", None, TODAY)
+    store.definitions.disable("theme", None, TODAY)
     assert store.commit([none, one, lost, sealed_upload()], TODAY, SHARD) == [COUNTED, COUNTED, DISABLED, DISABLED]
     assert store.commit([joined(one, sealed_upload())], TODAY, SHARD) == [DISABLED]  # some of it was never counted
     assert (store.sealed(THEME), store.tally(THEME).total) == (Sealed(1, 3, 500, 1), 3)

@@ -5,11 +5,8 @@ import threading
 
 import pytest
 
-from dither_server.prometheus import Prometheus, Vitals
-from dither_server.store import Condition, StoreError
-from dither_server.store.condition import Disk
-from dither_serving.kept import Kept
-from server.test_prometheus import samples
+from dither_serving.problems import StoreError
+from dither_serving.prometheus import CachedReading
 
 PATIENCE = 60.0
 
@@ -22,7 +19,7 @@ class Clock:
         self.takes = 0.0
         self.reads = 0
         self.failure: Exception | None = None
-        self.kept = Kept("thing", self.read, lambda: self.now)
+        self.kept = CachedReading("thing", self.read, lambda: self.now)
 
     def read(self) -> int:
         self.reads += 1
@@ -87,7 +84,7 @@ def test_while_one_thread_reads_others_get_the_last_value_for_30_seconds() -> No
             return "later"
         return "first"
 
-    thing = Kept("thing", read, lambda: now[0])
+    thing = CachedReading("thing", read, lambda: now[0])
     assert thing.value() == "first"
     now[0] = 10.0
     reader = threading.Thread(target=thing.value)
@@ -100,28 +97,3 @@ def test_while_one_thread_reads_others_get_the_last_value_for_30_seconds() -> No
     may_end.set()
     reader.join(PATIENCE)
     assert thing.value() == "later"
-
-
-class Source:
-    """A database that answers, or fails."""
-
-    failure: Exception | None = None
-
-    def condition(self) -> Condition:
-        self._fail()
-        return Condition("sqlite 3", 1, 0, 7, Disk(1, 2))
-
-    def _fail(self) -> None:
-        if self.failure is not None:
-            raise self.failure
-
-
-def test_database_that_fails_is_down_and_keeps_its_build_information() -> None:
-    database, now = Source(), [0.0]
-    vitals = Vitals(database, lambda: now[0])
-    build = [name for name in samples(Prometheus().text(vitals.families())) if name.startswith("dither_build_info")]
-    assert 'database="sqlite 3"' in build[0]
-    database.failure, now[0] = StoreError("database: gone"), 10.0
-    told = samples(Prometheus().text(vitals.families()))
-    assert told["dither_database_up"] == 0
-    assert [name for name in told if name.startswith("dither_build_info")] == build

@@ -1,6 +1,6 @@
 """Days in words: of which reports a page speaks."""
 
-from dither_server.dashboard.period import denominator
+from dither_server.dashboard.card import denominator
 
 
 def test_page_names_the_reports_that_it_speaks_of() -> None:

@@ -4,7 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dither_server.app import collector_of, create_app
-from dither_server.dashboard.metric_groups import MANY
+from dither_server.dashboard.view import MANY
 from server.collecting import METRICS, config, problem
 from server.dashboard.shown import MANY_METRICS, Page
 

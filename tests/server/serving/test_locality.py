@@ -3,7 +3,7 @@
 import pytest
 from werkzeug.test import EnvironBuilder
 
-from dither_serving.locality import Here, is_loopback
+from dither_serving.addresses import Here, is_loopback
 from dither_shared import ParameterError
 
 LOCAL = {

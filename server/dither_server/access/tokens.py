@@ -1,6 +1,13 @@
-"""The tokens that a collector knows, read from the database every few seconds and compared in constant time.
+"""The tokens that a collector knows: those of the database, and one that it draws at its start.
 
-A token is 32 random bytes: guessing it is out of reach, so its digest needs no salt and no slow hash.
+A token is 32 random bytes: guessing it is out of reach, so its digest needs no salt and no slow hash. Digests are read
+from the database every few seconds, and compared in constant time.
+
+The local token is for the person who starts the collector, who can read it in a browser at once. It is printed in the
+address of the pages, and kept nowhere but in memory. The page that is opened by that address gives the browser a cookie
+and drops the token from the address. Cookies know no ports: other servers of the same host name see this one. So its
+name contains the port, and its value is not the token: it opens what is read by GET, here, until the process ends, and
+nothing else.
 """
 
 import hashlib
@@ -9,9 +16,10 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from typing import Protocol
+from wsgiref.types import WSGIEnvironment
 
 from dither_serving.problems import Kind, Problem
 
@@ -25,6 +33,10 @@ _FRESH = 5.0
 
 _RETRY = 0.5
 """Seconds after which an unknown token causes another read, because it may be new."""
+
+
+_LONGEST = 256
+"""Characters of a cookie's value that is compared."""
 
 
 class _Tokens(Protocol):
@@ -80,7 +92,7 @@ class KnownTokens:
 
     def _known_as(self, digest: bytes) -> StoredToken | None:
         found = None
-        for known in self._known:  # each one is compared, so that time tells nothing about any
+        for known in self._known:  # all are compared, so that the time reveals nothing
             if hmac.compare_digest(known.digest, digest):
                 found = known
         return found
@@ -109,3 +121,41 @@ def draw_token(role: Role) -> str:
 def digest_of(token: str) -> bytes:
     """Return the digest that the database keeps of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+class LocalToken:
+    """A token of the role ``read``, and the cookie that stands for it."""
+
+    def __init__(self, port: int) -> None:
+        """Draw both for a collector at ``port``."""
+        self.token = draw_token(Role.READ)
+        self.name = f"dither-{port}"
+        self.cookie = secrets.token_urlsafe(32)
+
+    def matches(self, token: str) -> bool:
+        """Return whether ``token`` is the local token, compared in constant time."""
+        return _same(self.token, token)
+
+    def is_kept_by(self, environ: WSGIEnvironment) -> bool:
+        """Return whether a request reads, and bears the cookie.
+
+        A page of another port on this host has its requests bear the cookie, too. Where the browser says that it is
+        such a page that asks, and not a person who goes to ours, the cookie does not count.
+        """
+        if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
+            return False
+        asks = environ.get("HTTP_SEC_FETCH_SITE", "none")
+        if asks not in {"none", "same-origin"} and environ.get("HTTP_SEC_FETCH_MODE") != "navigate":
+            return False
+        return any(_same(self.cookie, given) for given in self._given(environ))
+
+    def _given(self, environ: WSGIEnvironment) -> Iterator[str]:
+        """Yield every cookie of our name: another server of this host may have set one, too."""
+        for pair in environ.get("HTTP_COOKIE", "").split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == self.name and len(value) <= _LONGEST:
+                yield value
+
+
+def _same(secret: str, given: str) -> bool:
+    return hmac.compare_digest(digest_of(secret), digest_of(given))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dither_serving.proxies import Proxies
+from dither_serving.addresses import Proxies
 from dither_shared import ParameterError
 
 

@@ -1,1 +1,0 @@
-"""Each a step of the schema, by its number."""

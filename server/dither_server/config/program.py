@@ -1,5 +1,0 @@
-"""Which program this is."""
-
-from importlib import metadata
-
-VERSION = metadata.version("dither")

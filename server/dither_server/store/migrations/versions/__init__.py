@@ -1,1 +1,0 @@
-"""The steps of an upgrade, one file each, oldest first. A released step never changes."""

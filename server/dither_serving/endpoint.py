@@ -1,0 +1,83 @@
+"""What answers posts of reports, at a collector and at a relay alike: from a request to a commit, or to a Problem."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from wsgiref.types import WSGIEnvironment
+
+from dither_shared import WireError
+
+from .committer import ClosedError, QueueFullError
+from .problems import SAFE_HEADERS, Answer, Kind, Problem, StoreError
+from .prometheus import ServerNumbers
+
+_log = logging.getLogger(__name__)
+
+_SOON, _LATER = 1, 10
+"""Seconds after which to come again: when the queue is full, and when the database fails."""
+
+
+class UploadEndpoint(ABC):
+    """Answers POST to ``paths``, most often without a thread of its own: at once, or when a commit is made.
+
+    ``begin`` answers requests to the first path; the app answers what takes long by ``respond``, in a thread. A commit
+    is waited for ``patience`` seconds. ``noun`` is what a request brings.
+    """
+
+    numbers: ServerNumbers
+    paths: tuple[str, ...]
+    patience: float
+    noun = "report"
+
+    @abstractmethod
+    def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
+        """Take a request; ``then`` is called once with its answer, from any thread: 202 after a durable commit."""
+
+    @abstractmethod
+    def refuse(self, problem: Problem) -> None:
+        """Count a request that is refused, here or by the server before it is begun."""
+
+    def settled(self, environ: WSGIEnvironment) -> bool:
+        """Return whether ``begin`` takes this request without blocking."""
+        return True
+
+    def headers(self, origin: str | None) -> list[tuple[str, str]]:
+        """Return the headers of every answer to a page of this origin."""
+        return []
+
+    def respond(self, environ: WSGIEnvironment) -> Answer:
+        """Return the answer to a request, having waited for it."""
+        answers: SimpleQueue[Answer] = SimpleQueue()
+        self.begin(environ, answers.put)
+        try:
+            return answers.get(timeout=self.patience)
+        except Empty:
+            detail = f"the commit takes too long; send the same {self.noun} again"
+            status, headers, body = self.counted(Problem(Kind.UNAVAILABLE, detail, _LATER).answer())
+            return status, [*headers, *self.headers(environ.get("HTTP_ORIGIN"))], body
+
+    def problem_of(self, error: Exception) -> Problem:
+        """Return the problem that an error is answered with; log one that nobody expects."""
+        match error:
+            case Problem():
+                return error
+            case WireError():
+                return Problem(Kind.MALFORMED, str(error))
+            case QueueFullError():
+                return Problem(Kind.OVERLOADED, f"the queue is full; the {self.noun} was not taken", _SOON)
+            case StoreError() | ClosedError():
+                public = error.public if isinstance(error, StoreError) else StoreError.public
+                return Problem(Kind.UNAVAILABLE, f"{public}; send the same {self.noun} again later", _LATER)
+        _log.error("a %s could not be received", self.noun, exc_info=error)
+        return Problem(Kind.INTERNAL, f"the {self.noun} was not taken; the server's log says why")
+
+    def accepted(self, body: bytes) -> Answer:
+        """Return the answer to what is committed, and count it."""
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
+        return self.counted((202, headers, body))
+
+    def counted(self, answer: Answer) -> Answer:
+        """Count an answer, and return it."""
+        self.numbers.answered(answer[0])
+        return answer
