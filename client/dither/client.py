@@ -183,7 +183,7 @@ class Client:
             if type(metric) is str and len(self._named) < self._MOST_NAMED:
                 self._named.add(metric)
             return
-        self._core.record(metric, value, strata)
+        (self._built or self._core).record(metric, value, strata)
 
     def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""

@@ -140,6 +140,6 @@ class StringAnswers(Answers):
         last, encoded = self._last
         if text != last:
             text = text[:LONGEST_TEXT]
-            encoded = Encoded(text.encode("utf-8", "replace")[:LONGEST_TEXT], False, False, None)
+            encoded = tuple.__new__(Encoded, (text.encode("utf-8", "replace")[:LONGEST_TEXT], False, False, None))
             self._last = text, encoded
         return encoded

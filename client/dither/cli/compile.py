@@ -17,7 +17,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.metrics.metric import Metric
 
 from ..consent.rules import terms
-from ..reporting.account import Price
+from ..reporting.ledger import Price
 from ..transparency.explain import facts
 
 FORMAT = "dither-compiled-1"

@@ -24,7 +24,7 @@ from ..forks import importing
 from ..state.files import overwrite, read, read_small
 from ..state.folder import FolderState
 from ..state.state import StateError
-from .account import Price
+from .ledger import Price
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -110,10 +110,12 @@ class Recorder:
         if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
-        if not self.asks(metric, journal.keys(), today):
+        keys = journal.keys()
+        if not self.asks(metric, keys, today):
             self.unasked += 1
             return False
-        queued, drawn = self._draw(metric, answer, self.strata.of(metric, given), today, local)
+        stratum = None if metric.strata is None else self.strata.of(metric, given)
+        queued, drawn = self._draw(metric, answer, keys, stratum, today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
         journal.write(debit, *remembered, queued, *journal.outbox.expired(today))
@@ -136,10 +138,10 @@ class Recorder:
         return not any(name in survey.metrics or (begun and name not in self._metrics) for name in others)
 
     def _draw(
-        self, metric: Metric, answer: Encoded, stratum: str | None, today: int, local: bool
+        self, metric: Metric, answer: Encoded, keys: Keys, stratum: str | None, today: int, local: bool
     ) -> tuple[Queued, Permanent | None]:
         """Return a report, and the record of its permanent draw unless there is none, or it is the last one again."""
-        keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
+        entropy = self._entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
         item = keys.rounded(metric, answer)

@@ -212,6 +212,19 @@ class OpenFile:
             return False
         return (found.st_dev, found.st_ino) == self._identity
 
+    def status_at(self, path: str) -> os.stat_result | None:
+        """Return the status of the file if it is open as it was, and still at ``path``; otherwise None."""
+        try:
+            found, named = os.fstat(self.number), os.lstat(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.EBADF:  # the host has closed it
+                return None
+            raise
+        found_there = found.st_dev, found.st_ino
+        return named if found_there == self._identity == (named.st_dev, named.st_ino) else None
+
     def is_that(self, found: os.stat_result) -> bool:
         """Return whether a status is that of this file."""
         return (found.st_dev, found.st_ino) == self._identity

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from .journal_records import Record
     from .locks import Holder
-    from .state import Cursor, News, Notes
+    from .state import Notes
 
 _FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
 
@@ -119,12 +119,9 @@ class FolderState(FolderJournal):
             self._make_folder()
         super().acquire()
 
-    def news(self, cursor: Cursor) -> News | None:
-        """Return the next records behind ``cursor``, or None if there are none."""
-        news = super().news(cursor)
-        if news is not None and news.rewritten:
-            self._key = None  # after "forget" the secret is another one, too
-        return news
+    def begun_anew(self) -> None:
+        """Forget the secret that is known, because after "forget" it is another one, too."""
+        self._key = None
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``.

@@ -85,6 +85,10 @@ class FolderJournal:
         """Return whether a journal was made before, so that a missing one is lost."""
         raise NotImplementedError
 
+    def begun_anew(self) -> None:
+        """Note that the journal is another one than before."""
+        raise NotImplementedError
+
     def acquire(self) -> None:
         """Hold the journal against all other processes, and make it if there is none.
 
@@ -92,8 +96,8 @@ class FolderJournal:
         """
         self.acquire_lock()
         file = self._file
-        found = self._found() if file is not None and file.is_ours() else None
-        if file is None or found is None or not file.is_that(found):
+        found = None if file is None else file.status_at(self._path)
+        if file is None or found is None:
             file = self._open()
             found = os.fstat(file.number)
         self.size = found.st_size
@@ -144,6 +148,7 @@ class FolderJournal:
             _check_header(records, damaged)
             if _is_cut_short(self.mark, size, self._extent()):
                 raise StateError("the journal has shrunk since its reports were sent")
+            self.begun_anew()
         return News(records, Cursor(self.mark, position), rewritten, damaged, torn)
 
     def append(self, records: Iterable[Record]) -> int:
@@ -222,13 +227,6 @@ class FolderJournal:
         file, self._file, self.mark = self._file, None, b""
         if file is not None:
             file.close()
-
-    def _found(self) -> os.stat_result | None:
-        """Return the status of the file at the journal's path, or None."""
-        try:
-            return os.lstat(self._path)
-        except FileNotFoundError:
-            return None
 
     def _open(self) -> OpenFile:
         """Open the journal, or make it if there was none before."""

@@ -9,9 +9,9 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
-from ..reporting.account import cap_of
 from ..reporting.bodies import SEALED, SealError, build, kind_for, kind_of, read, sealed
 from ..reporting.keys import Keys
+from ..reporting.ledger import cap_of
 from ..state.journal_records import SECRET_BYTES
 
 MANY = (10, 100)

@@ -11,9 +11,8 @@ from ..consent.permission import Permission
 from ..consent.rules import Consent
 from ..consent.stopped import Stopped
 from ..diagnostics import Diagnostics
-from ..reporting.account import cap_of
 from ..reporting.bookkeeping import Journal
-from ..reporting.ledger import Ledger
+from ..reporting.ledger import Ledger, cap_of
 from ..reporting.recorder import Recorder
 from ..state.state import StateError
 from ..upload.attempts import Attempts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from dither.reporting.account import Price
+from dither.reporting.ledger import Price
 from dither_server.analysis.composition import Part, advanced, optimal, rounded_up
 from dither_shared import ParameterError
 from dither_shared.metrics.definition import load_metrics

@@ -29,7 +29,7 @@ class Plan:
     exit: int = 3
 
 
-QUICK = Plan(startup=3, memory=1, latency=1, exit=1)
+QUICK = Plan(startup=10, memory=1, latency=1, survival=1, exit=1)
 
 
 def main() -> None:

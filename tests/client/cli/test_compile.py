@@ -10,7 +10,7 @@ import pytest
 from dither import __main__ as program
 from dither.cli.compile import FORMAT, compiled, refusals
 from dither.consent.rules import terms
-from dither.reporting.account import Price
+from dither.reporting.ledger import Price
 from dither_shared import NumberQuestion, ParameterError, parse_metrics
 from dither_shared.questions.domains.grid import Grid
 

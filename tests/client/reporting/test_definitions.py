@@ -136,6 +136,7 @@ def test_a_run_that_finds_compiled_definitions_reads_no_toml(definitions: Path, 
         "for name, value in (('theme', 'dark'), ('mobile', True), ('startup', 1.5), ('browser', 'Firefox')):\n"
         "    client.record(name, value)\n"
         "heavy = {'tomllib', 'dataclasses', 'typing', 'fractions', 'decimal', 'pathlib', 're', 'json', 'urllib'}\n"
+        "heavy |= {'threading', 'functools', 'contextlib', 'collections', 'weakref', 'datetime', 'importlib'}\n"
         "print(*sorted(heavy & sys.modules.keys()))\n"
         "print(client.status().queued, client.status().trouble)\n"
     )

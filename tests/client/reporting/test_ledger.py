@@ -9,8 +9,7 @@ import pytest
 import dither
 from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.reporting.test_keys import CLEAR
-from dither.reporting.account import cap_of
-from dither.reporting.ledger import Ledger
+from dither.reporting.ledger import Ledger, cap_of
 from dither.state.journal_records import Debit, Hold
 from dither_shared.privacy.composition import group
 

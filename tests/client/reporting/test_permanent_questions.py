@@ -10,8 +10,8 @@ import pytest
 
 from client.devices import Calendar, Make, Script
 from client.reporting.test_permanent import VALUES, question
-from dither.reporting.account import cap_of
 from dither.reporting.keys import Keys
+from dither.reporting.ledger import cap_of
 from dither_shared import (
     Batch,
     DiscoveryQuestion,
