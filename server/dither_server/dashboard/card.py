@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from dither_shared import Metric
 
 from ..api.lookup import described
 from ..reading.estimates import EstimateReader
+from ..reading.query import TrendQuery
+from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.strata import Part, part_of
 from ..reading.summaries import summary_of
 from ..reading.summaries.paging import PageRequest
-from ..reading.summaries.summary import EstimateView, PointEstimate
+from ..reading.summaries.summary import EstimateView, PointEstimate, Steps
 from ..reading.summaries.svg import Bar, TimeSeries, bars_of_days
 from ..store import Store
 from .view import View
@@ -131,6 +133,31 @@ def card_of(
     if hidden or not metric.question.estimable:
         return MetricCard(*parts)
     return MetricCard(*parts, reader.estimate_view(metric, query, part, PageRequest(view.find, view.page, most)))
+
+
+def weeks_of(card: MetricCard, reader: EstimateReader) -> Steps:
+    """Return the weeks with reports, clipped to the days that are asked for."""
+    query = card.view.query
+    return Steps(
+        "week", reader.spans(card.metric, TrendQuery(since=query.since, until=query.until, step="week"), card.part)
+    )
+
+
+def time_series(card: MetricCard, reader: EstimateReader, over: Steps) -> TimeSeries | None:
+    """Return the lines of a metric over some days or weeks; None if nothing is known, or only of one of them."""
+    if card.estimates is None or not card.known:
+        return None
+    metric, query = card.metric, card.view.query
+    estimate = reader.estimates(metric, query, card.part)
+    return cast("TimeSeries | None", summary_of(metric).time_series(metric, card.estimates, over, estimate, query))
+
+
+def sealed_words(card: MetricCard, store: Store) -> list[str]:
+    """Return how many of the reports came sealed, and what that hides, in words; nothing if none did."""
+    query = card.view.query
+    came = store.sealed(card.metric, query.since, query.until, card.part.places)
+    about = about_sealed(came, card.metric, (card.answer or {}).get("periods", 1))
+    return list(words_of_sealed(about["sealed"])) if about else []
 
 
 def denominator(about: Any, period: str) -> str:

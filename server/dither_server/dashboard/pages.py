@@ -1,7 +1,7 @@
 """The pages for people: one of all metrics, and one per metric with its days. They only read."""
 
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 from flask import Blueprint, Request, Response, render_template, request, url_for
@@ -18,13 +18,10 @@ from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
 from ..reading.costs import effort
 from ..reading.exports import FORMATS
-from ..reading.query import TrendQuery
-from ..reading.sealing import about_sealed, words_of_sealed
-from ..reading.summaries import summary_of
 from ..reading.summaries.paging import PageRequest, page_of
 from ..reading.summaries.summary import Steps
 from ..reading.summaries.svg import TimeSeries
-from .card import IndexCard, MetricCard, card_of, question_of
+from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of
 from .panels import VALUES, panels_within
 from .refused import refused_in
 from .view import MANY, NO_TIER, MetricView, View, by_tier, tier_of
@@ -92,41 +89,22 @@ def show_page(view: MetricView, name: str) -> str:
     collector = collector_here()
     with begin() as analysis, analysis.computing():
         card = _card(metric, view, view.limit or VALUES)
-        drawn = panels = None
-        if card.estimates is not None and card.known:
-            over = Steps("day", [(bar.day, bar.day) for bar in card.days])
-            if len(card.days) > _DAILY:
-                over = _weeks(card)
-            estimate = collector.reader.estimates(metric, view.query, card.part)
-            drawn = summary_of(metric).time_series(metric, card.estimates, over, estimate, view.query)
-            panels = panels_within(collector.reader, metric, card.view.query, card.part, card.estimates)
+        over = Steps("day", [(bar.day, bar.day) for bar in card.days])
+        if len(card.days) > _DAILY:
+            over = weeks_of(card, collector.reader)
+        drawn, panels = time_series(card, collector.reader, over), panels_within(card, collector.reader)
         versions = collector.store.definitions.versions(name)
         refused = refused_in(collector.store, collector.config.today(), view.query, name)
-        span = (view.query.since, view.query.until)
-        came = collector.store.sealed(metric, *span, card.part.places)
-        shuffled = about_sealed(came, metric, (card.answer or {}).get("periods", 1))
-        sealed = list(words_of_sealed(shuffled["sealed"])) if shuffled else []
-        about = {"card": card, "time_series": drawn, "panels": panels, "versions": versions, "sealed": sealed}
+        about: dict[str, object] = {"card": card, "time_series": drawn, "panels": panels, "versions": versions}
         about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
-        about |= {"ranges": _ranges(view), "links": _links()}
+        about |= {"sealed": sealed_words(card, collector.store), "ranges": _ranges(view), "links": _links()}
         return render_template("metric.html", **about)
 
 
-def _weeks(card: MetricCard) -> Steps:
-    """Return the weeks with reports, clipped to the days that are asked for."""
-    query = card.view.query
-    asked = TrendQuery(since=query.since, until=query.until, step="week")
-    return Steps("week", collector_here().reader.spans(card.metric, asked, card.part))
-
-
 def _weekly(card: MetricCard) -> TimeSeries | None:
-    """Make the lines of an index over the last weeks."""
-    if card.estimates is None or not card.known:
-        return None
-    metric, over = card.metric, _weeks(card).last(min(_WEEKS, _WORK // effort(card.metric)))
-    estimate = collector_here().reader.estimates(metric, card.view.query, card.part)
-    made = summary_of(metric).time_series(metric, card.estimates, over, estimate, card.view.query)
-    return cast("TimeSeries | None", made)
+    """Return the lines of an index over the last weeks."""
+    reader, most = collector_here().reader, min(_WEEKS, _WORK // effort(card.metric))
+    return time_series(card, reader, weeks_of(card, reader).last(most)) if card.known else None
 
 
 def _ranges(view: View) -> list[tuple[str, str, bool]]:

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dither_shared import Metric
-
 from ..reading.costs import effort
 from ..reading.estimates import EstimateReader
-from ..reading.query import Query
 from ..reading.strata import Part, parts_by
 from ..reading.summaries.paging import PageRequest
-from ..reading.summaries.summary import EstimateView, PointEstimate
+from ..reading.summaries.summary import PointEstimate
+from .card import MetricCard
 
 VALUES = 50
 """Maximum values of a metric on its own page."""
@@ -36,15 +34,14 @@ class Panels(NamedTuple):
     empty: Sequence[str]
 
 
-def panels_within(
-    reader: EstimateReader, metric: Metric, query: Query, part: Part, estimates: EstimateView
-) -> Panels | None:
-    """Return the panels of the strata within what a page shows; None if there is only one.
+def panels_within(card: MetricCard, reader: EstimateReader) -> Panels | None:
+    """Return the panels of the strata within what a page shows; None if there is only one, or nothing is known.
 
-    ``estimates`` is what the page shows of all of them. If all estimates cost too much, panels have none.
+    If all estimates cost too much, panels have none.
     """
+    metric, query, part, estimates = card.metric, card.view.query, card.part, card.estimates
     by = [name for name, value in part.values if value is None]
-    if not by:
+    if not by or estimates is None or not card.known:
         return None
     parts = reader.counted(metric, (query.since, query.until), parts_by(metric, part, by))
     names = [point.name for point in estimates.points()]

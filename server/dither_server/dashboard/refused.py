@@ -17,7 +17,8 @@ _DAYS = timedelta(days=6)
 _MOST = 10
 """Maximum rows of a page; the others are added up."""
 
-_TITLES = {kind.slug: kind.title for kind in Kind}
+TITLES = {kind.slug: kind.title for kind in Kind}
+"""The title of each reason."""
 
 
 class Line(NamedTuple):
@@ -59,7 +60,7 @@ def refused_in(store: Store, today: date, query: Query, metric: str | None = Non
         sums[one.kind, one.metric, one.version] += number
     ours = {version for _, version in store.definitions.registered()} if sums else set()
     lines = [
-        Line(kind, _TITLES.get(kind, kind), name, version, version in ours if version else None, number)
+        Line(kind, TITLES.get(kind, kind), name, version, version in ours if version else None, number)
         for (kind, name, version), number in sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     ]
     return Refused(since, until, lines[:_MOST], _in_all(lines[_MOST:]))

@@ -3,28 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dither_serving.problems import Kind
 from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
-from ...reading.sealing import about_sealed, words_of_sealed
 from ...reading.strata import part_of
 from ...reading.summaries import summary_of
 from ...reading.summaries.paging import PageRequest
-from ...reading.summaries.summary import Steps
-from ...reading.summaries.svg import Bar, bars_of_days
+from ...reading.summaries.svg import Bar, TimeSeries, bars_of_days
 from ...store import Store
-from ..card import IndexCard, MetricCard, card_of, in_words, span_in_words
+from ..card import IndexCard, MetricCard, card_of, in_words, sealed_words, span_in_words, time_series, weeks_of
 from ..panels import VALUES, Panels, panels_within
-from ..refused import refused_words
+from ..refused import TITLES, refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
-
-_TITLES = {kind.slug: kind.title for kind in Kind}
 
 
 class Shown(NamedTuple):
@@ -33,7 +28,7 @@ class Shown(NamedTuple):
     edition: Edition
     card: MetricCard
     panels: Panels | None
-    time_series: Any
+    time_series: TimeSeries | None
     weeks: Sequence[Bar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
@@ -58,18 +53,13 @@ class Gatherer:
             self._reader,
             hidden=summary_of(metric).searched and not self._asked.discovered,
         )
-        answer = card.answer or {}
-        panels = time_series = None
-        if card.estimates is not None and edition.days:
-            panels = panels_within(self._reader, metric, card.view.query, card.part, card.estimates)
-            time_series = self._time_series(edition, card)
-        sealed = about_sealed(self._sealed(edition, card), metric, answer.get("periods", 1))
-        words = list(words_of_sealed(sealed["sealed"])) if sealed else []
+        series = time_series(card, self._reader, weeks_of(card, self._reader)) if card.known else None
         refused = [
-            (_TITLES.get(kind, kind), refused_words(kind, number))
-            for kind, number in sorted(answer.get("refused", {}).items())
+            (TITLES.get(kind, kind), refused_words(kind, number))
+            for kind, number in sorted((card.answer or {}).get("refused", {}).items())
         ]
-        return Shown(edition, card, panels, time_series, self._weeks(edition), words, refused)
+        panels = panels_within(card, self._reader)
+        return Shown(edition, card, panels, series, self._weeks(edition), sealed_words(card, self._store), refused)
 
     def index_card(self, topic: Topic, shown: Shown) -> IndexCard:
         """Return what the first page shows of a metric."""
@@ -97,17 +87,6 @@ class Gatherer:
         )
         points = "; ".join(f"{one.name}: {one.text}{one.doubt and f' ({one.doubt})'}" for one in view.points())
         return f"Of {among}: {points}."
-
-    def _time_series(self, edition: Edition, card: MetricCard) -> Any:
-        metric, query = edition.metric, card.view.query
-        estimate = self._reader.estimates(metric, query, card.part)
-        over = Steps("week", self.weeks(edition))
-        assert card.estimates is not None  # noqa: S101 - for mypy; only cards with one come here
-        return summary_of(metric).time_series(metric, card.estimates, over, estimate, query)
-
-    def _sealed(self, edition: Edition, card: MetricCard) -> Any:
-        query = edition.query(self._asked)
-        return self._store.sealed(edition.metric, query.since, query.until, card.part.places)
 
     def _weeks(self, edition: Edition) -> list[Bar]:
         sums: dict[date, int] = {}

@@ -248,7 +248,14 @@ def test_days_of_the_same_people_stretch_the_error() -> None:
 
 
 def test_numbers_are_written_with_three_digits() -> None:
-    for number, text in ((None, "-"), (0.0, "0"), (-0.0, "0"), (1234567.0, "1,234,567"), (-0.01234, "-0.0123")):
+    for number, text in (
+        (None, "-"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (1234567.0, "1,234,567"),
+        (-0.01234, "-0.0123"),
+        (999.9999, "1,000"),
+    ):
         assert number_text(number) == text
 
 

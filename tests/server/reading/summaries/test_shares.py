@@ -82,7 +82,7 @@ def test_a_share_reads_as_a_figure_with_a_margin_or_as_a_bound() -> None:
     for share, low, high, text, at in (
         (0.41, 0.32, 0.5, "41% ± 9", 0.41),
         (0.41, 0.405, 0.415, "41.0% ± 0.5", 0.41),
-        (0.03, 0.008, 0.057, "3.0% ± 2.7", 0.03),  # the interval lies above 0, and so does the figure
+        (0.03, 0.008, 0.057, "0.8 to 6%", 0.03),  # the interval lies above 0, and so does the figure
         (0.005, 0.001, 0.02, "0.1 to 2%", 0.005),
         (1.02, 0.97, 1.07, "over 97%", None),
     ):
