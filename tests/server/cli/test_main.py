@@ -47,7 +47,7 @@ def test_mistakes_get_one_clear_line(collected: Path) -> None:
         line = told(invoke(collected, *arguments))
         assert what in line, arguments
         assert line.count("\n") == 1
-    assert "DITHER_DB: not set, nor --db" in told(CliRunner().invoke(cli, ["run", "--metrics", "m.toml"]))
+    assert "DITHER_DB: not set; set it, --db" in told(CliRunner().invoke(cli, ["run", "--metrics", "m.toml"]))
     assert "--role" in told(invoke(collected, "token", "create", "--role", "owner"))
     assert "No such command" in told(invoke(collected, "runn"))
 
