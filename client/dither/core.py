@@ -2,7 +2,7 @@
 
 The state keeps consent, journal and notes. The permission says whether anything may be drawn, the recorder makes
 reports, the journal keeps them, the uploader sends them. No method raises anything but mistakes of the app's developer,
-and those only if ``strict``; what each does for an app stands at ``Client``.
+and those only if ``strict``; ``Client`` says what each does for an app.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Telemetry(StandIn):
         return all([super().flush(timeout), *(client.flush(timeout) for client, _ in self._others)])
 
     def init(self, *arguments: Any, **named: Any) -> "Telemetry":
-        """Be the default client, as ``dither.init`` is asked to make one; with its metrics if there are no others."""
+        """Become the default client when ``dither.init`` makes one; take its metrics if there are no others."""
         given = signature(Client).bind(*arguments, **named).arguments
         with self._noting():
             if not self._own:
@@ -196,7 +196,7 @@ class Telemetry(StandIn):
         return make
 
     def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
-        """Remember an answer that was given to any of the clients, as it is now: the app may go on with its list."""
+        """Remember an answer that any client was given, as it is now, because the app may change its list."""
         kept = value.copy() if isinstance(value, list | set) else value
         self._answers.append((metric, kept, stratum))
 

@@ -13,7 +13,7 @@ from datetime import date, datetime
 
 from prometheus_client.core import GaugeMetricFamily
 
-from dither_server.store import Outcome, Refusal, StoreError, UnmadeError, Upload
+from dither_server.store import Refusal, StoreError, UnmadeError, Upload, UploadOutcome
 from dither_serving.prometheus import CachedReading, gauge
 
 from .blobs import SpoolError
@@ -223,7 +223,7 @@ class SpoolSink:
                 self._thread.start()
                 self._database.start()
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Append uploads durably and return their outcomes; COUNTED means that a fold will count each once.
 
         The fold finds out whether an id belongs to a batch of another content. The database must have been reachable
@@ -241,7 +241,9 @@ class SpoolSink:
             except StoreError as error:
                 self._troubles["append"] = str(error)
                 raise
-        return [Outcome.DISABLED if upload.metric.version in disabled else Outcome.COUNTED for upload in uploads]
+        return [
+            UploadOutcome.DISABLED if upload.metric.version in disabled else UploadOutcome.COUNTED for upload in uploads
+        ]
 
     def forget(self, before: date) -> bool:
         """Return False: a fold keeps the ids, so there are none to forget here."""

@@ -2,7 +2,7 @@
 
 
 def counted(number: int, one: str, more: str = "") -> str:
-    """Return a number with its thousands apart and what it counts; ``more`` is the plural where it is not ``one`` + s.
+    """Return a number, with commas, and its noun; ``more`` is the plural if it is not ``one`` + s.
 
     A verb goes in with its noun: ``counted(waiting, "batch waits", "batches wait")``.
     """

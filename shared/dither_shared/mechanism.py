@@ -183,7 +183,7 @@ class Mechanism(ABC):
     def permanent_stage(self) -> Self | None:
         """The mechanism whose reports are the permanent draws, without the noise of one report; None if there is none.
 
-        It follows from the fields: of one named ``permanent_x`` the permanent draw has the value as its ``x``.
+        It follows from the fields: the value of ``permanent_x`` is the ``x`` of the permanent draw.
         """
         names = [f.name for f in fields(self) if f.init and f.name.startswith("permanent_")]
         alone: dict[str, Any] = {name.removeprefix("permanent_"): getattr(self, name) for name in names}
@@ -211,7 +211,7 @@ class Mechanism(ABC):
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
     def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the cells of which a report has one with p if a value is the user's, and with q if it is not.
+        """Return the cells of a value: a report has one of them with p if it is the user's value, else with q.
 
         The value is an item or, where items are sets, an index. None where the cohort does not speak of it.
         """
@@ -330,7 +330,7 @@ class Mechanism(ABC):
 
     @property
     def marks(self) -> int:
-        """How many cells a value marks in a cohort that speaks of it."""
+        """How many cells a value marks in a cohort that covers it."""
         return 1
 
     @property

@@ -39,7 +39,7 @@ def plain(value: object) -> str | float | None:
 def double_of(value: object) -> float | None:
     """Return the double nearest to the number that an answer is, or None for an object that is not a number.
 
-    It is infinite for a number beyond all doubles. No numbers are NaN, text, True and False; a Decimal is one, of which
+    It is infinite for a number beyond all doubles. NaN, text and booleans are not numbers; a Decimal is one, of which
     the first 800 digits are read.
     """
     found = plain(value)

@@ -14,8 +14,8 @@ _ASKED = "DITHER_SIM_UVX"
 def main() -> None:
     """Run the command line.
 
-    Where its packages are missing, say in one line what to install. Under ``uvx``, whose work it is to fetch what a
-    program needs, start again with them: ``uvx --from . dither-sim`` cannot know that a command has an extra.
+    If its packages are missing, say in one line what to install. Under ``uvx``, which fetches what a program needs,
+    start again with them: ``uvx --from . dither-sim`` cannot know that a command has an extra.
     """
     try:
         from .cli import main as command  # noqa: PLC0415 — what it imports may not be installed
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
-    """Return how uvx runs a program of this distribution with the extra; nothing if it is not uvx that runs this."""
+    """Return the command by which uvx runs a program of this distribution with the extra; nothing without uvx."""
     if "UV" not in environ or "UV_RUN_RECURSION_DEPTH" in environ or _ASKED in environ:  # `uv run` sets the second
         return []
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -41,7 +41,7 @@ def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
 
 
 def _origin() -> str:
-    """Return where this distribution came from, as a requirement ends: a folder, an archive, a commit or a version."""
+    """Return the end of a requirement that installs this distribution: a folder, an archive, a commit or a version."""
     from importlib.metadata import distribution  # noqa: PLC0415 - help would wait for it
 
     this = distribution("dither")

@@ -3,11 +3,11 @@
 from typing import Literal, get_args
 
 Kind = Literal["uniform", "zipf", "geometric", "step"]
-"""A distribution of users over values (``sources.Distribution``)."""
+"""A distribution of users over values (``populations.Distribution``)."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Spread = Literal["uniform", "normal", "lognormal", "beta", "spikes", "zero-inflated"]
-"""A distribution of users over a range of numbers (``numbers.Numbers``)."""
+"""A distribution of users over a range of numbers (``numbers.NumberDistribution``)."""
 SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 SurveyType = Literal["share", "number", "selection", "string"]
@@ -16,7 +16,7 @@ people who have each of some items, or which of many strings are frequent, and h
 SURVEY_TYPES: tuple[SurveyType, ...] = get_args(SurveyType)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
-"""What may be done to frequencies to make them look like shares (``postprocessing.apply``)."""
+"""What may be done to frequencies to make them look like shares (``trials.shares.apply``)."""
 STEPS: tuple[Step, ...] = get_args(Step)
 
 Law = Literal["joint", "marginal", "device", "collector"]
@@ -27,7 +27,7 @@ LAWS = ("joint", "marginal", "device")
 """Distributions that need only a seed."""
 
 Attack = Literal["random-report", "crafted-input", "crafted-report"]
-"""How reports are forged (``attacks.forged.poisoning``)."""
+"""How reports are forged (``attacks.poisoning``)."""
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
 SEPARATOR = ";"
@@ -44,7 +44,7 @@ FORMATS = (".png", ".svg", ".pdf")
 """File name endings of pictures."""
 
 DEVICES = 10_000
-"""Devices of the demo, if no one says how many."""
+"""Default number of devices of the demo."""
 
 VISITORS = 200
-"""The same of visitors of its page, each of whom takes a browser's context."""
+"""Default number of visitors of its page, each of whom takes a browser context."""

@@ -13,12 +13,12 @@ _HERE = "dither_simulations.experiments"
 
 _LATER = {
     "attack": Later(f"{_HERE}.attacks.command:attack", "Attack mechanisms, compared with theory."),
-    "audit": Later(f"{_HERE}.audit.command:audit", "Test whether a mechanism leaks too much."),
-    "compose": Later(f"{_HERE}.compose.command:compose", "Compose the privacy loss of many days."),
+    "audit": Later(f"{_HERE}.audit:audit", "Test whether a mechanism leaks too much."),
+    "compose": Later(f"{_HERE}.compose:compose", "Compose the privacy loss of many days."),
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices and a collector once."),
     "error": Later(f"{_HERE}.error.command:error", "Measure the error of estimates."),
     "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
-    "shuffle": Later(f"{_HERE}.shuffle.command:shuffle", "Compute what shuffling adds to privacy."),
+    "shuffle": Later(f"{_HERE}.shuffle:shuffle", "Compute what shuffling adds to privacy."),
 }
 
 

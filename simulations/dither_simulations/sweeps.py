@@ -10,33 +10,27 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dither_shared import ParameterError
+from dither_shared.privacy.audit import lower_bound, upper_bound
 from dither_spool.workers import Map, here
 
-from .trials.measures import Measures
+from .output.tables import Column, results_table
+from .trials.shares import Measures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Row = dict[str, Any]
 """One result: a number, a string or None per column. All rows of an experiment have the same columns."""
 
 _CHUNK = 16
 """Trials that are sent to a worker together, since sending each by itself would cost more than running it."""
-
-
-class Part(NamedTuple):
-    """One of the things that each trial measures: columns that name it, and what theory says of its measures.
-
-    ``theory`` is keyed by column: ``mse_theory`` stands behind the measure ``mse`` and its standard error ``mse_se``.
-    """
-
-    columns: Row
-    theory: Measures
 
 
 class Experiment(ABC):
@@ -46,26 +40,42 @@ class Experiment(ABC):
     """The root of all randomness."""
     repeats: int
     """Trials per cell."""
+    columns: ClassVar[Sequence[Column]]
+    """The columns of the table."""
+    words: ClassVar[int] = 1
+    """How many of these hold words."""
 
     @abstractmethod
     def cells(self) -> Sequence[Any]:
         """Return the cells, in the order of their rows."""
 
     @abstractmethod
-    def setting(self, cell: Any) -> Any:
-        """Return what all trials of a cell share, such as its mechanism; raise ParameterError if the cell cannot be."""
+    def simulate(self, cell: Any, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        """Run one trial of a cell and return the measures of each part; they depend on the arguments alone."""
 
     @abstractmethod
-    def simulate(self, setting: Any, seed: np.random.SeedSequence) -> Sequence[Measures]:
-        """Run one trial and return the measures of each part; they depend on the arguments alone."""
+    def about(self, cell: Any) -> Row:
+        """Return the columns that describe a cell; raise ParameterError if the cell is impossible."""
+
+    def theory(self, cell: Any) -> Sequence[Row]:
+        """Return the parts of a trial: for each, the columns that name it and what theory says of its measures.
+
+        The column ``mse_theory`` stands behind the measure ``mse`` and its standard error ``mse_se``.
+        """
+        return ({},)
+
+    def check(self) -> None:
+        """Raise ParameterError if a cell is impossible, before anything is simulated."""
+        for cell in self.cells():
+            self.about(cell)
+
+    def table(self, rows: Sequence[Row]) -> str:
+        """Return the results for a terminal."""
+        return results_table(self.columns, rows, self.words)
 
     @abstractmethod
-    def about(self, cell: Any, setting: Any) -> Row:
-        """Return the columns that describe a cell."""
-
-    def theory(self, cell: Any, setting: Any) -> Sequence[Part]:
-        """Return the parts of a trial, with what theory expects of them."""
-        return (Part({}, {}),)
+    def plot(self, rows: Sequence[Row]) -> "Figure":
+        """Return the results as a picture."""
 
     def identity(self) -> str:
         """Return a digest that differs from every other experiment's: of all that its numbers depend on."""
@@ -73,14 +83,15 @@ class Experiment(ABC):
 
     def rows(self, cell: Any, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
         """Return one row per part: the means of its measures with their standard errors, beside theory."""
-        setting = self.setting(cell)
-        about, rows = self.about(cell, setting), []
-        for place, part in enumerate(self.theory(cell, setting)):
-            row = about | part.columns
+        about, rows = self.about(cell), []
+        for place, theory in enumerate(self.theory(cell)):
             trials = [outcome[place] for outcome in outcomes]
-            for name in trials[0]:
+            beside = {name: [column for column in theory if column.startswith(f"{name}_")] for name in trials[0]}
+            apart = {column for columns in beside.values() for column in columns}
+            row = about | {column: value for column, value in theory.items() if column not in apart}
+            for name, columns in beside.items():
                 row[name], row[f"{name}_se"] = mean([trial[name] for trial in trials])
-                row |= {column: value for column, value in part.theory.items() if column.startswith(f"{name}_")}
+                row |= {column: theory[column] for column in columns}
             rows.append(row)
         return rows
 
@@ -88,7 +99,7 @@ class Experiment(ABC):
 def sweep(
     experiment: Experiment,
     run: Map = here,
-    journal: "Journal | None" = None,
+    journal: "SweepJournal | None" = None,
     step: Callable[[int], object] = int,
 ) -> list[Row]:
     """Return the rows of every cell, in the order of the cells.
@@ -114,7 +125,7 @@ def seeds(experiment: Experiment, place: int) -> list[np.random.SeedSequence]:
 
 
 def mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Return the mean and its standard error, which one value does not have; None where a value is not defined."""
+    """Return the mean and its standard error, None for a single value; both None if a value is not defined."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None, None
@@ -123,43 +134,42 @@ def mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
     return float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
 
 
+def success_rate(successes: float, tries: int) -> Row:
+    """Return the share of successes, with its interval at 95 % (Clopper and Pearson)."""
+    low, high = lower_bound(int(successes), tries, 0.975), upper_bound(-int(-successes), tries, 0.975)
+    return {"success": successes / tries, "low": low, "high": high}
+
+
 def identity_of(*parts: object) -> str:
-    """Return a digest of all that an experiment's numbers depend on: its ``repr``, and numpy's version."""
+    """Return a digest of all that an experiment's numbers depend on, and of numpy's version."""
     return hashlib.sha256(repr((np.__version__, *parts)).encode("utf-8")).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class _Task:
-    experiment: Experiment
-    cell: Any
-    seeds: tuple[np.random.SeedSequence, ...]
 
 
 def _finished(
     experiment: Experiment, cells: Sequence[Any], places: Sequence[int], run: Map, step: Callable[[int], object]
 ) -> Iterator[tuple[int, list[Row]]]:
     """Yield the places of cells with their rows, each as soon as it is finished."""
-    tasks = [_tasks(experiment, cells[place], seeds(experiment, place)) for place in places]
-    results = run(_perform, [task for chunks in tasks for task in chunks])
-    for place, chunks in zip(places, tasks, strict=True):
+    chunks = [_chunks(seeds(experiment, place)) for place in places]
+    tasks = [(experiment, cells[place], chunk) for place, some in zip(places, chunks, strict=True) for chunk in some]
+    results = run(_perform, tasks)
+    for place, of_cell in zip(places, chunks, strict=True):
         outcomes: list[Sequence[Measures]] = []
-        for some in islice(results, len(chunks)):
+        for some in islice(results, len(of_cell)):
             outcomes += some
             step(len(some))
         yield place, experiment.rows(cells[place], outcomes)
 
 
-def _tasks(experiment: Experiment, cell: Any, all_seeds: Sequence[np.random.SeedSequence]) -> list[_Task]:
-    starts = range(0, len(all_seeds), _CHUNK)
-    return [_Task(experiment, cell, tuple(all_seeds[start : start + _CHUNK])) for start in starts]
+def _chunks(all_seeds: Sequence[np.random.SeedSequence]) -> list[Sequence[np.random.SeedSequence]]:
+    return [all_seeds[start : start + _CHUNK] for start in range(0, len(all_seeds), _CHUNK)]
 
 
-def _perform(task: _Task) -> list[Sequence[Measures]]:
-    setting = task.experiment.setting(task.cell)
-    return [task.experiment.simulate(setting, seed) for seed in task.seeds]
+def _perform(task: tuple[Experiment, Any, Sequence[np.random.SeedSequence]]) -> list[Sequence[Measures]]:
+    experiment, cell, chunk = task
+    return [experiment.simulate(cell, seed) for seed in chunk]
 
 
-class Journal:
+class SweepJournal:
     """Makes a sweep resumable: the rows of each finished cell, appended to a file that is synced to disk.
 
     A line is a JSON object. The first holds the sweep's ``identity``; each other holds a cell's number and its rows. A
@@ -203,8 +213,3 @@ class Journal:
     def close(self) -> None:
         """Close the file, and keep it for the next run."""
         self._file.close()
-
-    def discard(self) -> None:
-        """Remove the file, when the sweep is finished and its rows are written elsewhere."""
-        self.close()
-        self.path.unlink()

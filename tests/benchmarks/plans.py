@@ -26,11 +26,10 @@ from dither_simulations.experiments.plan.planner import IntervalPlanner
 from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner
 from dither_simulations.experiments.plan.strings import StringPlanner
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.number_trial import NumberSetting, run_number_trial
-from dither_simulations.trials.string_trial import StringSetting, found_in
-from dither_simulations.users.numbers import Numbers
-from dither_simulations.users.populations import Population, numbered, set_label
-from dither_simulations.users.strings import spelled
+from dither_simulations.trials.numbers import run_number_trial
+from dither_simulations.trials.strings import found_in
+from dither_simulations.users.numbers import NumberDistribution
+from dither_simulations.users.populations import Population, numbered, set_label, spelled
 
 from .tables import Table, add_option, write
 
@@ -151,12 +150,11 @@ def quantile(rng: np.random.Generator) -> Planned:
         confidence=_interval(rng)["confidence"],
     )
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
-    setting = NumberSetting(
-        mechanism, Numbers("uniform").shares(mechanism.size), plan.needed(mechanism) or 0, quantiles=(rank,)
-    )
+    shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism) or 0
 
     def survey(rng: np.random.Generator) -> bool:
-        found = run_number_trial(setting, np.random.SeedSequence(int(rng.integers(2**32))))[2]
+        seed = np.random.SeedSequence(int(rng.integers(2**32)))
+        found = run_number_trial(mechanism, shares, users, seed, quantiles=(rank,))[2]
         return (found["rank"] or 0) <= plan.error or (found["error"] or 0) <= plan.within_range
 
     return Planned(survey, plan.confidence)
@@ -175,15 +173,16 @@ def strings(rng: np.random.Generator, *, discover: bool = False) -> Planned:
     labels = tuple("".join(chr(97 + place) for place in row) for row in rng.integers(0, 26, (20, question.length)))
     shares = np.array([share, *rng.dirichlet(np.ones(19)) * (1 - share)])
     if discover:
-        people = spelled(question, mechanism, labels, shares)
-        setting = StringSetting(mechanism, people.labels, people.shares, users, (), question)
+        sought: DiscoveryQuestion | tuple[str, ...] = question
+        spelt = spelled(question, mechanism, labels, shares)
+        labels, shares = spelt.labels, spelt.shares
     else:
-        listed = numbered(size)
-        setting = StringSetting(mechanism, listed[:20], shares, users, listed)
+        sought = numbered(size)
+        labels = sought[:20]
 
     def survey(rng: np.random.Generator) -> bool:
-        people = Population.drawn(setting.labels, setting.shares, setting.users, rng)
-        return setting.labels[0] in found_in(setting, sample_tally(mechanism, people, rng)).labels
+        people = Population.drawn(labels, shares, users, rng)
+        return labels[0] in found_in(mechanism, sample_tally(mechanism, people, rng), sought).labels
 
     return Planned(survey, 0.5)
 

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dither_shared import PrivSet, SetResponse, SubsetSelection
-from dither_simulations.experiments.error.selections import SetSetting, run_set_trial
+from dither_simulations.experiments.error.selections import run_set_trial
 from dither_simulations.output.tables import render
 from dither_simulations.sweeps import mean
 from dither_simulations.trials.mechanism_by_name import AUTO, named_selection
-from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw
+from dither_simulations.users.sets import IndependentSets, SetLaw, SetList
 
 from .tables import Table, add_option, write
 
@@ -47,8 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, ...]:
     people, share = _people(size, most), 0.5 if most is None else most / size
     mechanism = named_selection(AUTO, size, most, epsilon)
-    setting = SetSetting(mechanism, people, USERS)
-    noise = [run_set_trial(setting, seed)["mse"] for seed in np.random.SeedSequence(7).spawn(runs)]
+    noise = [run_set_trial(mechanism, people, USERS, seed)["mse"] for seed in np.random.SeedSequence(7).spawn(runs)]
     measured, error = mean(noise)
     sampled = share * (1 - share)
     told = "-" if measured is None else f"{USERS * measured - sampled:.3g} ± {USERS * (error or 0):.1g}"
@@ -74,7 +73,7 @@ def _people(size: int, most: int | None) -> SetLaw:
     if most is None:
         return IndependentSets(np.full(size, 0.5), size)
     runs = [sum(1 << (first + place) % size for place in range(most)) for first in range(size)]
-    return ListedSets.of(runs, size, np.ones(size))
+    return SetList.of(runs, size, np.ones(size))
 
 
 def _coin(epsilon: float) -> float:

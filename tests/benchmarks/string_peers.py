@@ -20,14 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.tally.tally import Tally
-from dither_shared import DiscoveryQuestion
+from dither_shared import DiscoveryQuestion, Mechanism
 from dither_simulations.output.tables import render
 from dither_simulations.samplers import sample_tally
 from dither_simulations.trials.mechanism_by_name import named, named_discovery
-from dither_simulations.trials.string_trial import Found, StringSetting, found_in, string_scores
-from dither_simulations.users.populations import Counts, Floats, Population, zipf
-from dither_simulations.users.strings import listed, made_up, spelled
+from dither_simulations.trials.strings import Found, found_in, string_scores
+from dither_simulations.users.populations import Counts, Floats, Population, listed, made_up, spelled, zipf
 
 from .peers.prefix_extending import Codes, PrefixExtending
 from .tables import Table, add_option, write
@@ -110,21 +108,25 @@ def _methods(
 
 
 def _listed(name: str, people: _People, epsilon: float, candidates: tuple[str, ...], rng: np.random.Generator) -> _Line:
-    setting = StringSetting(named(name, 0, epsilon), people.labels, people.shares, people.users, candidates)
-    return _timed(setting, sample_tally(setting.mechanism, Population(people.labels, people.counts), rng))
+    return _timed(named(name, 0, epsilon), Population(people.labels, people.counts), candidates, rng)
 
 
 def _discovered(people: _People, epsilon: float, rng: np.random.Generator) -> _Line:
     mechanism = named_discovery("prefix-sketch", QUESTION, epsilon)
     held = spelled(QUESTION, mechanism, people.labels, people.shares)
-    setting = StringSetting(mechanism, held.labels, people.shares, people.users, (), QUESTION)
-    return _timed(setting, sample_tally(mechanism, Population(held.labels, people.counts), rng))
+    return _timed(mechanism, Population(held.labels, people.counts), QUESTION, rng)
 
 
-def _timed(setting: StringSetting, tally: Tally) -> _Line:
+def _timed(
+    mechanism: Mechanism,
+    people: Population,
+    sought: tuple[str, ...] | DiscoveryQuestion,
+    rng: np.random.Generator,
+) -> _Line:
+    tally = sample_tally(mechanism, people, rng)
     start = time.process_time()
-    found = found_in(setting, tally)
-    return _line(setting, found, time.process_time() - start)
+    found = found_in(mechanism, tally, sought)
+    return _line(people, found, time.process_time() - start)
 
 
 def _extended(people: _People, epsilon: float, step: int, rng: np.random.Generator) -> _Line:
@@ -133,13 +135,12 @@ def _extended(people: _People, epsilon: float, step: int, rng: np.random.Generat
     seconds = time.process_time() - start
     names = dict(zip(people.codes.tolist(), people.labels, strict=True))
     labels = tuple(names.get(code, f"ghost {code}") for code in found.codes.tolist())
-    setting = StringSetting(named("rappor", 0, epsilon), people.labels, people.shares, people.users)
     nothing = np.zeros(len(labels))
-    return _line(setting, Found(labels, nothing, nothing), seconds)
+    return _line(Population(people.labels, people.counts), Found(labels, nothing, nothing), seconds)
 
 
-def _line(setting: StringSetting, found: Found, seconds: float) -> _Line:
-    scores = string_scores(setting, found)
+def _line(people: Population, found: Found, seconds: float) -> _Line:
+    scores = string_scores(dict(zip(people.labels, people.shares.tolist(), strict=True)), found)
     recalls = (scores["recall_8"], scores["recall_16"], scores["recall_32"])
     return _Line(recalls, scores["f1"], scores["found"], scores["false"], seconds)
 

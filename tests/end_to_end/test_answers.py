@@ -20,7 +20,7 @@ from dither import __main__ as program
 from dither_server.store import Store
 from dither_shared import parse_metrics
 from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_simulations.collection.collector_process import Access, fetch, fetch_estimate
+from dither_simulations.collector import Access, fetch, fetch_estimate
 from server.collecting import running
 
 DEVICES, EPSILON, CONFIDENCE = 300, 6.0, 1 - 1e-8

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from dither_server.access.gatekeeper import Role
 from dither_server.config.settings import Config
-from dither_server.store import Outcome, Sealing, Upload
+from dither_server.store import Sealing, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
 from serving import serving
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import subprocess
 
 TODAY = date(2026, 11, 20)
-COUNTED, DISABLED, EMPTY = Outcome
+COUNTED, DISABLED, EMPTY = UploadOutcome
 
 METRICS_TOML = """
 [metrics.theme]

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
+from dither_simulations.experiments.error.accuracy import Cell
 from dither_simulations.experiments.error.shares import ShareAccuracy
-from dither_simulations.sweeps import Journal, sweep
-from dither_simulations.trials.measures import Measures
-from dither_simulations.trials.trial import Setting
-from dither_simulations.users.sources import Distribution
+from dither_simulations.sweeps import SweepJournal, sweep
+from dither_simulations.trials.shares import Measures
+from dither_simulations.users.populations import Distribution
 from dither_spool.workers import workers
 from forkserver import run as run_python
 from server.dask import cluster_of
@@ -38,7 +38,7 @@ KILLED = f"""
 import os, signal
 from dither_simulations import sweeps
 from dither_simulations.cli import main
-write, lines = sweeps.Journal._write, 0
+write, lines = sweeps.SweepJournal._write, 0
 
 def dying(self, line):
     global lines
@@ -49,7 +49,7 @@ def dying(self, line):
         os.kill(os.getpid(), signal.SIGKILL)
     write(self, line)
 
-sweeps.Journal._write = dying
+sweeps.SweepJournal._write = dying
 main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 """
 
@@ -106,9 +106,9 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
     tried: list[float] = []
     simulate = ShareAccuracy.simulate
 
-    def watched(self: ShareAccuracy, setting: Setting, seed: np.random.SeedSequence) -> Sequence[Measures]:
-        tried.append(setting.asked)
-        return simulate(self, setting, seed)
+    def watched(self: ShareAccuracy, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
+        tried.append(cell.epsilon)
+        return simulate(self, cell, seed)
 
     monkeypatch.setattr(ShareAccuracy, "simulate", watched)
     monkeypatch.chdir(tmp_path)
@@ -124,22 +124,20 @@ def test_a_killed_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: py
 
 def test_partial_rows_of_another_sweep_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.part"
-    Journal(path, PLAN.identity()).close()
+    SweepJournal(path, PLAN.identity()).close()
     with pytest.raises(ParameterError, match="another, unfinished sweep"):
-        Journal(path, replace(PLAN, seed=4).identity())
+        SweepJournal(path, replace(PLAN, seed=4).identity())
     assert path.exists()
-    journal = Journal(path, PLAN.identity())
-    journal.discard()
-    assert not path.exists()
+    SweepJournal(path, PLAN.identity()).close()
 
 
 def test_finished_cells_are_read_back_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "rows.part"
-    journal = Journal(path, PLAN.identity())
+    journal = SweepJournal(path, PLAN.identity())
     rows = sweep(PLAN, journal=journal)
     journal.close()
     steps: list[int] = []
-    again = Journal(path, PLAN.identity())
+    again = SweepJournal(path, PLAN.identity())
     assert sweep(PLAN, journal=again, step=steps.append) == rows
     again.close()
     assert steps == [20, 20, 20]

@@ -29,7 +29,7 @@ _RECENT = 14
 """Days after which a metric that went back to an earlier version may have been a user who did."""
 
 _MOST_NOTED = 100
-"""Metrics of a program, by name, of which a note is made."""
+"""Most metrics of a program, by name, whose versions are noted."""
 
 _MOST_KEPT = 300
 """Metrics of all programs."""

@@ -240,7 +240,7 @@ class Journal:
             self._correct(now)
 
     def _catch_up(self, today: int) -> None:
-        """Read what others wrote, piece by piece, so that memory is bounded by what the records say."""
+        """Read what others wrote, piece by piece, so that memory is bounded by the number of accounts and reports."""
         cursor, records, damaged = self.cursor, 0, 0
         rewritten = torn = False
         while (news := self.state.news(cursor)) is not None:

@@ -64,7 +64,7 @@ def overview(
 
 
 def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, today: int) -> set[str]:
-    """Return the metrics in whose place their survey asks another one; none where that cannot be known."""
+    """Return the metrics that their survey does not ask in this period; none if that cannot be known."""
     with suppress(StateError, OSError):
         if journal.state.exists() and journal.state.has_secret():
             with journal.transaction():
@@ -74,7 +74,7 @@ def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, to
 
 
 def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> str:
-    """Return in a word why a metric to which the user said yes is not collected; "" if it is."""
+    """Return in a word why an accepted metric is not collected; "" if it is."""
     if ledger.disabled(metric, today):
         return "disabled"
     if ledger.exhausted(metric, today):

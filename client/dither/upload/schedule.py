@@ -42,7 +42,7 @@ class Hold(NamedTuple):
 class UploadSchedule:
     """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
 
-    The clock is the system's: it goes on while a computer sleeps, and its moments mean the same to the next run. If it
+    The clock is the system's: it runs while a computer sleeps, and its moments mean the same to the next run. If it
     is set back, a moment that lies too far ahead is drawn again. Raises ParameterError for a spread that is not a
     number of seconds from 0 to a year.
     """

@@ -46,11 +46,11 @@ class Sender:
 
     @property
     def flushing(self) -> bool:
-        """Whether a flush goes on."""
+        """Whether a flush is in progress."""
         return self._flushes != self._flushes_over
 
     def flush(self) -> None:
-        """Let all that waits leave at once, one after the other, until none is left or all must expect to fail.
+        """Send all waiting reports now, one after the other, until none is left or the rest are expected to fail.
 
         Reports that the collector put off wait nevertheless. Of those that failed before, one is tried again and, if
         that succeeds, the others.
@@ -99,7 +99,7 @@ class Sender:
         return self._schedule.next_due(waiting)
 
     def _end_flush(self, flushes: int) -> None:
-        """End the first ``flushes`` flushes; one that began since then goes on."""
+        """End the first ``flushes`` flushes; later ones continue."""
         self._flushes_over = flushes
         self._tried.clear()
 
@@ -120,7 +120,7 @@ class Sender:
         return _PAUSE
 
     def _upload(self, entry: Queued) -> bool:
-        """Upload a report, and remember that it began; return whether a flush may go on with others."""
+        """Upload a report, and remember that it began; return whether a flush may continue with others."""
         self._journal.state.sync()
         if not self._permitted():  # the user may have said no while the disk was slow, or this process stopped
             return False
@@ -145,7 +145,7 @@ class Sender:
         return self._apply(entry, rule_for(answer.status), kind_of(answer.status), answer)
 
     def _apply(self, entry: Queued, rule: AnswerRule, kind: str, answer: Answer | None) -> bool:
-        """Do with a report what the rule says; return whether a flush may go on with others."""
+        """Apply the rule for an answer to the report; return whether a flush may continue with others."""
         words = f"{answer.status}: {rule.words}" if answer else rule.words
         if rule.fate is None:
             again = self._schedule.put_off(entry, answer.retry_after if answer else None, rule.window)

@@ -16,9 +16,9 @@ from dither_serving.logs import OnceAMinute
 from dither_serving.problems import StoreError
 
 from ..prometheus import Prometheus
-from ..store import Outcome, Refusal, Upload
+from ..store import Refusal, Upload, UploadOutcome
 
-Then = Callable[[Outcome | StoreError], object]
+Then = Callable[[UploadOutcome | StoreError], object]
 """A callback that is called once with the outcome of an upload."""
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _STRANGE = 16
 class CommitsReports(Protocol):
     """The part of a store, or of a sink, that the committer uses."""
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Make uploads durable, and return the outcome of each."""
 
     def forget(self, before: date) -> bool:
@@ -43,7 +43,7 @@ class CommitsReports(Protocol):
         """Add to the counts of refused batches."""
 
 
-class ReportCommitter(Committer[Upload, Outcome]):
+class ReportCommitter(Committer[Upload, UploadOutcome]):
     """Batch ids are forgotten ``horizon`` days after the day they were received: some after each commit.
 
     So no commit waits long for that.

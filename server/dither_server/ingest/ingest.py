@@ -17,7 +17,7 @@ from dither_shared import Metric
 from ..access.gatekeeper import Gatekeeper, Role
 from ..access.origins import NO_ORIGINS, Origins
 from ..prometheus import Prometheus
-from ..store import Outcome, StoreError, Upload
+from ..store import StoreError, Upload, UploadOutcome
 from .committer import ReportCommitter
 from .posts import PATH, Sent, UploadFormat
 from .sealed.posts import PATH as SEALED
@@ -76,15 +76,15 @@ class Ingest(UploadEndpoint):
         """Count a request that the server refuses before it is ours to read."""
         self._refused(problem)
 
-    def _committed(self, sent: Sent, size: int | None, upload: Upload, outcome: Outcome | StoreError) -> Answer:
+    def _committed(self, sent: Sent, size: int | None, upload: Upload, outcome: UploadOutcome | StoreError) -> Answer:
         if isinstance(outcome, StoreError):
             return self._refused(outcome, sent, size)
-        if outcome is Outcome.DISABLED:
+        if outcome is UploadOutcome.DISABLED:
             return self._refused(Problem(Kind.DISABLED, _DISABLED), sent, size)
         self.posts.settled(upload)
         if upload.refused:
             self._count(Kind.SEALED, sent, size, upload.refused)
-        if outcome is Outcome.EMPTY:
+        if outcome is UploadOutcome.EMPTY:
             return self.counted(_NOTHING.answer())
         self.numbers.acknowledged(sent.metric, upload.reports)
         return self.accepted(self.posts.acknowledgement(upload))

@@ -168,7 +168,7 @@ class EstimateReader:
         return self._chosen(table, query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
-        """Return the combination of the versions that are of the metric's kind; the top is by combined shares.
+        """Return the combination of the versions of the metric's kind; the top values are those of the combined shares.
 
         Where a stratum is asked for, of those versions that have it.
         """
@@ -267,7 +267,7 @@ class EstimateReader:
         cost: int,
         make: Callable[[Sequence[Collected]], T],
     ) -> T:
-        """Return the answer about some sources: remembered, or made of what one snapshot holds of them.
+        """Return the answer about some sources: from the cache, or computed from one snapshot.
 
         ``cost`` is demanded before the snapshot is opened, because that may wait.
         """
@@ -301,7 +301,7 @@ class EstimateReader:
     def _surveys(self, collected: Sequence[Collected], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
         """Return what was collected of each source, with its tally, and what estimates these tallies.
 
-        Estimates are remembered if ``keep``: those of many days, of which few values are shown, would take all room.
+        Estimates are cached if ``keep``: those of many days, of which few values are shown, would fill the cache.
         """
         known = {id(tally): source for source, tally in collected}
 
@@ -353,7 +353,7 @@ def _shown(source: Source, sources: Sequence[Source]) -> bool:
 
 
 def _spans(history: History, query: Query, part: Part) -> list[Span]:
-    """Return the days with reports, if each is to have an answer, or else all that are asked for as one span."""
+    """Return the days with reports, if each is to have an answer; otherwise all requested days as one span."""
     if not query.by_day:
         return [(query.since, query.until)]
     return [(day, day) for day in history.days(part.places)]

@@ -63,7 +63,7 @@ def has_stratum(metric: Metric, chosen: Chosen) -> bool:
 def parts_by(metric: Metric, part: Part, by: Sequence[str]) -> list[Part]:
     """Return the parts of a part, one for each combination of values of the attributes ``by``; without any, itself.
 
-    Raises ParameterError for an attribute that the metric does not have, or of which one value is chosen already.
+    Raises ParameterError for an attribute that the metric does not have, or whose value is already chosen.
     """
     strata = metric.strata
     for name in by:

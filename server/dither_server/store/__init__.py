@@ -5,7 +5,7 @@ and the day of each batch are stored, and sums of reports.
 """
 
 from .backup import back_up, restore
-from .counting.uploads import Outcome, Sealing, Upload
+from .counting.uploads import Sealing, Upload, UploadOutcome
 from .database import Condition, Disk
 from .engine import database_file, database_url, without_password
 from .errors import StoreError, UnmadeError
@@ -21,7 +21,6 @@ __all__ = [
     "Condition",
     "Disk",
     "History",
-    "Outcome",
     "Refusal",
     "Sealed",
     "Sealing",
@@ -32,6 +31,7 @@ __all__ = [
     "StoredToken",
     "UnmadeError",
     "Upload",
+    "UploadOutcome",
     "back_up",
     "database_file",
     "database_url",

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from prometheus_client.core import GaugeMetricFamily
 
-from .counting.uploads import Outcome, Upload
+from .counting.uploads import Upload, UploadOutcome
 from .tables.refusals import Refusal
 
 _PACKAGE = "dither_spool.seam"
@@ -22,7 +22,7 @@ class Sink(Protocol):
     def start(self) -> None:
         """Start the sink's threads, once in each process."""
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Keep uploads durably, and return their outcomes."""
 
     def forget(self, before: date) -> bool:

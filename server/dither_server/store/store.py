@@ -11,7 +11,7 @@ from dither_shared import Metric
 from ..tally.tally import Tally
 from .batch_ids import Expiry, count_ids
 from .counting.folds import Folds, days_counted_both_ways
-from .counting.uploads import Outcome, Upload, count
+from .counting.uploads import Upload, UploadOutcome, count
 from .database import Condition, Database, bytes_of, disk_of
 from .engine import LOCK_WAIT, sqlite_path
 from .errors import RacedError
@@ -64,7 +64,7 @@ class Store(Database):
         with self._transaction() as connection:
             return bytes(connection.execute(sa.select(IDENTITY.c.identity)).scalar_one()).hex()
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Count each upload once, all in one transaction, and return the outcome of each.
 
         A batch whose id was counted before, or appears twice in ``uploads``, is counted once and is COUNTED each

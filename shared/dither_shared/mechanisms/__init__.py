@@ -13,7 +13,7 @@ from ..mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Items, Mechanis
 class Registry(MutableMapping[str, type[Mechanism]]):
     """Families of mechanisms by the names under which metrics ask for them, in order.
 
-    ``homes`` says where they are, by what their items stand for: each as "file.Class" in this folder.
+    ``homes`` maps kinds of items to their families: each as "file.Class" in this folder.
     """
 
     def __init__(self, homes: Mapping[Items, Mapping[str, str]]) -> None:

@@ -185,7 +185,7 @@ class HadamardCountMeanSketch(Sketch):
 
     @property
     def uniform_cells(self) -> tuple[int, int]:
-        """The rows, of which each report draws one: two symbols a row."""
+        """The rows, of which each report draws one: two symbols per row."""
         return 0, 2
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:

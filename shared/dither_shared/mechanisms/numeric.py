@@ -72,7 +72,7 @@ class TabulatedMechanism(NumericMechanism):
     _laws: tuple[TabulatedLaw, ...] = field(init=False, repr=False, compare=False)
 
     def _tabulate(self, weights: Sequence[Sequence[int]]) -> None:
-        """Take the laws in proportion to ``weights``, of which row v peaks at v."""
+        """Take the laws in proportion to ``weights``; row v must peak at v."""
         laws = tuple(TabulatedLaw.rounded(row, peak) for peak, row in enumerate(weights))
         self._derive(shape=Shape.SYMBOL, cells=len(laws), ratio=worst_ratio(laws), _laws=laws)
 

@@ -192,7 +192,7 @@ class Rappor(ChainOfBits):
 
     @property
     def fitted_cells(self) -> float:
-        """The fit averages h bits, less what it takes to know the mean of the row: h (1 - h/m)."""
+        """The fit averages h bits, less the cost of estimating the mean of the row: h (1 - h/m)."""
         return self.hashes * (1 - self.hashes / self.bits)
 
     @property

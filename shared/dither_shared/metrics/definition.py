@@ -88,7 +88,7 @@ def _metric(name: str, table: object, tables: Mapping[str, object]) -> Metric:
     place = f"metrics.{name}"
     if not NAME.fullmatch(name):
         raise ParameterError(
-            place, "not a name; it starts with a-z and goes on with a-z, 0-9, '_', '-' or '.', up to 64"
+            place, "not a name; names start with a-z and continue with a-z, 0-9, '_', '-' or '.', up to 64"
         )
     if not isinstance(table, dict):
         raise ParameterError(place, f"not a table; write [metrics.{name}]")

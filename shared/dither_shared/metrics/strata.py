@@ -168,7 +168,7 @@ class Strata:
 def _attribute(name: str, values: Iterable[str]) -> Attribute:
     place = f"strata.{name}"
     if not _NAME.fullmatch(name):
-        raise ParameterError(place, "not a name; it starts with a-z and goes on with a-z, 0-9 or '_', up to 32")
+        raise ParameterError(place, "not a name; names start with a-z and continue with a-z, 0-9 or '_', up to 32")
     if _TAKEN.fullmatch(name) or keyword.iskeyword(name):
         raise ParameterError(place, f"is a reserved name; call it app_{name}, for example")
     values = tuple(values)

@@ -23,9 +23,9 @@ class Survey:
 
 
 def with_surveys(metrics: Mapping[str, "Metric"]) -> dict[str, "Metric"]:
-    """Return the metrics of a file, each with the names of all that are of its survey.
+    """Return the metrics of a file, each with the names of all metrics of its survey.
 
-    Raises ParameterError if those of one survey differ in their period, of which the draw is made.
+    Raises ParameterError if those of one survey differ in their period, from which the survey draws.
     """
     members: dict[str, list[Metric]] = {}
     for metric in metrics.values():

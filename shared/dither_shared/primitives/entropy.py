@@ -138,7 +138,7 @@ class SystemEntropy(Entropy):
 
 
 class _Ahead(Entropy):
-    """Bytes of the system's that were drawn ahead: each is handed out once."""
+    """Bytes of system entropy that were read in advance; each is used once."""
 
     def __init__(self, drawn: bytes) -> None:
         self._drawn = drawn

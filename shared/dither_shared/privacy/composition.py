@@ -21,7 +21,7 @@ def sequential(losses: Iterable[float | Fraction]) -> float:
 
 
 def parallel(losses: Iterable[float | Fraction]) -> float:
-    """Return the privacy loss of questions of which each person answers but one: the greatest, rounded up.
+    """Return the privacy loss of several questions if each person answers only one: the greatest, rounded up.
 
     Parallel composition (McSherry 2009, theorem 4). Several answers of one person add up, whatever they are about.
     """

@@ -156,7 +156,7 @@ class _Answers(Answers):
         self._width = shape[1]
 
     def encode(self, value: object) -> Encoded:
-        """Return the pair of what each axis makes of its answer; to leave one out is a mistake."""
+        """Return the pair of items of both axes; an answer that is missing is a mistake."""
         given, mistake = self._given(value)
         parts = [axis.encode(one) for axis, one in zip(self._axes, given, strict=True)]
         first, second = (part.item for part in parts)
@@ -200,7 +200,7 @@ def _axis(fields: Fields, asked: object) -> Axis:
     if not isinstance(name, str) or not name or table is None:
         raise ParameterError("cross", f"{name!r} is not a metric of this file; {_EXAMPLE}")
     if not NAME.fullmatch(name):
-        raise ParameterError("cross", f"{name!r:.80} is not a name; it starts with a-z and goes on with a-z, 0-9, '_'")
+        raise ParameterError("cross", f"{name!r:.80} is not a name; it must start with a-z; then a-z, 0-9, '_'")
     if table.value("type") not in _KINDS:
         raise ParameterError("cross", f"{name} is not a {' or '.join(_KINDS)}; only these can be crossed")
     try:

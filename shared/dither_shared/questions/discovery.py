@@ -129,7 +129,7 @@ class DiscoveryQuestion(Question):
         return f"a report covers the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
+        """Return the part of the text that a report covers, how often it fits that part, and how often another."""
         report.cells(mechanism)
         length = _sketch(mechanism).prefix_length(report.cohort)
         part = "all of the text" if length == self.length else f"the first {length} characters of the text alone"
@@ -153,7 +153,7 @@ class DiscoveryQuestion(Question):
 
     @property
     def words(self) -> str:
-        """Say which texts."""
+        """The accepted texts, in words."""
         capitals = " (capitals count as small letters)" if self.fold else ""
         return f"any text of up to {self.length} of the characters {self.alphabet}{capitals}; a longer one is cut"
 

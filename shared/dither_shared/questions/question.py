@@ -16,7 +16,7 @@ from .fields import Fields
 
 
 class Question(ABC):
-    """One question of a kind. A subclass is a kind, and a frozen dataclass of what its definition says of answers.
+    """One question of a kind. A subclass is a kind, and a frozen dataclass of its definition's keys.
 
     Two questions are equal if they are of one kind and ask for the same.
     """

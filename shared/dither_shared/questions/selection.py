@@ -107,7 +107,7 @@ class SelectionQuestion(Question):
         return set_odds_sentence(mechanism)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return the values that a report names, of those that it speaks of, and how often that is not so."""
+        """Return the values that a report names, of those that it covers, and how often each is wrong."""
         cells = set(report.cells(mechanism))
         speaking = {value: mechanism.supporting(place, report.cohort) for place, value in enumerate(self.values)}
         named = [value for value, supporting in speaking.items() if cells & set(supporting)]

@@ -28,8 +28,10 @@ _GRID = "0.25:4:10"
 _MOST = 1000
 """The most numbers of LOW:HIGH:COUNT."""
 
+_Callback = Callable[[click.Context, click.Parameter, str | None], Any]
+
 _THOUSANDS = re.compile(r"\d{1,3}(\.\d{3})+")
-"""A number with points where German, French or Spanish readers set thousands apart."""
+"""A number in which German, French or Spanish readers see thousands separated by points."""
 
 
 class Commands(LazyGroup):
@@ -63,7 +65,7 @@ def with_options(command: Callable[..., None], options: Iterable[Callable[..., A
 
 
 def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """Read a number of users, also as 1e9 or 10^9: an option's callback. 5.000 is refused, for many read it as 5000."""
+    """Read a number of users, also as 1e9 or 10^9: an option's callback. Refuse 5.000, which many read as 5000."""
     if text is None:
         return None
     if _THOUSANDS.fullmatch(text):
@@ -100,22 +102,55 @@ def users_list(context: click.Context, parameter: click.Parameter, text: str | N
     return tuple(dict.fromkeys(map(round, _spaced(*found, many))))
 
 
-def sizes_of(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
-    """Read one or more numbers of values, with commas between them: an option's callback."""
-    sizes = tuple(int(part) if part.isdecimal() else 0 for part in (text.split(",") if text is not None else ()))
-    if not all(2 <= size <= MAX_SIZE for size in sizes):
-        raise click.BadParameter(
-            f"{text!r} is not a list of whole numbers from 2 to {MAX_SIZE:,}, such as 16,128", param=parameter
-        )
-    return tuple(dict.fromkeys(sizes))
+def _whole_numbers(low: int, high: int, example: str) -> _Callback:
+    """Return an option's callback that reads one or more whole numbers, with commas between them."""
+
+    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+        numbers = tuple(int(part) if part.isdecimal() else -1 for part in (() if text is None else text.split(",")))
+        if not all(low <= number <= high for number in numbers):
+            problem = f"{text!r} is not a list of whole numbers from {low} to {high:,}{example}"
+            raise click.BadParameter(problem, param=parameter)
+        return tuple(dict.fromkeys(numbers))
+
+    return read
 
 
-def reports_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
-    """Read one or more numbers of reports, or of days, with commas between them: an option's callback."""
-    counts = tuple(int(part) if part.isdecimal() else 0 for part in text.split(","))
-    if not all(1 <= count <= 10_000 for count in counts):
-        raise click.BadParameter(f"{text!r} is not a list of whole numbers from 1 to 10,000", param=parameter)
-    return tuple(dict.fromkeys(counts))
+sizes_of = _whole_numbers(2, MAX_SIZE, ", such as 16,128")
+"""Reads numbers of values."""
+
+reports_of = _whole_numbers(1, 10_000, "")
+"""Reads numbers of reports, or of days."""
+
+
+def _number(low: float, high: float, what: str, *, many: bool = False) -> _Callback:
+    """Return an option's callback that reads a number strictly between two others, or ``many`` with commas."""
+
+    def read_one(parameter: click.Parameter, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not low < number < high:
+            raise click.BadParameter(f"{text!r} is not {what}", param=parameter)
+        return number
+
+    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Any:
+        if text is None:
+            return None
+        if many:
+            return tuple(dict.fromkeys(read_one(parameter, part) for part in text.split(",")))
+        return read_one(parameter, text)
+
+    return read
+
+
+positive = _number(0, math.inf, "a positive number")
+share = _number(0, 1, "a number strictly between 0 and 1")
+shares_of = _number(0, 1, "a number strictly between 0 and 1", many=True)
+confidence_of = _number(
+    math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1), f"a number {CONFIDENCES}"
+)
+"""Reads a confidence level for which intervals exist."""
 
 
 def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
@@ -127,9 +162,9 @@ def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple
 
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
-    """Read a list of ε, or LOW:HIGH:COUNT for that many, equally far apart on a log scale: an option's callback."""
+    """Read a list of ε, or LOW:HIGH:COUNT for COUNT of them, equally far apart on a log scale: an option's callback."""
     try:
-        epsilons = _list_or_grid(text)
+        epsilons = _list_or_grid(_GRID if text == "grid" else text)
     except ValueError:
         epsilons = ()
     if not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
@@ -138,42 +173,10 @@ def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tupl
     return epsilons
 
 
-def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Read a positive number: an option's callback."""
-    return None if text is None else _between(0, math.inf, text, parameter, "a positive number")
-
-
-def share(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Read a number strictly between 0 and 1: an option's callback."""
-    return None if text is None else _between(0, 1, text, parameter, "a number strictly between 0 and 1")
-
-
-def confidence_of(_: click.Context, parameter: click.Parameter, text: str) -> float:
-    """Read a confidence level for which intervals exist: an option's callback."""
-    low, high = math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1)
-    return _between(low, high, text, parameter, f"a number {CONFIDENCES}")
-
-
-def shares_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
-    """Read one or more numbers strictly between 0 and 1, with commas between them: an option's callback."""
-    found = (_between(0, 1, part, parameter, "a number strictly between 0 and 1") for part in text.split(","))
-    return tuple(dict.fromkeys(found))
-
-
-def _between(low: float, high: float, text: str, parameter: click.Parameter, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not low < number < high:
-        raise click.BadParameter(f"{text!r} is not {what}", param=parameter)
-    return number
-
-
 def _list_or_grid(text: str) -> tuple[float, ...]:
-    if text != "grid" and ":" not in text:
+    if ":" not in text:
         return tuple(dict.fromkeys(float(part) for part in text.split(",")))
-    low, high, count = _GRID.split(":") if text == "grid" else text.split(":")
+    low, high, count = text.split(":")
     first, last, many = float(low), float(high), int(count)
     if not 0 < first < last < math.inf or not 2 <= many <= _MOST:
         return ()
@@ -280,7 +283,7 @@ discover_option = click.option(
 
 
 def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, Collection[str]]) -> None:
-    """Raise ParameterError if an option was given that only other types have; ``own`` names parameters of some."""
+    """Raise ParameterError for an option that only other types have; ``own`` names the parameters of some types."""
     context = click.get_current_context()
     for option in context.command.params:
         types = [other for other, names in own.items() if option.name in names]
@@ -295,7 +298,7 @@ def fields_of(kinds: "Mapping[SurveyType, type[DataclassInstance]]") -> dict[Sur
 
 
 def given_fields(kind: "type[DataclassInstance]", given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are named as fields of a class; one that was not given is left to the field's default."""
+    """Return the options whose names are fields of a class, without those that were not given."""
     return {field.name: given[field.name] for field in fields(kind) if given.get(field.name) not in {None, ()}}
 
 

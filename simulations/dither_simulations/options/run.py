@@ -1,9 +1,9 @@
-"""Run a command: the options that all share for its seed, who does the work, and where the results go."""
+"""Run a command: the options that all share for the seed, the workers, and the files of results."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from dither_server.cli.options import workers_options
 from .common import new_file, with_options
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+    from matplotlib.figure import Figure
 
     from dither_spool.workers import Map
 
@@ -51,9 +51,9 @@ class Run:
         """
         from tqdm import tqdm
 
-        from ..sweeps import Journal, sweep
+        from ..sweeps import SweepJournal, sweep
 
-        journal = None if self.part is None else Journal(self.part, experiment.identity())
+        journal = None if self.part is None else SweepJournal(self.part, experiment.identity())
         trials = len(experiment.cells()) * experiment.repeats
         try:
             with self.workers() as run, tqdm(total=trials, unit="trial", disable=None, leave=False) as bar:
@@ -63,11 +63,23 @@ class Run:
                 journal.close()
         return rows
 
-    def show(self, results: "Sequence[Row | DataclassInstance]", text: Callable[[], str]) -> None:
-        """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
-        from ..output.files import json_rows, write_rows
+    def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
+        """Carry out an experiment, and print, write and draw its results."""
+        rows = self.sweep(experiment)
+        self.show(rows, lambda: experiment.table(rows))
+        self.draw(plot, lambda: experiment.plot(rows))
 
-        rows = [one if isinstance(one, dict) else asdict(one) for one in results]
+    def draw(self, path: Path | None, figure: "Callable[[], Figure]") -> None:
+        """Save a picture, if one was asked for."""
+        if path is not None:
+            from ..output.plots import save
+
+            save(figure(), path)
+
+    def show(self, rows: "Sequence[Row]", text: Callable[[], str]) -> None:
+        """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
+        from ..output.tables import json_rows, write_rows
+
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
         if self.out is not None and self.part is not None:
             write_rows(self.out, rows)

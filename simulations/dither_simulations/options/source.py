@@ -1,8 +1,7 @@
-"""Options that choose what is asked and the population of users."""
+"""Options that choose the kind of question and the population of users."""
 
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +12,9 @@ from ..choices import KINDS, SEPARATOR, SPREADS, SurveyType
 from .common import input_options, numbers_of, refuse_others, share, type_option, with_options
 
 if TYPE_CHECKING:
-    from ..users.numbers import NumberColumn, NumberSource
-    from ..users.set_sources import SetSource
-    from ..users.sources import Column, Source
+    from ..users.numbers import NumberSource
+    from ..users.populations import ListedAnswers, Source
+    from ..users.sets import SetSource
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,33 +47,35 @@ _TAKEN = (
 
 
 def _share_source(given: Mapping[str, Any]) -> "Source":
-    from ..users.sources import Distribution
+    from ..users.populations import Distribution
 
-    kind, path, drift = given["distribution"], given["source"], given["drift"]
     if _made_up(given, KINDS):
-        return Distribution(kind or "zipf", given["zipf_s"], given["ratio"], drift)
-    if drift:
+        return Distribution(given["distribution"] or "zipf", given["zipf_s"], given["ratio"], given["drift"])
+    if given["drift"]:
         raise ParameterError("--drift", "cannot be used with --input, whose values are used unchanged")
-    return _of_file(path, given["column"], given["weights"])
+    return _of_file(given)
 
 
 def _number_source(given: Mapping[str, Any]) -> "NumberSource":
-    from ..users.numbers import Numbers
+    from ..users.numbers import NumberColumn, NumberDistribution
 
     if not _made_up(given, SPREADS):
-        return _numbers_of_file(given)
+        if given["low"] is None or given["high"] is None:
+            raise ParameterError("--low", "and --high are missing; they set the range of the numbers")
+        whole = _of_file(given).whole
+        return NumberColumn.of(whole.labels, whole.counts, given["low"], given["high"], given["log"])
     for name in ("low", "high", "log"):
         if given[name]:
             raise ParameterError(f"--{name}", "needs --input; distributions have the range from 0 to 1")
-    return Numbers(given["distribution"] or "uniform", given["shape"])
+    return NumberDistribution(given["distribution"] or "uniform", given["shape"])
 
 
 def _set_source(given: Mapping[str, Any]) -> "SetSource":
-    from ..users.set_sources import ItemChances, SetColumn
+    from ..users.sets import ItemChances, SetColumn
 
     if _made_up(given, KINDS):
         return ItemChances(given["distribution"] or "zipf", given["zipf_s"], given["ratio"], given["greatest"])
-    whole = _of_file(given["source"], given["column"], given["weights"]).whole
+    whole = _of_file(given).whole
     return SetColumn.of(whole.labels, whole.counts, given["separator"])
 
 
@@ -166,23 +167,13 @@ _OPTIONS = (
 )
 
 
-def _numbers_of_file(given: Mapping[str, Any]) -> "NumberColumn":
-    from ..users.numbers import NumberColumn
+def _of_file(given: Mapping[str, Any]) -> "ListedAnswers":
+    from ..users.populations import ListedAnswers, Population, read_column, read_histogram
 
-    if given["low"] is None or given["high"] is None:
-        raise ParameterError("--low", "and --high are missing; they set the range of the numbers")
-    whole = _of_file(given["source"], given["column"], given["weights"]).whole
-    return NumberColumn.of(whole.labels, whole.counts, given["low"], given["high"], given["log"])
-
-
-def _of_file(path: Path, column: str | None, weights: str | None) -> "Column":
-    from ..users.columns import read_column, read_histogram
-    from ..users.populations import Population
-    from ..users.sources import Column
-
+    path, column, weights = given["source"], given["column"], given["weights"]
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {path} holds the answers")
     if weights is None:
-        return Column(read_column(path, column))
+        return ListedAnswers(read_column(path, column))
     labels, held = read_histogram(path, column, weights)
-    return Column(Population.spread(labels, held, round(float(held.sum())) or 1))
+    return ListedAnswers(Population.spread(labels, held, round(float(held.sum())) or 1))

@@ -4,8 +4,9 @@ Few lines share a panel and have their names at their ends; of many, each has a 
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from .plots import COLOURS, FONT, GREY, INK, figure_of
+from .tables import varies
 
 _MARKERS = "os^Dv<>PXhd"
 _GRID = "#E5E5E5"
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """Points of one line, its entries in the order of ``at``; a theory may have gaps.
 
     ``low`` and ``high`` are the ends of the interval of each point.
@@ -36,10 +38,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Panel:
+class PlotPanel:
     """Lines that share axes; ``limit`` is a dotted line with a name, its points and their heights."""
 
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     up: str
     log: bool = True
     limit: tuple[str, Sequence[float], Sequence[float]] | None = None
@@ -50,7 +52,22 @@ class Panel:
         return len(self.lines) + (self.limit is not None)
 
 
-def scale(axes: Axes, panel: Panel, *, log: bool) -> None:
+def lines_of(rows: Iterable[Mapping[str, Any]], by: str, columns: Sequence[str]) -> list[PlotLine]:
+    """Return one line per value of ``by``, the columns being those of a line's fields; rows are in order."""
+    return [
+        PlotLine(name, *zip(*([row[column] for column in columns] for row in some), strict=True))
+        for name, some in groupby(rows, key=lambda row: row[by])
+    ]
+
+
+def exact_line(name: str, at: Sequence[float], values: Sequence[float | None]) -> PlotLine:
+    """Return a line of computed values, without those that are None or 0 and have no place on a logarithmic axis."""
+    known = [(place, value) for place, value in zip(at, values, strict=True) if value]
+    heights = [value for _, value in known]
+    return PlotLine(name, [place for place, _ in known], heights, heights, heights)
+
+
+def scale(axes: Axes, panel: PlotPanel, *, log: bool) -> None:
     """Give axes their scales, the numbers along them, and a grid; ``log`` is of the horizontal one."""
     axes.set_xscale("log" if log else "linear")
     axes.set_yscale("log" if panel.log else "linear")
@@ -59,7 +76,7 @@ def scale(axes: Axes, panel: Panel, *, log: bool) -> None:
     axes.grid(visible=True, which="major", color=_GRID, linewidth=0.8)
 
 
-def draw_line(axes: Axes, line: Line, colour: str, marker: str) -> float:
+def draw_line(axes: Axes, line: PlotLine, colour: str, marker: str) -> float:
     """Draw a line and return the height at which it ends."""
     known = [(at, theory) for at, theory in zip(line.at, line.theory, strict=False) if theory is not None]
     if known:
@@ -80,7 +97,7 @@ def draw_line(axes: Axes, line: Line, colour: str, marker: str) -> float:
 
 
 def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
-    """Write numbers as people write them: those that were tried or, where these are many, powers of two or ten."""
+    """Label the axis with the numbers that were tried or, if these are many, with powers of two or ten."""
     if log:
         base = 2 if tried[-1] < 100 * tried[0] else 10
         powers = [float(base) ** power for power in range(-20, 51)]
@@ -92,7 +109,7 @@ def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
 
 
 def _few_powers(axes: Axes, log: bool) -> None:
-    """Name the powers of ten and, where an axis spans but one or two, 2 and 5 times these."""
+    """Label the powers of ten and, if an axis spans only one or two, also 2 and 5 times these."""
     low, high = axes.get_ylim()
     if log:
         short = high < 100 * low
@@ -131,7 +148,7 @@ _TOP, _FOOT = 0.58, 0.42
 _OTHERS = "#CFCFCF"
 
 
-def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
+def multiples_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
     """Return a block of small panels for each panel, one a line, all on the axes of the block."""
     counts = [-(-len(panel.lines) // _COLUMNS) for panel in panels]
     height = _TOP + _HIGH * sum(counts) + _FOOT
@@ -149,7 +166,7 @@ def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: boo
     return figure
 
 
-def _block(figure: Figure, panel: Panel, top: float, *, log: bool) -> None:
+def _block(figure: Figure, panel: PlotPanel, top: float, *, log: bool) -> None:
     """Draw the panels of a block below ``top`` inches; the first and the lowest carry numbers."""
     height, left, gap = figure.get_figheight(), 0.14, 0.03
     width = (0.99 - left - gap * (_COLUMNS - 1)) / _COLUMNS
@@ -165,7 +182,7 @@ def _block(figure: Figure, panel: Panel, top: float, *, log: bool) -> None:
         axes.tick_params(labelsize=_SMALL, labelleft=column == 0, labelbottom=lowest)
 
 
-def _multiple(axes: Axes, panel: Panel, line: Line, *, log: bool) -> None:
+def _multiple(axes: Axes, panel: PlotPanel, line: PlotLine, *, log: bool) -> None:
     """Draw one line in colour before all others, under its name."""
     for other in panel.lines:
         axes.plot(other.at, other.value, "-", color=_OTHERS, linewidth=1, zorder=0.5)
@@ -185,7 +202,7 @@ _LETTERS_BESIDE = 13
 """Letters of a name in one line, beside the axes."""
 
 
-def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
+def lines_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
     """Return a figure of panels, one below the other, on one horizontal axis, which is logarithmic with ``log``."""
     most = max(panel.names for panel in panels)
     if most > _FEW:
@@ -213,7 +230,7 @@ def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = 
 
 
 def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, tuple[str, str]]]) -> None:
-    """Write each name beside the end of its line, moved apart where lines end together, but not out of the axes."""
+    """Write each name beside the end of its line; move names apart if lines end together, but not out of the axes."""
     figure.canvas.draw()
     wrapped = [textwrap.wrap(breakable(name), _LETTERS_BESIDE) for name, _, _ in ends]
     gap = (0.2 + 1.05 * max(map(len, wrapped))) * FONT / 72 * figure.dpi / axes.bbox.height
@@ -237,3 +254,76 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
     for index in reversed(range(len(moved))):
         moved[index] = last = max(moved[index], last + gap, 0.0)
     return moved
+
+
+_BAND = 1.96
+"""Standard errors on either side of the mean: 95 %."""
+
+_PARTS = ("asked", "step", "size", "users", "epsilon")
+"""Columns whose combinations make one line each, if rows differ in them."""
+
+_LETTERS = {"size": "k = ", "users": "n = ", "epsilon": "ε = "}
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A panel of a plot: the column that is drawn, and which rows it takes.
+
+    The band is the mean ± 1.96 standard errors or, with ``ends``, between two columns. ``theory`` is a column, too; by
+    default the measure's own, if it has one. A linear axis is one of shares, from 0 to 1.
+    """
+
+    name: str
+    up: str
+    log: bool = True
+    takes: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    ends: tuple[str, str] | None = None
+    theory: str | None = None
+    bounded: bool = True
+
+    def panel(self, rows: Rows, across: str, parts: Sequence[str]) -> PlotPanel:
+        """Return the panel of these rows."""
+        some = [row for row in rows if self.takes(row)]
+
+        def of_line(row: Mapping[str, Any]) -> tuple[Any, ...]:
+            return tuple(row[part] for part in parts)
+
+        ordered = sorted(some, key=lambda row: (of_line(row), row[across]))
+        lines = [self._line(_named(parts, key), list(group), across) for key, group in groupby(ordered, key=of_line)]
+        return PlotPanel(lines, self.up, log=self.log, limit=self._limit(some, across) if self.bounded else None)
+
+    def _line(self, name: str, rows: Rows, across: str) -> PlotLine:
+        values = [row[self.name] or 0.0 for row in rows]
+        margins = [_BAND * (row.get(f"{self.name}_se") or 0.0) for row in rows]
+        both = list(zip(values, margins, strict=True))
+        low = [max(value - margin, value / 100 if self.log else 0.0) for value, margin in both]
+        high = [value + margin if self.log else min(value + margin, 1.0) for value, margin in both]
+        if self.ends is not None:
+            low, high = ([row[end] for row in rows] for end in self.ends)
+        theory = self.theory or f"{self.name}_theory"
+        return PlotLine(name, [row[across] for row in rows], values, low, high, [row.get(theory) for row in rows])
+
+    def _limit(self, rows: Rows, across: str) -> tuple[str, Sequence[float], Sequence[float]] | None:
+        """Return the lower bound, if there is one and it is the same for all lines."""
+        column = f"{self.name}_bound"
+        least = sorted({(row[across], row[column]) for row in rows if row.get(column) is not None})
+        at, heights = [place for place, _ in least], [bound for _, bound in least]
+        return ("lower bound, unbiased", at, heights) if at and len(set(at)) == len(at) else None
+
+
+def curves_plot(rows: Rows, curves: Sequence[Curve], title: str, axes: Mapping[str, str]) -> Figure:
+    """Return a figure of curves against the first of ``axes`` in which rows differ, given with their labels."""
+    across = next((name for name in axes if varies(rows, name)), "epsilon")
+    parts = [name for name in _PARTS if name in rows[0] and name != across and varies(rows, name)] or ["asked"]
+    panels = [curve.panel(rows, across, parts) for curve in curves]
+    return lines_plot(panels, title, axes[across], log=across != "day")
+
+
+def _named(parts: Sequence[str], values: Sequence[object]) -> str:
+    """Return the name of a line, given its columns."""
+    return ", ".join(
+        f"{_LETTERS.get(part, '')}{f'{value:,}' if isinstance(value, int) else value}"
+        for part, value in zip(parts, values, strict=True)
+    )

@@ -1,4 +1,4 @@
-"""Draw estimates beside the truth, and save pictures, in colours that the colour-blind can tell apart.
+"""Draw estimates beside the truth, and save pictures, in colours that the colour-blind can distinguish.
 
 The colours are those of Okabe and Ito (2008).
 """
@@ -18,7 +18,7 @@ from dither_shared import ParameterError
 
 from ..choices import FORMATS
 from ..users.populations import Floats
-from .files import write_bytes
+from .tables import write_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"
@@ -30,8 +30,8 @@ FONT = 11.5
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
-    """The truth beside estimates of it, an entry a label in every column."""
+class ComparedEstimates:
+    """True values beside estimates of them; each column has one entry per label."""
 
     labels: tuple[str, ...]
     truth: Floats
@@ -44,18 +44,18 @@ class Estimates:
         """Whether each interval contains the truth."""
         return (self.low <= self.truth) & (self.truth <= self.high)
 
-    def chosen(self, order: NDArray[np.intp]) -> "Estimates":
+    def chosen(self, order: NDArray[np.intp]) -> "ComparedEstimates":
         """Return the rows of these indices, in their order."""
         labels = tuple(self.labels[index] for index in order)
-        return Estimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
+        return ComparedEstimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
 
-    def times(self, factor: float) -> "Estimates":
+    def times(self, factor: float) -> "ComparedEstimates":
         """Return all numbers times a factor: 100 makes percent of shares."""
         columns = (factor * column for column in (self.truth, self.estimate, self.low, self.high))
-        return Estimates(self.labels, *columns)
+        return ComparedEstimates(self.labels, *columns)
 
 
-def estimates_plot(rows: Estimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
+def estimates_plot(rows: ComparedEstimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
     """Return a figure with true values as bars and estimates as points with intervals; the first label is on top."""
     count = len(rows.labels)
     figure, (axes,) = figure_of(1.35 + 0.31 * count)
@@ -106,4 +106,4 @@ def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
 
 def _shortened(label: str, width: int = 24) -> str:
     text = label if len(label) <= width else label[: width - 1] + "…"
-    return text.replace("$", r"\$")  # a pair of which would be read as mathematics
+    return text.replace("$", r"\$")  # matplotlib reads a pair of $ as mathematics

@@ -1,13 +1,27 @@
-"""Write tables for a terminal: columns that line up, numbers with their uncertainty."""
+"""Write tables of results: for a terminal, with numbers and their uncertainty, and as CSV or JSON files.
 
+Files are written whole: a reader sees the old file or the new one, never half of either.
+"""
+
+import csv
+import io
+import json
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from dither_shared import ParameterError
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table of results: its head, the text of a row's cell, and whether it is shown for given rows."""
+    """A column of a table of results: its head, the text of a row's cell, and whether it is shown for given rows.
+
+    The head may name columns of the first row: "top-{top} recall".
+    """
 
     head: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -18,7 +32,8 @@ def results_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], 
     """Return a table of results; see ``render``. Hidden columns do not count as words."""
     some = [column for column in columns if column.shown(rows)]
     flush_left = sum(column in some for column in columns[:words])
-    return render([column.head for column in some], [[each.cell(row) for each in some] for row in rows], flush_left)
+    heads = [column.head.format_map(rows[0]) for column in some]
+    return render(heads, [[column.cell(row) for column in some] for row in rows], flush_left)
 
 
 def varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
@@ -27,7 +42,7 @@ def varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
 
 
 def value(name: str, head: str, form: str = "") -> Column:
-    """Return a column of results as it is, formatted; a dash for None."""
+    """Return a column of formatted results, with a dash for None."""
     return Column(head, lambda row: "-" if row[name] is None else format(row[name], form))
 
 
@@ -81,3 +96,46 @@ def _printable(cell: str) -> str:
 def _padded(row: Sequence[str], widths: Sequence[int], words: int) -> list[str]:
     cells = zip(row, widths, strict=True)
     return [cell.ljust(width) if column < words else cell.rjust(width) for column, (cell, width) in enumerate(cells)]
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace ``path`` by ``content`` in one step. Raises ParameterError if it cannot be written."""
+    temporary: Path | None = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+            temporary = Path(stream.name)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise ParameterError(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as CSV, or as JSON if the name ends in .json: one row per line, columns in the order of the first."""
+    encode = json_rows if path.suffix == ".json" else _csv
+    write_bytes(path, encode(rows).encode("utf-8"))
+
+
+def json_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a JSON array, one row per line."""
+    return "[\n" + ",\n".join(json.dumps(row, allow_nan=False) for row in rows) + "\n]\n"
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO(newline="")
+    writer: csv.DictWriter[Any] = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _umask() -> int:
+    """Return the process's mask for new files, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -6,16 +6,23 @@ rounding of a probability to a float (relative 2^-53). Users send one report eac
 part, its draw and the instantaneous one are then a single channel.
 
 A mechanism joins by registering functions of ``registry.py``, in the file of its kind or in a new one: each file of
-this folder is imported. One without a sampler can still be simulated device by device (``devices.py``). Where the joint
-law costs too much, ``marginal.py`` draws the support of each value by itself.
+this folder is imported. One without a sampler can still be simulated device by device (``devices.py``). If the joint
+law costs too much, ``sample_support`` draws the support of each value by itself.
 """
 
 from importlib import import_module
 from pkgutil import iter_modules
 
 from .hashed import expected_tally
-from .marginal import Marginal, has_marginal, sample_support
-from .registry import collision_bias, has_sampler, joint_draws, sample_tally
+from .registry import (
+    Marginal,
+    collision_bias,
+    has_marginal,
+    has_sampler,
+    joint_draws,
+    sample_support,
+    sample_tally,
+)
 
 __all__ = [
     "Marginal",

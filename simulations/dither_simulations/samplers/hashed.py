@@ -1,4 +1,4 @@
-"""Samplers where a cohort says which bits a value marks: RAPPOR, the count mean sketch, bit flip."""
+"""Samplers of mechanisms whose cohort says which bits a value marks: RAPPOR, the count mean sketch, bit flip."""
 
 from functools import lru_cache
 
@@ -89,21 +89,27 @@ def expected_tally(mechanism: Mechanism, population: Population) -> Tally:
 
 @collision_bias.register
 def _(mechanism: Sketch, population: Population) -> Floats:
-    """Return m/(m-1) Σ_(u≠v) f_u (share of collisions - 1/m)."""
-    columns = positions(mechanism, population.labels)[:, :, 0]
-    cohorts = np.arange(mechanism.cohorts)
-    load = np.zeros((mechanism.cohorts, mechanism.bits))
-    np.add.at(load, (cohorts, columns), population.shares[:, np.newaxis])
-    others = load[cohorts, columns].mean(axis=1) - population.shares
-    chance = 1 / mechanism.bits
-    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))
+    return bias_in(positions(mechanism, population.labels)[:, :, 0], mechanism.bits, population.shares)
+
+
+def bias_in(buckets: Counts, size: int, shares: Floats) -> Floats:
+    """Return m/(m-1) Σ_(u≠v) f_u (share of rows in which u and v collide - 1/m), m being the ``size`` of a row.
+
+    ``buckets`` are those of each value in each row; shape (values, rows).
+    """
+    rows = np.arange(buckets.shape[1])
+    load = np.zeros((len(rows), size))
+    np.add.at(load, (rows, buckets), shares[:, np.newaxis])
+    others = load[rows, buckets].mean(axis=1) - shares
+    chance = 1 / size
+    return np.asarray((others - chance * (1 - shares)) / (1 - chance))
 
 
 @lru_cache(maxsize=8)
 def positions(mechanism: Rappor | Sketch, labels: tuple[str, ...]) -> Counts:
     """Return the hash positions of each value, shape (values, cohorts, hash functions of a cohort).
 
-    Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
+    Cached, because hashing is most of the work and every trial of a sweep asks for the same.
     """
     marks = marks_of(labels, mechanism.cohorts, mechanism.bits, mechanism.hashes)
     table = np.ascontiguousarray(marks.transpose(2, 0, 1), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Samplers where a value owns the solutions of a linear equation over a finite field.
+"""Samplers of mechanisms in which a value owns the solutions of a linear equation over a finite field.
 
 Hadamard response, projective geometry response, linear local hashing and the Hadamard sketch have this in common: a
-report that tells something of a value is a uniform solution y of ⟨y, x⟩ = s, with x and s known of the value. How often
+report with information about a value is a uniform solution y of ⟨y, x⟩ = s, with x and s known of the value. How often
 each y is drawn by n users follows in one pass over the entries of y, as in a fast transform: users who have drawn
 the same entries so far, and for whom the same equation is left over, are alike, so that a multinomial draw splits them
 all at once. The work is about that of the decoder.
@@ -101,7 +101,7 @@ def _entries(order: int, forced: NDArray[np.bool_], left: Counts, users: Counts,
     """Return how many users of each group draw each next entry of y; shape (groups, order).
 
     If entries of x follow that are not 0, or if none did, each is as likely; at the last that is not 0 (and is 1, for
-    the equation is scaled) the entry of y must be what is left of s.
+    the equation is scaled) the entry of y must be the rest of s.
     """
     drawn = np.zeros((len(users), order), dtype=np.int64)
     drawn[forced, left[forced]] = users[forced]
@@ -116,7 +116,7 @@ def _entries(order: int, forced: NDArray[np.bool_], left: Counts, users: Counts,
 def _merged(
     order: int, length: int, keys: tuple[Counts, Counts, Counts], users: Counts
 ) -> tuple[tuple[Counts, Counts, Counts], Counts]:
-    """Put together the users with one prefix and one equation, scaled so that x begins with 1."""
+    """Merge the users with the same prefix and equation, scaled so that x begins with 1."""
     prefix, rest, left = keys
     lead, scaled = _scaling(order, length)
     space = plane(order)
@@ -134,7 +134,7 @@ def _merged(
 
 @lru_cache(maxsize=32)
 def _scaling(order: int, length: int) -> tuple[Counts, Counts]:
-    """Return for each vector its leading entry, and the number of the vector divided by it; for vector 0, 1 and 0."""
+    """Return each vector's leading entry, and the number of the vector divided by it; 1 and 0 for vector 0."""
     space = plane(order)
     digits = space.digits(np.arange(order**length), length)
     lead = digits[np.arange(len(digits)), np.argmax(digits != 0, axis=1)]

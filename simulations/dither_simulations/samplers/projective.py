@@ -1,6 +1,6 @@
 """Samplers of projective geometry response: of a listed value, and of the bucket to which a string is hashed.
 
-A report that tells something of a point v is a uniform point y of its hyperplane, ⟨y, v⟩ = 0. How often each y is drawn
+A report with information about a point v is a uniform point y of its hyperplane, ⟨y, v⟩ = 0. How often each y is drawn
 is found in one of two ways: user by user, as a device draws, for many at once; or by ``linear.solutions``, whose work
 does not depend on the number of users.
 """
@@ -19,7 +19,7 @@ from dither_shared.primitives.galois import field as galois_field
 from dither_shared.primitives.projective import Points, point_count, point_length
 
 from ..users.populations import Counts, Floats, Population, items_of
-from .hashed import over_cohorts
+from .hashed import bias_in, over_cohorts
 from .linear import solutions, with_uniform
 from .registry import collision_bias, joint_draws, sample_tally, signal_probability
 
@@ -164,31 +164,21 @@ def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray
 
 @collision_bias.register
 def _(mechanism: ProjectiveSketch, population: Population) -> Floats:
-    """Return B/(B-1) Σ_(u≠v) f_u (share of rows in which they collide - 1/B)."""
-    return _bias(mechanism, population, np.arange(mechanism.cohorts))
+    return bias_in(buckets_of(mechanism, population.labels), mechanism.buckets, population.shares)
 
 
 @collision_bias.register
 def _(mechanism: PrefixSketch, population: Population) -> Floats:
-    """Return the tally of whole strings, in the rows of the confirming level."""
-    return _bias(mechanism, population, np.arange(mechanism.cohorts)[-mechanism.rows :])
-
-
-def _bias(mechanism: ProjectiveBuckets, population: Population, cohorts: Counts) -> Floats:
-    buckets = buckets_of(mechanism, population.labels)[:, cohorts]
-    rows = np.arange(len(cohorts))
-    load = np.zeros((len(cohorts), mechanism.buckets))
-    np.add.at(load, (rows, buckets), population.shares[:, np.newaxis])
-    others = load[rows, buckets].mean(axis=1) - population.shares
-    chance = 1 / mechanism.buckets
-    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))
+    """Return the bias of the tally of whole strings, in the rows of the confirming level."""
+    rows = buckets_of(mechanism, population.labels)[:, -mechanism.rows :]
+    return bias_in(rows, mechanism.buckets, population.shares)
 
 
 @lru_cache(maxsize=8)
 def buckets_of(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Counts:
     """Return the bucket of each value in each cohort; shape (values, cohorts).
 
-    Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
+    Cached, because hashing is most of the work and every trial of a sweep asks for the same.
     """
     items = items_of(mechanism, labels)
     levels = range(mechanism.cohorts // mechanism.rows)

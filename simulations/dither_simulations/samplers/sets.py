@@ -11,7 +11,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, PrivSet, SetResponse
 
 from ..users.populations import Counts, Floats, Population, set_item
-from ..users.sets import ListedSets, SetChain, SetLaw, members, patterns_in
+from ..users.sets import SetChain, SetLaw, SetList, members, patterns_in
 from .hashed import MAX_TABLE, over_cohorts
 from .registry import joint_draws, sample_tally
 from .unary import responses
@@ -46,7 +46,7 @@ def _(mechanism: SetResponse, people: SetLaw, users: int, rng: np.random.Generat
 def _(mechanism: PrivSet, population: Population, rng: np.random.Generator) -> Tally:
     """Let the sets there are be states of a chain, in which their users begin."""
     sets = members([set_item(label) for label in population.labels], mechanism.size)
-    chain = ListedSets(sets, np.ones(len(sets))).chain()
+    chain = SetList(sets, np.ones(len(sets))).chain()
     counts = _listed_counts(mechanism, chain, population.counts, rng)
     return Tally(population.counts.sum(keepdims=True), counts[np.newaxis])
 

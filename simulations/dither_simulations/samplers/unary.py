@@ -1,4 +1,4 @@
-"""Samplers where a value's cell is the value: randomized response, the unary encodings, and subset selection.
+"""Samplers of mechanisms whose cells are the values: randomized response, the unary encodings, and subset selection.
 
 The counts of subset selection are not independent: each report has exactly d ones.
 """

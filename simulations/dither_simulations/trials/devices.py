@@ -1,4 +1,4 @@
-"""Make a tally user by user, through the device's own randomizer: slow, and a check on the samplers."""
+"""Draw the tally of a trial: from its exact law, or user by user with the device's own randomizer."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
@@ -9,10 +9,23 @@ from dither_server.tally.tally import Tally
 from dither_shared import Entropy, KeyedEntropy, Mechanism, Report
 from dither_shared.mechanism import Item
 
-from ..users.populations import Population, items_of
+from ..choices import Law
+from ..samplers import sample_tally
+from ..users.populations import Floats, Population, items_of
 
 _BLOCK = 1 << 14
-"""The number of reports held at a time, so that memory does not grow with the users."""
+"""Reports held in memory at a time, whatever the number of users."""
+
+
+def drawn_tally(
+    mechanism: Mechanism, labels: tuple[str, ...], shares: Floats, users: int, law: Law, seed: np.random.SeedSequence
+) -> Tally:
+    """Draw ``users`` people from a population, and return the tally of their reports."""
+    rng = np.random.default_rng(seed)
+    people = Population.drawn(labels, shares, users, rng)
+    if law == "device":
+        return device_tally(mechanism, people, device_entropy(seed))
+    return sample_tally(mechanism, people, rng)
 
 
 def device_entropy(seed: np.random.SeedSequence) -> KeyedEntropy:

@@ -9,7 +9,7 @@ from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 AUTO = "auto"
-"""The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
+"""The name of the mechanism with the least total risk whose report fits the usual budget (``auto.choose``)."""
 
 _SHARES = {name: family for name, family in MECHANISMS.items() if family.items in {LISTED, STRINGS}}
 
@@ -37,16 +37,16 @@ SET_MECHANISMS = tuple(name for name, family in MECHANISMS.items() if family.ite
 """The mechanisms of sets."""
 
 PER_ITEM = "boolean"
-"""The name for asking of each item by itself, yes or no, at ε/d: what a selection is to be better than."""
+"""The name for asking about each item by itself, yes or no, at ε/d: the baseline of a selection."""
 
 SELECTIONS = (AUTO, *SET_MECHANISMS, PER_ITEM)
 """The ways to ask which of some items a person has."""
 
 STRING_MECHANISMS = ("projective-count-mean-sketch", "rappor")
-"""The mechanisms of strings that are looked for in a list, of which some are found."""
+"""The mechanisms of strings that are looked up in a list of candidates."""
 
 DISCOVERING = tuple(name for name, family in MECHANISMS.items() if family.items == SPELLED)
-"""The mechanisms of strings that nobody listed."""
+"""The mechanisms of strings without a list."""
 
 MEMOIZED = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
 """The mechanisms with a permanent part, which is optional except in RAPPOR."""
@@ -58,9 +58,9 @@ def named(
 ) -> Mechanism:
     """Return the best mechanism of that name for ``size`` values, which are the candidates of an open domain.
 
-    A mechanism of numbers makes a grid of its own: ``size`` is nothing to it. ``permanent_epsilon`` and ``at_most``, of
-    the values in a set, are left out where the family has no such parameter. Raises ParameterError for a size or an ε
-    that the family cannot have. Mechanisms are remembered, because one of numbers may take a second.
+    A mechanism of numbers makes a grid of its own: ``size`` does not matter to it. ``permanent_epsilon`` and
+    ``at_most``, of the values in a set, are ignored if the family has no such parameter. Raises ParameterError for a
+    size or an ε that the family cannot have. Mechanisms are cached, because one of numbers may take a second.
     """
     if name == AUTO:
         return choose(size, epsilon, permanent_epsilon)
@@ -72,10 +72,11 @@ def named(
     return family.configure(size if family.items in {LISTED, SETS} else None, parameters)
 
 
+@lru_cache(maxsize=256)
 def named_selection(
     name: str, size: int, at_most: int | None, epsilon: float, permanent_epsilon: float | None = None
 ) -> Mechanism:
-    """Return the mechanism of sets of that name (of ``SELECTIONS``), or the coin of one item alone, of a share of ε."""
+    """Return the mechanism of sets of that name (of ``SELECTIONS``), or the coin of one item, at ε/d."""
     if name == PER_ITEM:
         forever = None if permanent_epsilon is None else permanent_epsilon / size
         return MECHANISMS["randomized-response"].configure(
@@ -95,6 +96,7 @@ def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = N
     return cast("NumericMechanism", found)
 
 
+@lru_cache(maxsize=256)
 def named_discovery(
     name: str, question: DiscoveryQuestion, epsilon: float, permanent_epsilon: float | None = None
 ) -> Mechanism:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -16,17 +17,6 @@ from .populations import Counts, Floats
 
 _PARTS = 16
 """Even parts of a step, over which a distribution is taken to be even."""
-
-
-class NumberSource(Protocol):
-    """A distribution of people over the points of a grid to which their devices round, for any number of points."""
-
-    @property
-    def name(self) -> str:
-        """The name in results."""
-
-    def shares(self, points: int) -> Floats:
-        """Return the shares of the points, of sum 1."""
 
 
 class _Shape(NamedTuple):
@@ -69,7 +59,7 @@ _SHAPES: Mapping[Spread, _Shape] = {
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberDistribution:
     """A distribution over the range, which is from 0 to 1; what lies beyond an end counts at that end.
 
     ``shape`` holds its parameters, in parts of the range, or is empty for the usual ones: mean and standard deviation
@@ -92,6 +82,7 @@ class Numbers:
         """The name in results: its kind, and its parameters."""
         return " ".join([self.kind, *(f"{value:g}" for value in self.shape or _SHAPES[self.kind].usual)])
 
+    @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
     def shares(self, points: int) -> Floats:
         """Return the shares that random rounding makes: of v below i is the mean share of answers below i - 1 to i.
 
@@ -105,7 +96,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class NumberColumn:
-    """The numbers of a file, as often as it counts them, over a range (``Grid``); what is no number counts as low."""
+    """The numbers of a file, with its counts, over a range (``Grid``); cells without a number count as ``low``."""
 
     values: Floats
     counts: Counts
@@ -133,6 +124,7 @@ class NumberColumn:
         """All that results depend on."""
         return self.low, self.high, self.log, self.values.tolist(), self.counts.tolist()
 
+    @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
     def shares(self, points: int) -> Floats:
         """Return the shares of the numbers that are rounded to each point."""
         answers = Grid(self.low, self.high, self.log, points).answers
@@ -140,6 +132,10 @@ class NumberColumn:
         point, up = np.array([one.point for one in placed]), np.array([one.rest / ONE for one in placed])
         lower, upper = (np.bincount(point, self.counts * part, points) for part in (1 - up, up))
         return np.asarray((lower + np.append(0.0, upper[:-1])) / self.users)
+
+
+NumberSource = NumberDistribution | NumberColumn
+"""A distribution of people over the points of a grid to which their devices round, for any number of points."""
 
 
 def _number(label: str) -> float:

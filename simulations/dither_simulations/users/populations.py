@@ -1,16 +1,25 @@
-"""Populations of users: how many hold each value, by a distribution or as a file counts them."""
+"""Populations of users: how many hold each value, by a distribution or as a column of a CSV file counts them."""
 
-from collections.abc import Sequence
+import csv
+import gzip
+import io
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from functools import lru_cache
+from pathlib import Path
+from typing import Self, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, ParameterError
+from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.mechanism import SPELLED, Item
 
-from ..choices import MAX_USERS, SEPARATOR
+from ..choices import MAX_USERS, SEPARATOR, Kind
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,8 +55,8 @@ class Population:
     def top(self, size: int, other: str = "other") -> "Population":
         """Return the ``size`` most frequent values (ties in the order given), the rest under ``other``, last.
 
-        ``other`` is there whether or not anyone is left for it: it is the catch-all of the question that will be
-        asked. A value that bears its name is counted under it.
+        ``other`` is always there, because it is the catch-all of the question that will be asked. A value of the
+        same name is counted under it.
         """
         listed = [index for index in np.argsort(-self.counts, kind="stable") if self.labels[index] != other][:size]
         labels = (*(self.labels[index] for index in listed), other)
@@ -57,7 +66,7 @@ class Population:
 def apportion(weights: Floats, users: int) -> Counts:
     """Return whole numbers, in proportion to ``weights``, that add up to ``users``, by the largest-remainder method.
 
-    Computed in integers, so that it holds for any number of users; ties go to the earlier value.
+    Computed in integers, and so exact for any number of users; ties go to the earlier value.
     Raises ParameterError for a number of users that is negative or too large, or weights that are not a distribution.
     """
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -71,24 +80,9 @@ def apportion(weights: Floats, users: int) -> Counts:
     return counts
 
 
-def uniform(size: int) -> Floats:
-    """Return equal weights for ``size`` values."""
-    return np.ones(size)
-
-
-def zipf(size: int, exponent: float) -> Floats:
+def zipf(size: int, exponent: float = 1.1) -> Floats:
     """Return weights 1/rank^exponent (Zipf's law over ``size`` values)."""
     return np.arange(1, size + 1, dtype=np.float64) ** -exponent
-
-
-def geometric(size: int, ratio: float) -> Floats:
-    """Return weights ratio^rank: each value is held by ``ratio`` times as many as the one before."""
-    return np.power(ratio, np.arange(size, dtype=np.float64))
-
-
-def step(size: int) -> Floats:
-    """Return weights of which the first tenth, but at least one, are ten times the others."""
-    return np.where(np.arange(size) < max(1, size // 10), 10.0, 1.0)
 
 
 def numbered(size: int) -> tuple[str, ...]:
@@ -125,3 +119,206 @@ def _checked_users(users: int) -> int:
     if not 0 <= users <= MAX_USERS:
         raise ParameterError("users", f"{users} is out of range; it must lie between 0 and {MAX_USERS:.0e}")
     return users
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution over values v0, v1, …, of which a share of ``drift`` moves to its mirror image each day.
+
+    On day t the weights are (1 - w) f_v + w f_(k-1-v) with w = min(1, drift·(t - 1)): rare values become frequent.
+    """
+
+    kind: Kind = "zipf"
+    exponent: float = 1.1
+    ratio: float = 0.9
+    drift: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The name in results: its kind, and its parameter, if it has one."""
+        parameter = {"zipf": f" {self.exponent:g}", "geometric": f" {self.ratio:g}"}.get(self.kind, "")
+        return f"{self.kind}{parameter}"
+
+    @lru_cache(maxsize=2)  # noqa: B019 - frozen, and trials of a cell ask for the same
+    def population(self, size: int, users: int, day: int = 1) -> Population:
+        """Return ``users`` over ``size`` values, as they are on a day; the first day is 1."""
+        weights = self.weights(size)
+        if not 0 < weights.sum() < float("inf"):
+            raise ParameterError("distribution", f"the weights of {self.name} over {size} values do not add up")
+        moved = min(1.0, self.drift * (day - 1))
+        mixed = weights if moved == 0 else (1 - moved) * weights + moved * weights[::-1]
+        return Population.spread(numbered(size), mixed, users)
+
+    def weights(self, size: int) -> Floats:
+        """Return the weights of the first day; of a step, the first tenth weigh ten times as much as the others."""
+        places = np.arange(size)
+        match self.kind:
+            case "uniform":
+                return np.ones(size)
+            case "zipf":
+                return zipf(size, self.exponent)
+            case "geometric":
+                return np.power(self.ratio, places.astype(np.float64))
+            case "step":
+                return np.where(places < max(1, size // 10), 10.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedAnswers:
+    """The values of a file, with its counts; the same on every day."""
+
+    whole: Population
+    name: str = "csv"
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.whole.labels)
+
+    @property
+    def users(self) -> int:
+        """The number of users."""
+        return self.whole.users
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.whole.labels, self.whole.counts.tolist()
+
+    @lru_cache(maxsize=2)  # noqa: B019 - a command has one
+    def population(self, size: int, users: int, day: int = 1) -> Population:
+        """Return the ``size`` - 1 most frequent values and the rest under one label, or all if there are ``size``.
+
+        Raises ParameterError if there are fewer.
+        """
+        found = len(self.whole.labels)
+        if size > found:
+            raise ParameterError("--size", f"{size} is more than the {found} values of {self.name}")
+        population = self.whole if size == found else self.whole.top(size - 1)
+        if users == population.users:
+            return population
+        return Population.spread(population.labels, population.shares, users)
+
+
+Source = Distribution | ListedAnswers
+"""Makes the population of each cell of a sweep."""
+
+WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
+"""The characters of made-up strings, unless an alphabet is given."""
+
+_SEED = 20261122
+"""The seed of made-up strings, which are the same in every trial."""
+
+
+def made_up(count: int, characters: str = WORDS, length: int = 12) -> tuple[str, ...]:
+    """Return ``count`` different random strings of one length, or all there are if these are fewer."""
+    rng = np.random.default_rng(_SEED)
+    alphabet, found = np.array(list(characters)), dict[str, None]()
+    count = min(count, len(characters) ** length)
+    while len(found) < count:
+        rows = alphabet[rng.integers(len(alphabet), size=(count - len(found), length))]
+        found.update(dict.fromkeys(map("".join, rows.tolist())))
+    return tuple(found)[:count]
+
+
+def listed(held: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return a list of ``count`` candidates: the strings that people hold, and others that nobody holds."""
+    more = count - len(held)
+    return (*held, *(f"nobody-{number}" for number in range(more)))
+
+
+def spelled(question: DiscoveryQuestion, mechanism: Mechanism, labels: Sequence[str], shares: Floats) -> Population:
+    """Return the symbols of strings as labels, with their shares of the people in parts of 2^53.
+
+    Strings with the same spelling, such as all that the alphabet cannot spell, count together.
+    """
+    answers = question.answers(mechanism)
+    held: dict[str, float] = {}
+    for label, share in zip(labels, shares.tolist(), strict=True):
+        item = answers.encode(label).item
+        name = item.decode("latin-1") if isinstance(item, bytes) else ""
+        held[name] = held.get(name, 0.0) + share
+    return Population(tuple(held), np.rint(np.array(list(held.values())) * 2.0**53).astype(np.int64))
+
+
+EMPTY = "(empty)"
+"""The label of an empty cell: that, too, is an answer."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_column(path: Path, column: str) -> Population:
+    """Return how often each value of ``column`` occurs, one row being one user; most frequent first, ties by name.
+
+    Raises ParameterError that names the file, or the column and the columns there are.
+    """
+    with _rows(path) as rows:
+        (index,) = _find(path, next(rows, []), (column,))
+        counted = Counter(_cell(path, line, row, index) for line, row in enumerate(rows, start=2) if row)
+    if not counted:
+        raise ParameterError("column", f"{column!r} of {path} is empty; it has no row under its name")
+    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    return Population(tuple(label for label, _ in ranked), np.array([count for _, count in ranked], dtype=np.int64))
+
+
+def read_histogram(path: Path, column: str, weights: str) -> tuple[tuple[str, ...], Floats]:
+    """Return the values of ``column`` and, of each, the sum of its numbers in column ``weights`` (shares or counts).
+
+    Raises ParameterError as ``read_column`` does, and for a weight that is not a finite number of at least 0.
+    """
+    sums: dict[str, float] = {}
+    with _rows(path) as rows:
+        of_value, of_weight = _find(path, next(rows, []), (column, weights))
+        for line, row in enumerate(rows, start=2):
+            if row:
+                label = _cell(path, line, row, of_value)
+                sums[label] = sums.get(label, 0.0) + _weight(path, line, _cell(path, line, row, of_weight))
+    if not sums:
+        raise ParameterError("column", f"{column!r} of {path} is empty; it has no row under its name")
+    return tuple(sums), np.array(list(sums.values()))
+
+
+@contextmanager
+def _rows(path: Path) -> Iterator[Iterator[list[str]]]:
+    """Yield the rows of a CSV file; whatever is wrong with it becomes a ParameterError that names it."""
+    try:
+        with _text(path) as stream:
+            yield csv.reader(stream)
+    except OSError as error:  # a damaged gzip is one, too
+        raise ParameterError(str(path), f"cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ParameterError(str(path), "cannot be read: not UTF-8 text") from None
+    except (EOFError, zlib.error, csv.Error) as error:
+        raise ParameterError(str(path), f"cannot be read: {error}") from None
+
+
+def _text(path: Path) -> TextIO:
+    with path.open("rb") as start:
+        zipped = start.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    if zipped:
+        return io.TextIOWrapper(gzip.open(path), encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _find(path: Path, header: list[str], columns: tuple[str, ...]) -> list[int]:
+    names = [name.strip() for name in header]
+    for column in columns:
+        if column not in names:
+            raise ParameterError("column", f"{column!r} is not in {path}; its columns: {', '.join(names) or 'none'}")
+    return [names.index(column) for column in columns]
+
+
+def _cell(path: Path, line: int, row: list[str], index: int) -> str:
+    if index >= len(row):
+        raise ParameterError(str(path), f"row {line} has {len(row)} cell(s), too few for its column {index + 1}")
+    return row[index].strip() or EMPTY
+
+
+def _weight(path: Path, line: int, text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not 0 <= weight < math.inf:
+        raise ParameterError(str(path), f"row {line}: {text!r} is not a finite number of at least 0")
+    return weight

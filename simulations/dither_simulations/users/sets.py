@@ -1,19 +1,20 @@
-"""Populations whose answers are sets of items: items chosen independently of each other, or the sets of a file.
+"""Users whose answers are sets of items: items chosen independently of each other, or the sets of a file.
 
 A set of d items is the integer whose bit j stands for item j.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
-from .populations import Counts, Floats, Population, set_label
+from ..choices import Kind
+from .populations import EMPTY, Counts, Distribution, Floats, Population, set_label
 
 Members = NDArray[np.bool_]
 """Whether each item is in each set; shape (sets, items)."""
@@ -31,20 +32,6 @@ class SetChain(NamedTuple):
     present: Floats
     after: Counts
     held: Counts
-
-
-class SetLaw(Protocol):
-    """The law of one person's set. People are independent of each other."""
-
-    @property
-    def shares(self) -> Floats:
-        """The share of people who have each item, shape (items,)."""
-
-    def windows(self, width: int) -> Floats:
-        """Return P[pattern] in each window, shape (items, 2^width): bit i of a pattern is item (window + i) mod d."""
-
-    def chain(self) -> SetChain:
-        """Return the law as a chain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +84,8 @@ class IndependentSets:
         return SetChain(np.eye(1, most + 1)[0], present, np.minimum(states + 1, most), states)
 
     def _fits(self, chances: Floats) -> Floats:
-        """Return the chance that at most w - m of these items are in a set, for m = 0, …, w + 1 (where it is 0)."""
-        law = np.zeros(self.at_most + 1)  # of how many there are; more than w need not be told apart
+        """Return the chance that at most w - m of these items are in a set, for m = 0, …, w + 1; 0 for the last."""
+        law = np.zeros(self.at_most + 1)  # of the number of items; more than w are one case
         law[0] = 1.0
         for chance in chances:
             law[1:] = law[1:] * (1 - chance) + law[:-1] * chance
@@ -107,14 +94,14 @@ class IndependentSets:
 
 
 @dataclass(frozen=True, eq=False)
-class ListedSets:
+class SetList:
     """Sets of a list, each as likely as its weight says."""
 
     members: Members
     weights: Floats
 
     @classmethod
-    def of(cls, sets: Sequence[int], size: int, weights: Floats) -> "ListedSets":
+    def of(cls, sets: Sequence[int], size: int, weights: Floats) -> "SetList":
         """Return the law of these sets of ``size`` items."""
         return cls(members(sets, size), np.asarray(weights / weights.sum(), dtype=np.float64))
 
@@ -135,6 +122,10 @@ class ListedSets:
         """Return the chain whose state is the set, from the start."""
         every = np.arange(len(self.weights))
         return SetChain(self.weights, self.members.T.astype(np.float64), every, self.members.sum(axis=1))
+
+
+SetLaw = IndependentSets | SetList
+"""The law of one person's set. People are independent of each other."""
 
 
 def patterns_in(sets: Members, window: int, width: int) -> Counts:
@@ -160,3 +151,96 @@ def drawn_sets(people: SetLaw, users: int, rng: np.random.Generator) -> Populati
     distinct, counts = np.unique(found, axis=0, return_counts=True)
     labels = (set_label(int("".join(map(str, row[::-1].astype(int))), 2)) for row in distinct)
     return Population(tuple(labels), counts.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class ItemChances:
+    """Independent items: the most frequent is chosen with chance ``greatest``, the others as a distribution falls."""
+
+    kind: Kind = "zipf"
+    exponent: float = 1.1
+    ratio: float = 0.9
+    greatest: float = 0.5
+
+    @property
+    def name(self) -> str:
+        """The name in results: the kind, its parameter, and the greatest chance."""
+        return f"{Distribution(self.kind, self.exponent, self.ratio).name}, up to {self.greatest:g}"
+
+    @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
+    def people(self, size: int, at_most: int | None) -> SetLaw:
+        """Return the law of a person's set; a set of more than ``at_most`` items is drawn again."""
+        return IndependentSets(self.chances(size), size if at_most is None else at_most)
+
+    def chances(self, size: int) -> Floats:
+        """Return the chance of each item, before any limit."""
+        weights = Distribution(self.kind, self.exponent, self.ratio).weights(size)
+        return np.asarray(self.greatest * weights / weights.max())
+
+
+@dataclass(frozen=True, eq=False)
+class SetColumn:
+    """The sets of a file, with its counts; a person is drawn from them at random.
+
+    ``items`` are their names, most frequent first, ``sets`` the places of a set's items, in the order of the file.
+    """
+
+    items: tuple[str, ...]
+    sets: tuple[tuple[int, ...], ...]
+    counts: Counts
+    name: str = field(default="csv")
+
+    @classmethod
+    def of(cls, labels: Sequence[str], counts: Counts, separator: str) -> "SetColumn":
+        """Return the sets that cells hold, the items of each with ``separator`` between them; an empty cell is a set.
+
+        Raises ParameterError if there are fewer than two different items.
+        """
+        rows = [tuple(dict.fromkeys(_items(label, separator))) for label in labels]
+        held: dict[str, int] = {}
+        for row, count in zip(rows, counts.tolist(), strict=True):
+            for item in row:
+                held[item] = held.get(item, 0) + count
+        if len(held) < 2:
+            raise ParameterError("column", f"its cells hold {len(held)} different item(s); sets need at least 2")
+        items = tuple(sorted(held, key=lambda item: (-held[item], item)))
+        place = {item: index for index, item in enumerate(items)}
+        return cls(items, tuple(tuple(place[item] for item in row) for row in rows), counts)
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return len(self.items)
+
+    @property
+    def users(self) -> int:
+        """The number of users."""
+        return int(self.counts.sum())
+
+    @property
+    def contents(self) -> object:
+        """All that results depend on."""
+        return self.items, self.sets, self.counts.tolist()
+
+    @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
+    def people(self, size: int, at_most: int | None) -> SetLaw:
+        """Return the law of the ``size`` most frequent items; a longer set is cut to its first, as devices cut it.
+
+        Raises ParameterError if there are fewer items.
+        """
+        if size > len(self.items):
+            raise ParameterError("--size", f"{size} is more than the {len(self.items)} items of {self.name}")
+        cut = [[item for item in one if item < size][:at_most] for one in self.sets]
+        weights: dict[int, int] = {}
+        for one, count in zip(cut, self.counts.tolist(), strict=True):
+            number = sum(1 << item for item in one)
+            weights[number] = weights.get(number, 0) + count
+        return SetList.of(tuple(weights), size, np.array(list(weights.values()), dtype=np.float64))
+
+
+SetSource = ItemChances | SetColumn
+"""Makes the law of a person's set for each number of items."""
+
+
+def _items(label: str, separator: str) -> list[str]:
+    return [] if label == EMPTY else [item for part in label.split(separator) if (item := part.strip())]

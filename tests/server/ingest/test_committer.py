@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.ingest.committer import ReportCommitter
-from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
+from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
 from dither_serving.committer import ClosedError, Limits, QueueFullError
 from server.collecting import COUNTED, THEME, TODAY, same, upload
@@ -32,7 +32,7 @@ class Gate:
         self.refusals: list[dict[Refusal, int]] = []
         self.day = TODAY
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         assert (day, len(shard)) == (self.day, 16)
         self.groups.append(list(uploads))
         self.entered.release()
@@ -57,9 +57,9 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: ReportCommitter, one: Upload) -> "Future[Outcome]":
+def submitted(committer: ReportCommitter, one: Upload) -> "Future[UploadOutcome]":
     """Submit an upload; return what is told of it."""
-    told: Future[Outcome] = Future()
+    told: Future[UploadOutcome] = Future()
     committer.submit(
         one, lambda what: told.set_exception(what) if isinstance(what, StoreError) else told.set_result(what)
     )
@@ -217,7 +217,7 @@ def test_old_ids_are_dropped_while_nothing_waits_and_uploads_come_first() -> Non
     last = threading.Event()
 
     class Busy(Gate):
-        def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+        def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
             steps.append("commit")
             return [COUNTED] * len(uploads)
 

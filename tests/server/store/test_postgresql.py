@@ -17,7 +17,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
-from dither_server.store import Outcome, Refusal, Sealed, Sealing, Store, StoredToken, StoreError, Upload
+from dither_server.store import Refusal, Sealed, Sealing, Store, StoredToken, StoreError, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
@@ -134,7 +134,7 @@ def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
 def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
     """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
     uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
-    answers: list[Outcome] = []
+    answers: list[UploadOutcome] = []
 
     def write(turn: int) -> None:
         ordered = uploads[turn * 10 :] + uploads[: turn * 10]
@@ -160,7 +160,7 @@ def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
 def test_collectors_that_meet_count_each_sealed_row_once(pg: Store, url: str) -> None:
     """Four processes get bodies that share rows, in different orders and groups."""
     rows = {bytes([number]) * 16: rows_of(THEME, 1, bytes([number])) for number in range(120)}
-    outcomes: list[set[Outcome]] = []
+    outcomes: list[set[UploadOutcome]] = []
     troubles: list[str] = []
 
     def body(chance: random.Random) -> Upload:

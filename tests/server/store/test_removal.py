@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.materialize import refresh
-from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
+from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcome
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import Metric, parse_metrics
@@ -66,7 +66,7 @@ class Pauses(threading.Event):
 
     def __init__(self, store: Store, most: int) -> None:
         super().__init__()
-        self.counted: list[Outcome] = []
+        self.counted: list[UploadOutcome] = []
         self._store, self._most = store, most
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -17,16 +17,26 @@ from scipy import stats
 from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, DiscoveryQuestion, Report, Shape
 from dither_simulations.cli import main
-from dither_simulations.experiments.attacks.forging import (
+from dither_simulations.experiments.attacks.poisoning import (
+    NumberPoisoning,
+    SharePoisoning,
     crafted_rows,
     most_supported,
     random_rows,
     random_support,
 )
-from dither_simulations.experiments.attacks.permanent import Bits, Subsets, distinct, permanent_draw, same_draw
-from dither_simulations.experiments.attacks.poisoning import NumberPoisoning, SharePoisoning
 from dither_simulations.experiments.attacks.selection_poisoning import SelectionPoisoning
-from dither_simulations.experiments.attacks.series_attacks import Averaging, Change, Linkage, majority
+from dither_simulations.experiments.attacks.series_attacks import (
+    Averaging,
+    Bits,
+    ChangeDetection,
+    Linkage,
+    Subsets,
+    distinct,
+    majority,
+    permanent_draw,
+    same_draw,
+)
 from dither_simulations.experiments.attacks.string_poisoning import StringPoisoning
 from dither_simulations.sweeps import Row, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
@@ -76,7 +86,7 @@ def test_no_attack_on_a_series_exceeds_its_bound() -> None:
     closed = tuple(name for name in MEMOIZED if name in {*CLOSED, *NUMERIC, *SET_MECHANISMS})
     assert not beyond(sweep(Averaging(closed, (9,), devices=60, repeats=1)))
     assert not beyond(sweep(Linkage(MEMOIZED, (5,), devices=60, repeats=1)))
-    assert not beyond(sweep(Change(MEMOIZED, (5,), devices=40, repeats=1)))
+    assert not beyond(sweep(ChangeDetection(MEMOIZED, (5,), devices=40, repeats=1)))
 
 
 def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
@@ -87,7 +97,7 @@ def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
 
 
 def test_memory_does_not_hide_that_a_value_changed() -> None:
-    (row,) = [row for row in sweep(Change(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
+    (row,) = [row for row in sweep(ChangeDetection(("rappor",), (5,), devices=60, repeats=1)) if row["memoised"]]
     assert row["success"] > 0.9
 
 

@@ -9,17 +9,16 @@ from click.testing import CliRunner, Result
 
 from dither_shared import ParameterError, parse_metrics
 from dither_simulations.cli import main
-from dither_simulations.collection.collector_process import Access, CollectorError, fetch_estimate, running_collector
-from dither_simulations.collection.fleet import send_all
-from dither_simulations.experiments.demo.answers import NumberAnswer
-from dither_simulations.experiments.demo.surveys import Survey, browser_survey, column_survey
+from dither_simulations.collector import Access, CollectorError, fetch_estimate, running_collector, send_all
+from dither_simulations.experiments.demo.answers import drawn
+from dither_simulations.experiments.demo.surveys import DemoSurvey, browser_survey, column_survey
 
 
 def demo(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["demo", *map(str, arguments)])
 
 
-def column(folder: Path, answers: list[str], name: str = "job") -> Survey:
+def column(folder: Path, answers: list[str], name: str = "job") -> DemoSurvey:
     path = folder / "people.csv"
     path.write_text("\n".join([name, *answers]) + "\n", encoding="utf-8")
     return column_survey(path, name)
@@ -118,8 +117,8 @@ def test_a_numbers_truth_is_that_of_answers_as_they_count(high: float) -> None:
     """Devices without noise to speak of: the estimate is the truth, of clipped answers too."""
     definition = f'[metrics.size]\ntype = "number"\nlow = 0\nhigh = {high}\nepsilon = 10\nunit = "kB"\n'
     people = tuple({"size": size} for size in [1.0] * 240 + [3.0] * 80 + [1000.0] * 80)
-    survey = Survey(definition, parse_metrics(definition), people)
-    answer = NumberAnswer.from_devices(survey, "size", np.random.SeedSequence(0))
+    survey = DemoSurvey(definition, parse_metrics(definition), people)
+    answer = drawn(survey, "size", np.random.SeedSequence(0))
     expected = [0.6 * 1 + 0.2 * min(3.0, high) + 0.2 * high, 1, high]
     assert answer.rows.truth == pytest.approx(expected)
     assert answer.rows.estimate == pytest.approx(expected, rel=0.1)
@@ -157,7 +156,7 @@ def test_a_question_needs_two_answers(tmp_path: Path) -> None:
 
 
 def test_devices_whose_collector_is_gone_give_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_simulations.collection.fleet._PATIENCE", 0.05)
+    monkeypatch.setattr("dither_simulations.collector._PATIENCE", 0.05)
     survey = browser_survey(1000, np.random.default_rng(0))
     tried: list[int] = []
     assert not send_all(survey.metrics, "http://127.0.0.1:9", survey.people, workers=2, step=lambda: tried.append(1))

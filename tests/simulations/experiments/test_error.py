@@ -14,9 +14,8 @@ from dither_simulations.choices import LAWS, Law
 from dither_simulations.experiments.error.shares import ShareAccuracy
 from dither_simulations.sweeps import seeds, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, named
-from dither_simulations.trials.trial import expected, least_mse, run_trial
-from dither_simulations.users.populations import Population
-from dither_simulations.users.sources import Column, Distribution
+from dither_simulations.trials.shares import expected, least_mse
+from dither_simulations.users.populations import Distribution, ListedAnswers, Population
 
 ZIPF = Distribution("zipf")
 PLAN = ShareAccuracy(
@@ -65,7 +64,7 @@ def test_an_epsilon_out_of_range_is_refused() -> None:
 
 def test_a_row_is_the_mean_over_its_repeats_with_its_standard_error() -> None:
     row = sweep(PLAN)[1]
-    outcomes = [run_trial(PLAN.setting(PLAN.cells()[1]), seed) for seed in seeds(PLAN, 1)]
+    outcomes = [PLAN.simulate(PLAN.cells()[1], seed) for seed in seeds(PLAN, 1)]
     for name in ("mse", "l1", "max_error", "recall"):
         values = [outcome[0][name] for outcome in outcomes]
         assert row[name] == pytest.approx(np.mean(values))
@@ -114,7 +113,7 @@ def test_rows_show_the_epsilon_spent_by_day() -> None:
     assert [row["epsilon_spent"] for row in fresh] == pytest.approx(range(1, 41))
     assert lasting[0]["epsilon_spent"] == pytest.approx(1.0)
     assert 1.9 < lasting[6]["epsilon_spent"] < lasting[-1]["epsilon_spent"] <= 2.0
-    first, second = (plan.setting(cell).population.counts for cell in plan.cells()[:2])
+    first, second = (plan.population(cell).counts for cell in plan.cells()[:2])
     assert second.tolist() == first[::-1].tolist()
 
 
@@ -146,7 +145,7 @@ def test_open_domains_have_no_simple_theory_of_widths() -> None:
 
 
 def test_a_file_that_counts_otherwise_is_another_sweep() -> None:
-    one, other = (Column(Population(("a", "b"), np.array(counts))) for counts in ([10, 20], [11, 19]))
+    one, other = (ListedAnswers(Population(("a", "b"), np.array(counts))) for counts in ([10, 20], [11, 19]))
     plan = replace(SMALL, sizes=(2,), users=(30,), source=one)
     assert plan.identity() == replace(plan, source=one).identity()
     assert plan.identity() != replace(plan, source=other).identity()

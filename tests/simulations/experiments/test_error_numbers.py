@@ -11,10 +11,10 @@ from dither_simulations.cli import main
 from dither_simulations.experiments.error.numbers import NumberAccuracy
 from dither_simulations.sweeps import sweep
 from dither_simulations.trials.mechanism_by_name import NUMERIC
-from dither_simulations.users.numbers import NumberColumn, Numbers
+from dither_simulations.users.numbers import NumberColumn, NumberDistribution
 
 PLAN = NumberAccuracy(
-    names=("dithered-response",), epsilons=(1.0, 4.0), users=(2_000,), source=Numbers("beta"), repeats=3
+    names=("dithered-response",), epsilons=(1.0, 4.0), users=(2_000,), source=NumberDistribution("beta"), repeats=3
 )
 SMALL = ("--mechanism", "dithered-response", "--epsilon", "1", "--repeats", "2", "-n", "1000")
 

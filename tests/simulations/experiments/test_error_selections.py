@@ -11,7 +11,7 @@ from dither_simulations.cli import main
 from dither_simulations.experiments.error.selections import SelectionAccuracy
 from dither_simulations.sweeps import sweep
 from dither_simulations.trials.mechanism_by_name import SELECTIONS
-from dither_simulations.users.set_sources import ItemChances
+from dither_simulations.users.sets import ItemChances
 
 PLAN = SelectionAccuracy(
     names=SELECTIONS,

@@ -10,19 +10,19 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dither_shared import MECHANISMS
-from dither_simulations.output.lines import Line, Panel, lines_plot
+from dither_simulations.output.lines import PlotLine, PlotPanel, lines_plot
 from dither_simulations.output.plots import COLOURS
 
 AT = [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
-def panel(count: int) -> Panel:
+def panel(count: int) -> PlotPanel:
     """Lines that end close together, as mechanisms do."""
     lines = []
     for number, name in enumerate(list(MECHANISMS)[:count]):
         value = [(1 + number / 50) / at**2 for at in AT]
-        lines.append(Line(name, AT, value, value, value, value))
-    return Panel(lines, "error", limit=("lower bound, unbiased", AT, [0.9 / at**2 for at in AT]))
+        lines.append(PlotLine(name, AT, value, value, value, value))
+    return PlotPanel(lines, "error", limit=("lower bound, unbiased", AT, [0.9 / at**2 for at in AT]))
 
 
 def tick_labels(axis: Axis) -> list[Text]:

@@ -11,7 +11,7 @@ from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_simulations.samplers import joint_draws, sample_tally
 from dither_simulations.samplers.numeric import _conditional
 from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric
-from dither_simulations.trials.trial import affordable_law
+from dither_simulations.trials.shares import affordable_law
 from dither_simulations.users.populations import Population, numbered
 
 MECHANISMS = {

@@ -12,7 +12,7 @@ import pytest
 from dither_shared import Mechanism, ParameterError, PrivSet, RandomizedResponse, SetResponse
 from dither_simulations.samplers.sets import sample_sets
 from dither_simulations.users.populations import Population, set_label
-from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw, drawn_sets
+from dither_simulations.users.sets import IndependentSets, SetLaw, SetList, drawn_sets
 from simulations.laws import DRAWS, Cells, assert_follows, law_of_all, law_of_one
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -24,7 +24,7 @@ MECHANISMS: dict[str, Mechanism] = {
 LAWS: dict[str, SetLaw] = {
     "independent": IndependentSets(np.array([0.5, 0.3, 0.8]), 2),
     "certain-and-never": IndependentSets(np.array([1.0, 0.0, 0.4]), 2),
-    "listed": ListedSets.of([0b000, 0b101, 0b010], 3, np.array([1.0, 3.0, 2.0])),
+    "listed": SetList.of([0b000, 0b101, 0b010], 3, np.array([1.0, 3.0, 2.0])),
 }
 CASES = [(name, people) for name in MECHANISMS for people in LAWS if name.endswith("two") or people == "listed"]
 """A window or a subset of two depends on how items hang together, so these are tried under every law."""
@@ -83,7 +83,7 @@ def test_a_given_population_is_drawn_as_its_sets_are(draws: int) -> None:
     """The weights of a list that are all on one set leave nothing to draw but the reports."""
     mechanism = MECHANISMS["privset-of-two"]
     rng = np.random.default_rng(11)
-    everyone = ListedSets.of([0b101], 3, np.ones(1))
+    everyone = SetList.of([0b101], 3, np.ones(1))
     law = law_of_all(mechanism, Population((set_label(0b101),), np.array([3])))
     assert_follows((sample_sets(mechanism, everyone, 3, rng) for _ in range(draws)), law)
 

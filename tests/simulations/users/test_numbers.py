@@ -5,12 +5,12 @@ import pytest
 
 from dither_shared import ParameterError
 from dither_simulations.choices import SPREADS, Spread
-from dither_simulations.users.numbers import NumberColumn, Numbers
+from dither_simulations.users.numbers import NumberColumn, NumberDistribution
 
 
 def test_shares_of_points_are_a_distribution() -> None:
     for kind, points in product(SPREADS, (2, 9, 129, 1025)):
-        shares = Numbers(kind).shares(points)
+        shares = NumberDistribution(kind).shares(points)
         assert shares.shape == (points,)
         assert (shares >= 0).all(), (kind, points)
         assert shares.sum() == pytest.approx(1, abs=1e-12), (kind, points)
@@ -19,28 +19,28 @@ def test_shares_of_points_are_a_distribution() -> None:
 @pytest.mark.parametrize(
     ("source", "mean"),
     [
-        (Numbers("uniform"), 0.5),
-        (Numbers("normal", (0.4, 0.05)), 0.4),
-        (Numbers("lognormal", (0.05, 0.5)), 0.05 * np.exp(0.125)),
-        (Numbers("beta", (2, 5)), 2 / 7),
-        (Numbers("zero-inflated", (0.7, 0.05)), 0.3 * 0.05),
-        (Numbers("spikes", (3,)), (2 * 0.5 + 1) / 7),
+        (NumberDistribution("uniform"), 0.5),
+        (NumberDistribution("normal", (0.4, 0.05)), 0.4),
+        (NumberDistribution("lognormal", (0.05, 0.5)), 0.05 * np.exp(0.125)),
+        (NumberDistribution("beta", (2, 5)), 2 / 7),
+        (NumberDistribution("zero-inflated", (0.7, 0.05)), 0.3 * 0.05),
+        (NumberDistribution("spikes", (3,)), (2 * 0.5 + 1) / 7),
     ],
 )
-def test_the_mean_is_that_of_the_distribution(source: Numbers, mean: float) -> None:
+def test_the_mean_is_that_of_the_distribution(source: NumberDistribution, mean: float) -> None:
     shares = source.shares(4097)
     assert np.linspace(0, 1, 4097) @ shares == pytest.approx(mean, rel=1e-3)
     assert source.name.split()[0] == source.kind
 
 
 def test_number_beyond_an_end_counts_as_that_end() -> None:
-    shares = Numbers("normal", (-0.5, 0.01)).shares(11)
+    shares = NumberDistribution("normal", (-0.5, 0.01)).shares(11)
     assert shares[0] == pytest.approx(1, abs=1e-6)
-    assert Numbers("normal", (2.0, 0.1)).shares(11)[-1] == pytest.approx(1)
+    assert NumberDistribution("normal", (2.0, 0.1)).shares(11)[-1] == pytest.approx(1)
 
 
 def test_spikes_of_a_distribution_lie_on_grid_points() -> None:
-    shares = Numbers("spikes", (3,)).shares(5)
+    shares = NumberDistribution("spikes", (3,)).shares(5)
     assert shares == pytest.approx([4 / 7, 0, 2 / 7, 0, 1 / 7])
 
 
@@ -59,7 +59,7 @@ def test_spikes_of_a_distribution_lie_on_grid_points() -> None:
 )
 def test_parameters_that_do_not_fit_are_named(kind: Spread, shape: tuple[float, ...]) -> None:
     with pytest.raises(ParameterError, match=f"--shape: .*{kind}"):
-        Numbers(kind, shape)
+        NumberDistribution(kind, shape)
 
 
 def test_a_column_is_placed_on_the_grid_and_clipped() -> None:

@@ -4,10 +4,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dither_shared import ParameterError, Rappor, SymmetricUnary
+from dither_shared import DiscoveryQuestion, ParameterError, Rappor, SymmetricUnary
 from dither_simulations.choices import MAX_USERS
-from dither_simulations.users.columns import EMPTY, read_column, read_histogram
-from dither_simulations.users.populations import Population, apportion, geometric, items_of, numbered, uniform, zipf
+from dither_simulations.trials.mechanism_by_name import named_discovery
+from dither_simulations.users.populations import (
+    EMPTY,
+    Distribution,
+    Population,
+    apportion,
+    items_of,
+    listed,
+    made_up,
+    numbered,
+    read_column,
+    read_histogram,
+    spelled,
+    zipf,
+)
 
 TABLE = "age,job\n39,clerk\n50,farmer\n\n28, clerk \n17,\n"
 
@@ -20,7 +33,7 @@ def write(folder: Path, text: str, name: str = "people.csv") -> Path:
 
 @pytest.mark.parametrize("users", [0, 1, 7, 1000, 10**12, MAX_USERS])
 @pytest.mark.parametrize(
-    "weights", [uniform(7), zipf(100, 1.1), geometric(50, 0.5)], ids=["uniform", "zipf", "geometric"]
+    "weights", [np.ones(7), zipf(100, 1.1), 0.5 ** np.arange(50)], ids=["uniform", "zipf", "geometric"]
 )
 def test_apportioned_users_add_up_and_are_within_one_of_their_quota(weights: np.ndarray, users: int) -> None:
     counts = apportion(weights, users)
@@ -43,13 +56,13 @@ def test_weights_that_are_no_distribution_are_refused(weights: list[float]) -> N
 @pytest.mark.parametrize("users", [-1, MAX_USERS + 1])
 def test_numbers_of_users_out_of_range_are_refused(users: int) -> None:
     with pytest.raises(ParameterError, match="users"):
-        apportion(uniform(3), users)
+        apportion(np.ones(3), users)
 
 
 def test_distributions_have_the_shape_they_are_named_for() -> None:
-    assert zipf(3, 2.0).tolist() == [1, 1 / 4, 1 / 9]
-    assert geometric(3, 0.5).tolist() == [1, 0.5, 0.25]
-    assert uniform(3).tolist() == [1, 1, 1]
+    assert Distribution("zipf", 2.0).weights(3).tolist() == [1, 1 / 4, 1 / 9]
+    assert Distribution("geometric", ratio=0.5).weights(3).tolist() == [1, 0.5, 0.25]
+    assert Distribution("uniform").weights(3).tolist() == [1, 1, 1]
 
 
 def test_a_drawn_population_repeats_with_its_seed_and_follows_the_weights() -> None:
@@ -126,3 +139,26 @@ def test_a_file_without_answers_is_refused(tmp_path: Path, content: bytes, probl
 def test_missing_input_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"nowhere\.csv: cannot be read"):
         read_column(tmp_path / "nowhere.csv", "job")
+
+
+def test_made_up_strings_differ_and_are_always_the_same() -> None:
+    words = made_up(5_000, "ab", 14)
+    assert len(set(words)) == len(words) == 5_000
+    assert {len(word) for word in words} == {14}
+    assert made_up(100, "ab", 14) == words[:100]
+    assert len(made_up(100, "ab", 2)) == 4, "there are no more"
+
+
+def test_a_list_holds_what_people_hold_and_others() -> None:
+    candidates = listed(("x", "y"), 5)
+    assert candidates[:2] == ("x", "y")
+    assert len(set(candidates)) == 5
+
+
+def test_strings_that_are_spelled_alike_count_together() -> None:
+    question = DiscoveryQuestion("a-c", 3)
+    mechanism = named_discovery("prefix-sketch", question, 1.0)
+    people = spelled(question, mechanism, ("ab", "x", "cab", "?"), np.array([0.5, 0.125, 0.25, 0.125]))
+    assert np.allclose(people.shares, [0.5, 0.25, 0.25])
+    items = items_of(mechanism, people.labels)
+    assert [question.text(item) for item in items if isinstance(item, bytes)] == ["ab", "…", "cab"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dither_shared import ParameterError
-from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw, members
+from dither_simulations.users.populations import EMPTY
+from dither_simulations.users.sets import IndependentSets, ItemChances, SetColumn, SetLaw, SetList, members
 
 CHANCES = np.array([0.5, 0.3, 0.9, 0.1, 0.25])
 
@@ -22,10 +23,10 @@ def all_sets(at_most: int) -> dict[tuple[int, ...], float]:
     return {bits: chance / total for bits, chance in found.items()}
 
 
-def listed(at_most: int) -> ListedSets:
+def listed(at_most: int) -> SetList:
     law = all_sets(at_most)
     numbers = [sum(bit << place for place, bit in enumerate(bits)) for bits in law]
-    return ListedSets.of(numbers, len(CHANCES), np.array(list(law.values())))
+    return SetList.of(numbers, len(CHANCES), np.array(list(law.values())))
 
 
 @pytest.mark.parametrize("at_most", [1, 2, 4, 5])
@@ -72,3 +73,39 @@ def test_items_of_a_set_are_bits_of_its_integer() -> None:
 def test_chances_that_make_no_sets_are_refused(chances: list[float], at_most: int, place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         IndependentSets(np.array(chances), at_most)
+
+
+def test_the_most_frequent_item_has_the_greatest_chance_and_the_others_fall_from_it() -> None:
+    chances = ItemChances("zipf", exponent=1.0, greatest=0.6).chances(4)
+    assert np.allclose(chances, [0.6, 0.3, 0.2, 0.15])
+    assert np.allclose(ItemChances("uniform", greatest=0.2).people(5, None).shares, 0.2)
+    assert ItemChances("zipf").name == "zipf 1.1, up to 0.5"
+
+
+def test_limit_of_items_per_set_lowers_every_share() -> None:
+    source = ItemChances("uniform", greatest=0.5)
+    assert (source.people(6, 2).shares < source.people(6, None).shares).all()
+
+
+def test_cells_are_split_counted_and_ranked() -> None:
+    labels = ("save; export", EMPTY, "export", "search;export;;export")
+    column = SetColumn.of(labels, np.array([5, 2, 2, 1]), ";")
+    assert column.items == ("export", "save", "search")
+    assert column.users == 10
+    people = column.people(3, None)
+    assert isinstance(people, SetList)
+    assert np.allclose(people.shares, [0.8, 0.5, 0.1])
+
+
+def test_fewer_items_are_left_out_and_longer_sets_are_cut_to_their_first() -> None:
+    column = SetColumn.of(("c;a", "a;b;c", "a"), np.array([3, 2, 5]), ";")
+    assert column.items == ("a", "c", "b")
+    assert np.allclose(column.people(2, None).shares, [1.0, 0.5])
+    assert np.allclose(column.people(3, 1).shares, [0.7, 0.3, 0.0])
+
+
+def test_set_source_with_too_few_items_is_refused() -> None:
+    with pytest.raises(ParameterError, match="1 different item"):
+        SetColumn.of(("a", EMPTY), np.array([1, 1]), ";")
+    with pytest.raises(ParameterError, match="more than the 2 items"):
+        SetColumn.of(("a;b",), np.array([1]), ";").people(3, None)

@@ -135,7 +135,7 @@ class NumberView(EstimateView):
 
     @property
     def band(self) -> str:
-        """The band of the intervals, each of which holds by itself, as points of a polygon.
+        """The band of the intervals, each of which holds separately, as points of a polygon.
 
         The share below a point lies between that of answers rounded to less and that of answers rounded to it or less.
         """

@@ -152,7 +152,7 @@ class Selections(Shares):
 
 @dataclass(frozen=True)
 class SelectionTable(Table):
-    """An answer whose pairs are those of the values that are chosen."""
+    """An answer whose pairs are those of the chosen values."""
 
     def chosen(self, places: NDArray[np.intp]) -> "SelectionTable":
         """Return the same answer with only some values, and their pairs."""

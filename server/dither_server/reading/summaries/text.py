@@ -9,7 +9,7 @@ TOO_FEW = "Too few reports to say anything: whatever people answered, the interv
 
 
 def head_line(answer: Mapping[str, Any], reports: str = ",", intervals: str = "") -> str:
-    """Return the line that begins an estimate, with what is added about its reports and its intervals."""
+    """Return the line that begins an estimate, with additions about its reports and its intervals."""
     days = f", {answer['since']} to {answer['until']}" if answer["since"] else ""
     return (
         f"{answer['metric']}: {answer['mechanism']}, {counted(answer['reports'], 'report')}{days}{reports} "

@@ -34,7 +34,7 @@ _SEALED = b"s"
 """The end of a stored id of a sealed row, which makes it longer than that of a batch."""
 
 
-class Outcome(Enum):
+class UploadOutcome(Enum):
     """The outcome of an upload."""
 
     COUNTED = "counted"
@@ -111,7 +111,7 @@ class Upload:
         return replace(self, rows=rows, sealing=self.sealing._replace(ids=ids, refused=refused))
 
 
-def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
     """Count what is not counted yet of each upload; return the outcome of each. See ``Store.commit``."""
     shared_lock(connection)
     seen = known_ids(connection, {key for upload in uploads for key in upload.keys})
@@ -133,11 +133,11 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
     return [_outcome(upload, seen, disabled) for upload in uploads]
 
 
-def _outcome(upload: Upload, seen: Collection[bytes], disabled: Collection[str]) -> Outcome:
+def _outcome(upload: Upload, seen: Collection[bytes], disabled: Collection[str]) -> UploadOutcome:
     # Of a body that opens each row has to be counted; of one that does not, one row shows that its key was retired.
     if (all if upload.rows else any)(key in seen for key in upload.keys):
-        return Outcome.COUNTED
-    return Outcome.DISABLED if upload.metric.version in disabled else Outcome.EMPTY
+        return UploadOutcome.COUNTED
+    return UploadOutcome.DISABLED if upload.metric.version in disabled else UploadOutcome.EMPTY
 
 
 def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]:

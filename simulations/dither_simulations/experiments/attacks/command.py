@@ -77,16 +77,11 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
     """Add the command of an attack on series of reports."""
 
     def run_series(run: Run, names: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
-        from ...output.plots import save
         from .series_attacks import SERIES
 
         experiment = SERIES[name](names=names or offered, seed=run.seed, **chosen)
-        for cell in experiment.cells():
-            experiment.setting(cell)  # what cannot be is refused before anything is computed
-        rows = run.sweep(experiment)
-        run.show(rows, lambda: experiment.table(rows))
-        if plot is not None:
-            save(experiment.plot(rows), plot)
+        experiment.check()
+        run.carry_out(experiment, plot)
 
     attack.command(name, short_help=short, help=text)(
         with_options(run_series, _series_options(offered, devices, reports))
@@ -165,7 +160,6 @@ def poisoning(
     **chosen: Any,
 ) -> None:
     """Send forged reports to raise shares of values or items or the mean of a number, or to make a string appear."""
-    from ...output.plots import save
     from .poisoning import NumberPoisoning, SharePoisoning
     from .selection_poisoning import SelectionPoisoning
     from .string_poisoning import StringPoisoning
@@ -178,7 +172,4 @@ def poisoning(
     }
     refuse_others(survey_type, fields_of(kinds))
     experiment = kinds[survey_type].asked(run.seed, chosen)
-    rows = run.sweep(experiment)
-    run.show(rows, lambda: experiment.table(rows))
-    if plot is not None:
-        save(experiment.plot(rows), plot)
+    run.carry_out(experiment, plot)

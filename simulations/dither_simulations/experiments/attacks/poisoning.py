@@ -6,59 +6,49 @@
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import debiased
 from dither_server.estimation.numeric.registry import law_of
 from dither_server.tally.tally import Tally
-from dither_shared import Mechanism, ParameterError
+from dither_shared import Mechanism, ParameterError, Shape
 from dither_shared.counted import counted
 
 from ...choices import ATTACKS, Attack
 from ...options.common import check_names, given_fields
-from ...output.lines import Line, Panel, lines_plot
-from ...output.tables import Column, measured, results_table, value
+from ...output.lines import PlotLine, PlotPanel, lines_of, lines_plot
+from ...output.tables import Column, measured, value
 from ...samplers import sample_tally
 from ...sweeps import Experiment, Row, mean
-from ...trials.measures import Measures
 from ...trials.mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
-from ...users.numbers import Numbers
-from ...users.populations import Floats, Population, numbered, zipf
-from .forging import crafted_rows, most_supported, random_rows, random_support
+from ...trials.shares import Measures
+from ...users.numbers import NumberDistribution
+from ...users.populations import Counts, Distribution, Floats, Population, numbered
 
 _BAND = 1.96
 """Standard errors on either side of the mean: 95 %."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """An attack, a mechanism, and the forged share of all reports."""
+class Forgery:
+    """A cell: an attack, a mechanism, and the forged share of all reports."""
 
     asked: str
     attack: Attack
     share: float
 
 
-class Attacked(NamedTuple):
-    """What all trials of a cell share: the attack, the mechanism, and how many reports are forged."""
-
-    attack: Attack
-    mechanism: Mechanism
-    forged: int
-
-
 @dataclass(frozen=True)
-class Poisoning(Experiment):
-    """Every attack, mechanism and share of forged reports, beside those of ``users`` honest ones.
-
-    A row has the mean rise of the estimate over the repeats, with its interval at 95 %.
-    """
+class PoisoningAttack(Experiment):
+    """Every attack, mechanism and share of forged reports, beside those of ``users`` honest ones."""
 
     names: tuple[str, ...]
     shares: tuple[float, ...]
@@ -70,13 +60,12 @@ class Poisoning(Experiment):
 
     offered: ClassVar[tuple[str, ...]]
     """The mechanisms that may be asked for."""
+    words: ClassVar = 2
     columns: ClassVar[Sequence[Column]] = (
         value("attack", "attack"),
         value("mechanism", "mechanism"),
         Column("forged %", lambda row: f"{100 * row['share']:g}"),
         value("forged", "reports", ","),
-        measured("gain", "gain", ".2e"),
-        value("theory", "theory", ".2e"),
     )
 
     @classmethod
@@ -90,13 +79,13 @@ class Poisoning(Experiment):
         """Return the mechanisms that are attacked if none is asked for."""
         return cls.offered
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[Forgery]:
         """Return the grid."""
-        return [Cell(name, attack, share) for attack in self.attacks for name in self.names for share in self.shares]
+        return [Forgery(name, attack, share) for attack in self.attacks for name in self.names for share in self.shares]
 
-    def setting(self, cell: Cell) -> Attacked:
-        """Return the mechanism and the number of forged reports: β = m/(n + m) of all."""
-        return Attacked(cell.attack, self.mechanism(cell.asked), round(cell.share / (1 - cell.share) * self.users))
+    def forged(self, cell: Forgery) -> int:
+        """Return the number of forged reports: β = m/(n + m) of all."""
+        return round(cell.share / (1 - cell.share) * self.users)
 
     @abstractmethod
     def mechanism(self, name: str) -> Mechanism:
@@ -104,56 +93,68 @@ class Poisoning(Experiment):
 
     @abstractmethod
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
 
     @abstractmethod
-    def forge(self, setting: Attacked, rng: np.random.Generator) -> Tally:
+    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
         """Return the tally of forged reports."""
+
+    def about(self, cell: Forgery) -> Row:
+        """Return the columns that describe a cell."""
+        return {
+            "attack": cell.attack,
+            "mechanism": cell.asked,
+            **self.extent(self.mechanism(cell.asked)),
+            "epsilon": self.epsilon,
+            "users": self.users,
+            "share": cell.share,
+            "forged": self.forged(cell),
+            **self.foreseen(cell),
+            "repeats": self.repeats,
+            "seed": self.seed,
+        }
+
+    @abstractmethod
+    def extent(self, mechanism: Mechanism) -> Row:
+        """Return the columns that say how much is asked and attacked."""
+
+    def foreseen(self, cell: Forgery) -> Row:
+        """Return the columns that say in advance what an attack takes."""
+        return {}
+
+
+@dataclass(frozen=True)
+class GainPoisoning(PoisoningAttack):
+    """Forged reports that raise an estimate. A row has the mean rise over the repeats, with its interval at 95 %."""
+
+    columns: ClassVar[Sequence[Column]] = (
+        *PoisoningAttack.columns,
+        measured("gain", "gain", ".2e"),
+        value("theory", "theory", ".2e"),
+    )
 
     @abstractmethod
     def estimated(self, mechanism: Mechanism, tally: Tally) -> float:
         """Return the estimate that is to rise."""
 
     @abstractmethod
-    def expected(self, setting: Attacked) -> float:
-        """Return by how much theory expects it to rise."""
+    def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
+        """Return the rise that theory expects."""
 
-    @abstractmethod
-    def extent(self, mechanism: Mechanism) -> Row:
-        """Return the columns ``size`` and ``targets``."""
-
-    def simulate(self, setting: Attacked, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Return the gain of one trial: the rise over the estimate from its honest reports alone."""
-        rng, mechanism = np.random.default_rng(seed), setting.mechanism
+        rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
         tally = self.honest(mechanism, rng)
-        poisoned = tally + self.forge(setting, rng)
+        poisoned = tally + self.forge(mechanism, cell, rng)
         return ({"gain": self.estimated(mechanism, poisoned) - self.estimated(mechanism, tally)},)
 
-    def about(self, cell: Cell, setting: Attacked) -> Row:
-        """Return the columns that describe a cell."""
-        return {
-            "attack": cell.attack,
-            "mechanism": cell.asked,
-            **self.extent(setting.mechanism),
-            "epsilon": self.epsilon,
-            "users": self.users,
-            "share": cell.share,
-            "forged": setting.forged,
-            "repeats": self.repeats,
-            "seed": self.seed,
-        }
-
-    def rows(self, cell: Cell, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
         """Return the mean gain, beside theory."""
-        setting = self.setting(cell)
         gain, error = mean([trial["gain"] for (trial,) in outcomes])
         margin = _BAND * (error or 0.0)
         ends = {"low": (gain or 0.0) - margin, "high": (gain or 0.0) + margin}
-        return [self.about(cell, setting) | {"gain": gain, "gain_se": error, **ends, "theory": self.expected(setting)}]
-
-    def table(self, rows: Sequence[Row]) -> str:
-        """Return a table of how much the estimate was raised, with theory."""
-        return results_table(self.columns, rows, words=2)
+        theory = self.expected(self.mechanism(cell.asked), cell)
+        return [self.about(cell) | {"gain": gain, "gain_se": error, **ends, "theory": theory}]
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return a figure of the gain against the share of forged reports: one panel per attack, logarithmic axes.
@@ -162,9 +163,9 @@ class Poisoning(Experiment):
         ParameterError if that leaves none.
         """
         panels = [
-            Panel(lines, f"gain by\n{attack}")
+            PlotPanel(lines, f"gain by\n{attack}")
             for attack, some in groupby(rows, key=lambda row: row["attack"])
-            if attack != "random-report" and (lines := _gains(list(some)))
+            if attack != "random-report" and (lines := _gains(some))
         ]
         if not panels:
             raise ParameterError(
@@ -179,18 +180,12 @@ class Poisoning(Experiment):
         """Return the estimate that the attack raises, and for how many values, for the title."""
 
 
-def _gains(rows: Sequence[Row]) -> list[Line]:
-    lines = (_gain(name, list(group)) for name, group in groupby(rows, key=lambda row: row["mechanism"]))
-    return [line for line in lines if line.at]
-
-
-def _gain(name: str, rows: Sequence[Row]) -> Line:
-    shown = [row for row in rows if row["low"] > 0]
-    return Line(name, *([row[each] for row in shown] for each in ("share", "gain", "low", "high", "theory")))
+def _gains(rows: Iterable[Row]) -> list[PlotLine]:
+    return lines_of([row for row in rows if row["low"] > 0], "mechanism", ("share", "gain", "low", "high", "theory"))
 
 
 @dataclass(frozen=True)
-class SharePoisoning(Poisoning):
+class SharePoisoning(GainPoisoning):
     """Raises the shares of r ``targets``, rare values of Zipf's law (Cao, Jia and Gong, USENIX Security 2021).
 
     With a share β of all reports forged, each of which supports s of the r values on average, their estimates rise
@@ -215,7 +210,7 @@ class SharePoisoning(Poisoning):
         return named(name, self.size, self.epsilon)
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         return sample_tally(mechanism, self._people(), rng)
 
     def estimated(self, mechanism: Mechanism, tally: Tally) -> float:
@@ -227,29 +222,29 @@ class SharePoisoning(Poisoning):
         rare = np.random.default_rng(self.seed).permutation(np.arange(self.size // 2, self.size))
         return sorted(rare[: self.targets].tolist())
 
-    def forge(self, setting: Attacked, rng: np.random.Generator) -> Tally:
+    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
         """Return the tally of forged reports."""
-        if setting.attack == "crafted-input":
-            return self.lie(setting, rng)
-        if setting.attack == "crafted-report":
-            rows = crafted_rows(setting.mechanism, self.chosen_values(), setting.forged, rng)
-            return Tally.fold(setting.mechanism, rows)
-        return Tally.fold(setting.mechanism, random_rows(setting.mechanism, setting.forged, rng))
+        forged = self.forged(cell)
+        if cell.attack == "crafted-input":
+            return sample_tally(mechanism, self.liars(forged, rng), rng)
+        if cell.attack == "crafted-report":
+            return Tally.fold(mechanism, crafted_rows(mechanism, self.chosen_values(), forged, rng))
+        return Tally.fold(mechanism, random_rows(mechanism, forged, rng))
 
-    def lie(self, setting: Attacked, rng: np.random.Generator) -> Tally:
-        """Return the tally of honest randomizers that are given the targets."""
-        liars = np.zeros(self.size, dtype=np.int64)
-        liars[self.chosen_values()] = rng.multinomial(setting.forged, np.full(self.targets, 1 / self.targets))
-        return sample_tally(setting.mechanism, Population(numbered(self.size), liars), rng)
+    def liars(self, count: int, rng: np.random.Generator) -> Population:
+        """Return people who claim to hold the targets."""
+        claims = np.zeros(self.size, dtype=np.int64)
+        claims[self.chosen_values()] = rng.multinomial(count, np.full(self.targets, 1 / self.targets))
+        return Population(numbered(self.size), claims)
 
-    def expected(self, setting: Attacked) -> float:
+    def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return G."""
-        mechanism, number = setting.mechanism, setting.forged
+        number = self.forged(cell)
         p, q = float(mechanism.p), float(mechanism.q)
         beta, held = number / (self.users + number), float(self._people().shares[self.chosen_values()].sum())
-        if setting.attack == "crafted-input":
+        if cell.attack == "crafted-input":
             return beta * (1 - held)
-        crafted = setting.attack == "crafted-report"
+        crafted = cell.attack == "crafted-report"
         each = random_support(mechanism) * self.targets
         supported = most_supported(mechanism, self.chosen_values()) if crafted else each
         return beta * ((supported - self.targets * q) / (p - q) - held)
@@ -264,11 +259,11 @@ class SharePoisoning(Poisoning):
         return estimates, f", {counted(row['size'], 'value')}"
 
     def _people(self) -> Population:
-        return Population.spread(numbered(self.size), zipf(self.size, 1.1), self.users)
+        return Distribution().population(self.size, self.users)
 
 
 @dataclass(frozen=True)
-class NumberPoisoning(Poisoning):
+class NumberPoisoning(GainPoisoning):
     """Raises the mean of numbers, as far as one report can (``NumericMechanism.reach``); the honest are even.
 
     A share β of all reports whose scores are g on average moves the mean by β (g - mean of the honest). An honest lie
@@ -282,35 +277,33 @@ class NumberPoisoning(Poisoning):
         return named(name, 0, self.epsilon)
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         points = mechanism.size or 2
-        people = Population.spread(numbered(points), Numbers("uniform").shares(points), self.users)
+        people = Population.spread(numbered(points), NumberDistribution("uniform").shares(points), self.users)
         return sample_tally(mechanism, people, rng)
 
     def estimated(self, mechanism: Mechanism, tally: Tally) -> float:
         """Return the mean."""
         return law_of(mechanism).scores(tally).mean
 
-    def forge(self, setting: Attacked, rng: np.random.Generator) -> Tally:
+    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
         """Return the tally of forged reports."""
-        attack, mechanism, count = setting
-        points = mechanism.size or 2
-        if attack == "crafted-input":
+        points, count = mechanism.size or 2, self.forged(cell)
+        if cell.attack == "crafted-input":
             liars = Population(numbered(points), count * np.eye(1, points, points - 1, int)[0])
             return sample_tally(mechanism, liars, rng)
-        chances = _random(mechanism) if attack == "random-report" else _crafted(mechanism)
+        chances = _random(mechanism) if cell.attack == "random-report" else _crafted(mechanism)
         counts = rng.multinomial(count, chances.ravel()).reshape(chances.shape)
         return Tally(counts.sum(axis=1), counts)
 
-    def expected(self, setting: Attacked) -> float:
+    def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return β (g - 1/2)."""
-        attack, mechanism, number = setting
-        scores = _scores(mechanism)
+        number, scores = self.forged(cell), _scores(mechanism)
         score = {
             "random-report": float((_random(mechanism) * scores).sum()),
             "crafted-input": 1.0,
             "crafted-report": float(scores.max()),
-        }[attack]
+        }[cell.attack]
         return number / (self.users + number) * (score - 0.5)
 
     def extent(self, mechanism: Mechanism) -> Row:
@@ -334,6 +327,72 @@ def _random(mechanism: Mechanism) -> Floats:
 
 
 def _crafted(mechanism: Mechanism) -> Floats:
-    """Return the chances of reports of the greatest score, each alike."""
+    """Return the chances of reports if all of the greatest score are equally likely."""
     best = _scores(mechanism) == _scores(mechanism).max()
     return np.asarray(best / best.sum())
+
+
+def random_support(mechanism: Mechanism) -> float:
+    """Return the probability that a uniformly random report supports a value."""
+    return 0.5 if mechanism.weight is None else mechanism.weight * mechanism.marks / mechanism.cells
+
+
+def random_rows(mechanism: Mechanism, count: int, rng: np.random.Generator) -> bytes:
+    """Return rows of reports drawn uniformly from all possible ones."""
+    if mechanism.shape is Shape.SYMBOL:
+        cohorts, cells = rng.integers(mechanism.cohorts, size=count), rng.integers(mechanism.cells, size=count)
+        return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in zip(cohorts, cells, strict=True))
+    if mechanism.weight is not None:
+        return b"".join(_row(mechanism, rng.permutation(mechanism.cells)[: mechanism.weight]) for _ in range(count))
+    chosen = rng.integers(2, size=(count, mechanism.cells), dtype=np.int8)
+    return b"".join(_row(mechanism, np.flatnonzero(row)) for row in chosen)
+
+
+def most_supported(mechanism: Mechanism, targets: Sequence[int]) -> int:
+    """Return how many of the targets one report can support at most."""
+    if mechanism.shape is Shape.SYMBOL:
+        return int(_hits(mechanism, tuple(targets)).max())
+    return len(targets) if mechanism.weight is None else min(len(targets), mechanism.weight)
+
+
+def best_symbols(mechanism: Mechanism, targets: Sequence[int]) -> Counts:
+    """Return the symbols that support the most targets, as pairs of a cohort and a cell; shape (symbols, 2)."""
+    hits = _hits(mechanism, tuple(targets))
+    return np.argwhere(hits == hits.max())
+
+
+def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: np.random.Generator) -> bytes:
+    """Return rows of reports that each support the most targets, and otherwise look like honest ones.
+
+    A symbol is any of the best symbols. Bits are set for all targets and for enough random others that there are as
+    many ones as in an average honest report. A subset holds as many targets as fit, and others.
+    """
+    if mechanism.shape is Shape.SYMBOL:
+        best = best_symbols(mechanism, targets)
+        picked = best[rng.integers(len(best), size=count)]
+        return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in picked)
+    usual = round(float(mechanism.a) + (mechanism.cells - 1) * float(mechanism.b))
+    ones = max(usual, len(targets)) if mechanism.weight is None else mechanism.weight
+    others = np.setdiff1d(np.arange(mechanism.cells), targets)
+    return b"".join(_row(mechanism, _filled(targets, others, ones, rng)) for _ in range(count))
+
+
+def _filled(targets: Sequence[int], others: Counts, ones: int, rng: np.random.Generator) -> Counts:
+    kept = rng.permutation(np.array(targets))[:ones]
+    return np.concatenate([kept, rng.permutation(others)[: ones - len(kept)]])
+
+
+@lru_cache(maxsize=64)
+def _hits(mechanism: Mechanism, targets: tuple[int, ...]) -> Counts:
+    """Return how many targets each symbol of each cohort supports; shape (cohorts, cells)."""
+    hits = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
+    for cohort in range(mechanism.cohorts):
+        for target in targets:
+            hits[cohort, list(mechanism.supporting(target, cohort))] += 1
+    return hits
+
+
+def _row(mechanism: Mechanism, cells: Sequence[int] | NDArray[np.int64], cohort: int = 0) -> bytes:
+    """Return the row that reports these cells."""
+    rows = mechanism.row_format
+    return rows.encode(int(cohort), rows.payload(int(cell) for cell in cells))

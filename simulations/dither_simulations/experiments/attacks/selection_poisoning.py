@@ -12,7 +12,6 @@ which a share c speaks of each item, move its share f_j by
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,14 +19,12 @@ import numpy as np
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, Shape
 
-from ...samplers import sample_tally
+from ...choices import Attack
 from ...samplers.sets import sample_sets
 from ...trials.mechanism_by_name import SET_MECHANISMS, named_selection
 from ...users.populations import Floats, Population, set_label
-from ...users.set_sources import ItemChances
-from ...users.sets import SetLaw
-from .forging import best_symbols
-from .poisoning import Attacked, SharePoisoning
+from ...users.sets import ItemChances, SetLaw
+from .poisoning import Forgery, SharePoisoning, best_symbols
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class SelectionPoisoning(SharePoisoning):
         """Return the mechanisms of sets, without a limit but for privset, which must know it."""
         return tuple(name for name in SET_MECHANISMS if given["at_most"] or name != "privset")
 
-    @cached_property
+    @property
     def _people_of_sets(self) -> SetLaw:
         return ItemChances().people(self.size, self.at_most)
 
@@ -58,35 +55,33 @@ class SelectionPoisoning(SharePoisoning):
         return named_selection(name, self.size, self.at_most, self.epsilon)
 
     def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
-        """Return the tally of the honest."""
+        """Return the tally of honest reports."""
         return sample_sets(mechanism, self._people_of_sets, self.users, rng)
 
-    def lie(self, setting: Attacked, rng: np.random.Generator) -> Tally:
-        """Return the tally of honest randomizers that are given as many chosen items as a set may have."""
+    def liars(self, count: int, rng: np.random.Generator) -> Population:
+        """Return people who claim to have as many chosen items as a set may hold."""
         chosen, claimed = self.chosen_values(), self._claimed()
         sets = [
             sum(1 << chosen[(first + more) % len(chosen)] for more in range(claimed)) for first in range(len(chosen))
         ]
-        counts = rng.multinomial(setting.forged, np.full(len(sets), 1 / len(sets)))
-        return sample_tally(setting.mechanism, Population(tuple(map(set_label, sets)), counts), rng)
+        return Population(tuple(map(set_label, sets)), rng.multinomial(count, np.full(len(sets), 1 / len(sets))))
 
     def _claimed(self) -> int:
         """Return how many chosen items a lie claims."""
         return self.targets if self.at_most is None else min(self.targets, self.at_most)
 
-    def expected(self, setting: Attacked) -> float:
+    def expected(self, mechanism: Mechanism, cell: Forgery) -> float:
         """Return the sum over the chosen items."""
-        mechanism, forged = setting.mechanism, setting.forged
+        forged = self.forged(cell)
         p, q = float(mechanism.p), float(mechanism.q)
         shares = self._people_of_sets.shares[self.chosen_values()]
-        spoken, supported = self._forged_law(setting)
+        spoken, supported = self._forged_law(mechanism, cell.attack)
         honest = self.users * float(mechanism.coverage)
         moved = forged * (supported - spoken * (q + (p - q) * shares)) / (p - q) / (honest + forged * spoken)
         return float(moved.sum())
 
-    def _forged_law(self, setting: Attacked) -> tuple[Floats, Floats]:
+    def _forged_law(self, mechanism: Mechanism, attack: Attack) -> tuple[Floats, Floats]:
         """Return P[a forged report speaks of an item] and P[it supports it], for each chosen item."""
-        attack, mechanism, _ = setting
         p, q, covered = float(mechanism.p), float(mechanism.q), float(mechanism.coverage)
         chosen, everyone = self.chosen_values(), np.ones(self.targets)
         if attack == "crafted-input":

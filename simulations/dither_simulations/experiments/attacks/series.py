@@ -4,8 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,17 +13,14 @@ from scipy import sparse
 
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, ParameterError, Report
 from dither_shared.mechanism import Item
-from dither_shared.privacy.audit import lower_bound, upper_bound
 
-from ...output.lines import Line, Panel, lines_plot
-from ...output.tables import Column, results_table, value
-from ...sweeps import Experiment, Row
+from ...output.lines import PlotPanel, lines_of, lines_plot
+from ...output.tables import Column, value
+from ...sweeps import Experiment, Row, success_rate
 from ...trials.devices import device_entropy
-from ...trials.measures import Measures
 from ...trials.mechanism_by_name import named
+from ...trials.shares import Measures
 
-_SURE = 0.975
-"""The confidence of each end of an interval."""
 _LEAST = 5e-4
 """The lower end of a logarithmic axis of successes."""
 
@@ -38,13 +34,6 @@ class Series:
     reports: int
 
 
-class Attacked(NamedTuple):
-    """What all trials of a cell share."""
-
-    mechanism: Mechanism
-    cell: Series
-
-
 def _percent(name: str, head: str) -> Column:
     return Column(head, lambda row: "-" if row[name] is None else f"{100 * row[name]:.2f}")
 
@@ -54,8 +43,8 @@ class SeriesAttack(Experiment):
     """Every mechanism, with memory and without, after every number of reports; ``devices`` of them in a trial.
 
     A row has the share of all devices on which the attack succeeded, with its interval at 95 % (Clopper and Pearson).
-    No attack of the kind exceeds ``bound`` (or its expectation does not); ``theory`` is the success expected of this
-    attack where there is a simple formula. A set that is limited has at most half of the values.
+    No attack of the kind exceeds ``bound`` (in expectation); ``theory`` is the success expected of this attack, if a
+    simple formula is known. A set with a limit has at most half of the values.
     """
 
     names: tuple[str, ...]
@@ -67,6 +56,8 @@ class SeriesAttack(Experiment):
     repeats: int = 5
     seed: int = 0
 
+    attack: ClassVar[str]
+    """The name in results and of the command."""
     success: ClassVar[str]
     """The label of the vertical axis: the meaning of a success."""
     subject: ClassVar[str]
@@ -74,6 +65,7 @@ class SeriesAttack(Experiment):
     log: ClassVar[bool] = False
     """Whether successes are so rare that their axis is logarithmic."""
 
+    words: ClassVar = 2
     columns: ClassVar[Sequence[Column]] = (
         value("mechanism", "mechanism"),
         Column("memory", lambda row: "yes" if row["memoised"] else "no"),
@@ -90,35 +82,36 @@ class SeriesAttack(Experiment):
             Series(name, lasting, some) for name in self.names for lasting in (False, True) for some in self.reports
         ]
 
-    def setting(self, cell: Series) -> Attacked:
+    def mechanism(self, cell: Series) -> Mechanism:
         """Return the mechanism of a cell; raise ParameterError if there is none."""
         lasting = cell.memoised or MECHANISMS[cell.asked].always_memoised
         forever = self.permanent_epsilon if lasting else None
-        return Attacked(named(cell.asked, self.size, self.epsilon, forever, at_most=self.size // 2), cell)
+        return named(cell.asked, self.size, self.epsilon, forever, at_most=self.size // 2)
 
-    def simulate(self, setting: Attacked, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Series, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Attack some devices and return the number of successes."""
-        return ({"successes": self.successes(setting, seed)},)
+        return ({"successes": self.successes(self.mechanism(cell), cell, seed)},)
 
     @abstractmethod
-    def successes(self, setting: Attacked, seed: np.random.SeedSequence) -> float:
-        """Return on how many devices an attack succeeds; one that is decided by lot counts as its chance."""
+    def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
+        """Return on how many devices an attack succeeds; a guess at random counts as its chance of success."""
 
     @abstractmethod
-    def bound(self, setting: Attacked) -> float:
+    def bound(self, mechanism: Mechanism, cell: Series) -> float:
         """Return the success that no attack of the kind exceeds."""
 
-    def expected(self, _setting: Attacked) -> float | None:
-        """Return the success that theory expects of this attack; None where there is no simple formula."""
+    def expected(self, _mechanism: Mechanism, _cell: Series) -> float | None:
+        """Return the success that theory expects of this attack; None if there is no simple formula."""
         return None
 
-    def about(self, cell: Series, setting: Attacked) -> Row:
+    def about(self, cell: Series) -> Row:
         """Return the columns that describe a cell."""
+        mechanism = self.mechanism(cell)
         return {
-            "attack": type(self).__name__.lower(),
-            "mechanism": setting.mechanism.name,
+            "attack": self.attack,
+            "mechanism": mechanism.name,
             "memoised": cell.memoised,
-            "size": setting.mechanism.size,
+            "size": mechanism.size,
             "epsilon": self.epsilon,
             "permanent_epsilon": self.permanent_epsilon if cell.memoised else None,
             "reports": cell.reports,
@@ -128,20 +121,9 @@ class SeriesAttack(Experiment):
 
     def rows(self, cell: Series, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
         """Return how often the attack succeeded in all trials together, beside theory."""
-        setting, tries = self.setting(cell), self.devices * len(outcomes)
-        successes = sum(trial["successes"] or 0.0 for (trial,) in outcomes)
-        measured = {
-            "success": successes / tries,
-            "low": lower_bound(int(successes), tries, _SURE),
-            "high": upper_bound(-int(-successes), tries, _SURE),
-            "theory": self.expected(setting),
-            "bound": self.bound(setting),
-        }
-        return [self.about(cell, setting) | measured]
-
-    def table(self, rows: Sequence[Row]) -> str:
-        """Return a table of how often the attack succeeded, with intervals, theory and bound."""
-        return results_table(self.columns, rows, words=2)
+        successes, mechanism = sum(trial["successes"] for (trial,) in outcomes), self.mechanism(cell)
+        beside = {"theory": self.expected(mechanism, cell), "bound": self.bound(mechanism, cell)}
+        return [self.about(cell) | success_rate(successes, self.devices * len(outcomes)) | beside]
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return a figure of the successes against the number of reports: without memory, and with it."""
@@ -152,24 +134,15 @@ class SeriesAttack(Experiment):
         title = f"{self.subject}; {losses}\nband: 95 %; dashed: what no such attack exceeds"
         return lines_plot(panels, title, "reports in a series")
 
-    def _panel(self, rows: Sequence[Row], lasting: bool) -> Panel:
-        floor, rows = _LEAST if self.log else 0.0, [row for row in rows if row["memoised"] is lasting]
-        lines = [self._line(name, list(some), floor) for name, some in groupby(rows, key=lambda row: row["mechanism"])]
-        return Panel(lines, f"{self.success}\n{'with' if lasting else 'without'} memory", log=self.log)
-
-    def _line(self, name: str, rows: Sequence[Row], floor: float) -> Line:
-        return Line(
-            name=name,
-            at=[row["reports"] for row in rows],
-            value=[max(row["success"], floor) for row in rows],
-            low=[max(row["low"], floor) for row in rows],
-            high=[row["high"] for row in rows],
-            theory=[row["bound"] for row in rows],
-        )
+    def _panel(self, rows: Sequence[Row], lasting: bool) -> PlotPanel:
+        floor = _LEAST if self.log else 0.0
+        shown = [row | {name: max(row[name], floor) for name in ("success", "low")} for row in rows]
+        lines = lines_of(shown, "mechanism", ("reports", "success", "low", "high", "bound"))
+        return PlotPanel(lines, f"{self.success}\n{'with' if lasting else 'without'} memory", log=self.log)
 
 
 _MOST_ITEMS = 10
-"""Maximum items for which each of their sets is a possible guess."""
+"""Maximum number of items if every set of them is a possible guess."""
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,15 @@
 An honest lie is the string. A crafted report supports it for certain, in rows and levels as the honest draw them; a
 random report has cohorts as the honest draw them.
 
-Of n honest reports a string is found about half the time where it has the share ``reach``. A forged report counts as
-one person who holds it or, if crafted, as (1 - q)/(p - q) of them; so it takes reach·n of them, or fewer by that.
+Of n honest reports a string with the share ``reach`` is found about half the time. A forged report counts as one person
+who holds it or, if crafted, as (1 - q)/(p - q) of them; so it takes reach·n of them, or fewer by that factor.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,59 +19,36 @@ from matplotlib.figure import Figure
 from dither_server.estimation.strings.reach import reach
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
-from dither_shared.privacy.audit import lower_bound, upper_bound
 
-from ...choices import ATTACKS, Attack
-from ...options.common import check_names, given_fields
-from ...output.lines import Line, Panel, lines_plot
-from ...output.tables import Column, results_table, value
+from ...options.common import check_names
+from ...output.lines import PlotPanel, lines_of, lines_plot
+from ...output.tables import Column, value
 from ...samplers import sample_tally
 from ...samplers.hashed import cohort_shares
-from ...sweeps import Experiment, Row
-from ...trials.measures import Measures
+from ...sweeps import Row, success_rate
 from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
-from ...trials.string_trial import StringSetting, found_in
-from ...users.populations import Counts, Population, apportion, zipf
-from ...users.strings import WORDS, listed, made_up, spelled
-from .poisoning import Cell
-
-_SURE = 0.975
-"""The confidence of each end of an interval."""
-
-
-class Attacked(NamedTuple):
-    """What all trials of a cell share."""
-
-    attack: Attack
-    trial: StringSetting
-    honest: Population
-    forged: int
+from ...trials.shares import Measures
+from ...trials.strings import found_in
+from ...users.populations import WORDS, Counts, Population, apportion, listed, made_up, spelled, zipf
+from .poisoning import Forgery, PoisoningAttack
 
 
 @dataclass(frozen=True)
-class StringPoisoning(Experiment):
-    """Every attack, mechanism and share of forged reports, against a list or a discovery.
+class StringPoisoning(PoisoningAttack):
+    """Makes a string appear in a list or in a discovery.
 
     The honest hold ``size`` strings by Zipf's law; ten times as many are listed. A row has how often a string that
     nobody has was found, with its interval at 95 % (Clopper and Pearson). ``needed`` is how many forged reports should
-    do it about half the time; None where none do, or nothing says it.
+    do it about half the time; None if none do, or if no formula is known.
     """
 
-    names: tuple[str, ...]
-    shares: tuple[float, ...]
-    attacks: tuple[Attack, ...] = ATTACKS
     size: int = 1000
-    epsilon: float = 1.0
     users: int = 1_000_000
     discover: DiscoveryQuestion | None = None
-    repeats: int = 20
-    seed: int = 0
 
+    offered: ClassVar = (*STRING_MECHANISMS, *DISCOVERING)
     columns: ClassVar[Sequence[Column]] = (
-        value("attack", "attack"),
-        value("mechanism", "mechanism"),
-        Column("forged %", lambda row: f"{100 * row['share']:g}"),
-        value("forged", "reports", ","),
+        *PoisoningAttack.columns,
         Column("found %", lambda row: f"{100 * row['success']:.0f}"),
         Column("95 % interval", lambda row: f"{100 * row['low']:.0f} to {100 * row['high']:.0f}"),
         value("needed", "half at", ","),
@@ -79,20 +56,20 @@ class StringPoisoning(Experiment):
 
     @classmethod
     def asked(cls, seed: int, given: Mapping[str, Any]) -> Self:
-        """Return the experiment that options ask for, by the names of its fields; raise ParameterError otherwise."""
-        discover = given["discover"]
-        known = STRING_MECHANISMS if discover is None else DISCOVERING
-        check_names(given["names"], known)
-        experiment = cls(**{"names": known, **given_fields(cls, given), "seed": seed})
+        """Return the experiment that options ask for; raise ParameterError if it is impossible."""
+        check_names(given["names"], cls.usual(given))
+        experiment = super().asked(seed, given)
+        discover = experiment.discover
         if discover is not None and len(discover.characters) ** discover.length <= experiment.size:
             raise ParameterError("--size", f"{experiment.size} strings leave no string that nobody has")
         for name in experiment.names:
-            experiment.mechanism(name)  # what cannot be is refused before anything is computed
+            experiment.mechanism(name)
         return experiment
 
-    def cells(self) -> list[Cell]:
-        """Return the grid."""
-        return [Cell(name, attack, share) for attack in self.attacks for name in self.names for share in self.shares]
+    @classmethod
+    def usual(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the mechanisms that look strings up, or those that discover them."""
+        return STRING_MECHANISMS if given["discover"] is None else DISCOVERING
 
     def mechanism(self, name: str) -> Mechanism:
         """Return the mechanism of that name; raise ParameterError if there is none."""
@@ -100,102 +77,81 @@ class StringPoisoning(Experiment):
             return named_discovery(name, self.discover, self.epsilon)
         return named(name, 0, self.epsilon)
 
-    @cached_property
-    def _strings(self) -> tuple[str, ...]:
-        """The strings of the honest and, last, the one that nobody has."""
+    @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
+    def people(self, mechanism: Mechanism) -> tuple[Population, DiscoveryQuestion | tuple[str, ...]]:
+        """Return the honest users, whose last label is the target, which none holds; and the candidates or question."""
         question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
-        return made_up(self.size + 1, characters, length)
+        labels = made_up(self.size + 1, characters, length)
+        shares = np.append(zipf(self.size), 0.0)
+        shares = shares / shares.sum()
+        held = Population(labels, apportion(shares, self.users))
+        if question is None:
+            return held, listed(labels, 10 * self.size)
+        return Population(spelled(question, mechanism, labels, shares).labels, held.counts), question
 
-    def setting(self, cell: Cell) -> Attacked:
-        """Return the mechanism, the honest and what is looked for."""
-        mechanism = self.mechanism(cell.asked)
-        shares = np.append(zipf(self.size, 1.1), 0.0)
-        shares, labels = shares / shares.sum(), self._strings
-        candidates = listed(labels, 10 * self.size)
-        if self.discover is not None:
-            labels, candidates = spelled(self.discover, mechanism, labels, shares).labels, ()
-        trial = StringSetting(mechanism, labels, shares, self.users, candidates, self.discover)
-        return Attacked(cell.attack, trial, Population(labels, apportion(shares, self.users)), self._number(cell))
+    def honest(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
+        """Return the tally of honest reports."""
+        return sample_tally(mechanism, self.people(mechanism)[0], rng)
 
-    def _number(self, cell: Cell) -> int:
-        return round(cell.share / (1 - cell.share) * self.users)
-
-    def simulate(self, setting: Attacked, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Return whether the string was found."""
-        rng, trial = np.random.default_rng(seed), setting.trial
-        forged = self._forge(setting, rng)
-        found = found_in(trial, sample_tally(trial.mechanism, setting.honest, rng) + forged)
-        return ({"found": float(trial.labels[-1] in found.labels)},)
+        rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
+        people, sought = self.people(mechanism)
+        forged = self.forge(mechanism, cell, rng)
+        found = found_in(mechanism, self.honest(mechanism, rng) + forged, sought)
+        return ({"found": float(people.labels[-1] in found.labels)},)
 
-    def _forge(self, setting: Attacked, rng: np.random.Generator) -> Tally:
-        mechanism, target = setting.trial.mechanism, setting.trial.labels[-1]
-        if setting.attack == "crafted-input":
-            return sample_tally(mechanism, Population((target,), np.array([setting.forged])), rng)
-        reports = rng.multinomial(setting.forged, cohort_shares(mechanism))
+    def forge(self, mechanism: Mechanism, cell: Forgery, rng: np.random.Generator) -> Tally:
+        """Return the tally of forged reports."""
+        target, forged = self.people(mechanism)[0].labels[-1], self.forged(cell)
+        if cell.attack == "crafted-input":
+            return sample_tally(mechanism, Population((target,), np.array([forged])), rng)
+        reports = rng.multinomial(forged, cohort_shares(mechanism))
         item = target.encode("latin-1" if self.discover is not None else "utf-8")
-        crafted = setting.attack == "crafted-report"
-        lots = [
+        crafted = cell.attack == "crafted-report"
+        counts = [
             _counts(mechanism, some, _marked(mechanism, item, cohort) if crafted else None, rng)
             for cohort, some in enumerate(reports.tolist())
         ]
-        return Tally(reports, np.array(lots))
+        return Tally(reports, np.array(counts))
 
-    def about(self, cell: Cell, setting: Any) -> Row:
-        """Return the columns that describe a cell."""
+    def extent(self, mechanism: Mechanism) -> Row:
+        """Return the question, if strings are discovered, and the number of strings."""
         question = self.discover
         return {
-            "attack": cell.attack,
-            "mechanism": cell.asked,
             "discover": None if question is None else f"{question.alphabet}/{question.length}",
             "size": self.size,
-            "epsilon": self.epsilon,
-            "users": self.users,
-            "share": cell.share,
-            "forged": self._number(cell),
-            "needed": self._needed(cell),
-            "repeats": self.repeats,
-            "seed": self.seed,
         }
 
-    def rows(self, cell: Cell, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
-        """Return how often the string was found."""
-        tries, hits = len(outcomes), sum(int(trial["found"] or 0) for (trial,) in outcomes)
-        ends = {"low": lower_bound(hits, tries, _SURE), "high": upper_bound(hits, tries, _SURE)}
-        return [self.about(cell, None) | {"success": hits / tries, **ends}]
-
-    def _needed(self, cell: Cell) -> int | None:
+    def foreseen(self, cell: Forgery) -> Row:
+        """Return how many forged reports are needed."""
         mechanism = self.mechanism(cell.asked)
         if cell.attack == "random-report" or not mechanism.pure:
-            return None
+            return {"needed": None}
         p, q = float(mechanism.p), float(mechanism.q)
         worth = (1 - q) / (p - q) if cell.attack == "crafted-report" else 1.0
-        return round(float(reach(mechanism, self.users, 10 * self.size)) * self.users / worth)
+        return {"needed": round(float(reach(mechanism, self.users, 10 * self.size)) * self.users / worth)}
 
-    def table(self, rows: Sequence[Row]) -> str:
-        """Return a table of how often the string appeared."""
-        return results_table(self.columns, rows, words=2)
+    def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
+        """Return how often the string was found."""
+        return [self.about(cell) | success_rate(sum(trial["found"] for (trial,) in outcomes), len(outcomes))]
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return a figure of how often it appeared against the share of forged reports, a panel per attack."""
         panels = [
-            Panel(_lines(of), f"found by\n{attack}", log=False)
-            for attack, of in groupby(rows, key=lambda row: row["attack"])
+            PlotPanel(
+                lines_of(some, "mechanism", ("share", "success", "low", "high")), f"found by\n{attack}", log=False
+            )
+            for attack, some in groupby(rows, key=lambda row: row["attack"])
         ]
         title = f"A string that nobody has\n{self.users:,} honest users, ε = {self.epsilon:g}; band: 95 %"
         return lines_plot(panels, title, "share of forged reports")
 
 
-def _lines(rows: Iterable[Row]) -> list[Line]:
-    grouped = [(name, list(some)) for name, some in groupby(rows, key=lambda row: row["mechanism"])]
-    return [
-        Line(name, *([row[x] for row in some] for x in ("share", "success", "low", "high"))) for name, some in grouped
-    ]
-
-
 @lru_cache(maxsize=256)
 def _marked(mechanism: Mechanism, item: bytes, cohort: int) -> tuple[int, ...]:
-    """Return the cells that the string marks; remembered, because a hyperplane takes a second."""
+    """Return the cells that the string marks; cached, because a hyperplane takes a second."""
     return mechanism.marked(item, cohort)
 
 

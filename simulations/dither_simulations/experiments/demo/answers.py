@@ -1,9 +1,8 @@
 """Compare the truth with what was estimated, for the demo to print and draw."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,53 +14,35 @@ from dither_shared import Metric
 from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION, losses
 
-from ...output.plots import Estimates
+from ...output.plots import ComparedEstimates
 from ...output.tables import render
 from ...trials.devices import device_entropy, device_tally
 from ...users.populations import Population
-from .surveys import Survey
+from .surveys import DemoSurvey
+
+_MOST_SHOWN = 16
+"""The most values that are printed and drawn."""
+
+_QUANTILES = (0.5, 0.95)
+"""Two of those that an estimate has by default."""
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(ABC):
-    """The estimates of one metric beside the truth."""
+class DemoAnswer:
+    """The estimates of one metric beside the truth: ``rows`` for JSON, and those that are ``shown``, in ``unit``.
 
-    names: ClassVar[tuple[str, str]]
-    """What a label is, and what an estimate is, in JSON."""
+    ``names`` say what a label is and what an estimate is, in JSON; ``heads`` are the heads of the columns of labels,
+    true values and estimates; ``odds`` is a sentence on what one report reveals about a person.
+    """
 
     metric: Metric
     reports: int
-    rows: Estimates
-
-    @classmethod
-    @abstractmethod
-    def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
-        """Return the answer in a collector's estimate of a metric, as JSON of its API."""
-
-    @classmethod
-    @abstractmethod
-    def from_devices(cls, survey: Survey, name: str, seed: np.random.SeedSequence) -> Self:
-        """Return the estimate of a metric by randomizers and estimator alone: no client, no network, one seed."""
-
-    @property
-    @abstractmethod
-    def unit(self) -> str:
-        """The unit of what is shown, in full."""
-
-    @property
-    @abstractmethod
-    def shown(self) -> Estimates:
-        """The rows that are printed and drawn, in ``unit``."""
-
-    @property
-    @abstractmethod
-    def heads(self) -> Sequence[str]:
-        """The heads of the columns of labels, true values and estimates."""
-
-    @property
-    def odds(self) -> str:
-        """A sentence on what one report tells of a person."""
-        return self.metric.question.odds(self.metric.mechanism)
+    rows: ComparedEstimates
+    shown: ComparedEstimates
+    unit: str
+    names: tuple[str, str]
+    heads: tuple[str, str, str]
+    odds: str
 
     def described(self) -> dict[str, object]:
         """Return the answer as objects and arrays for JSON."""
@@ -73,7 +54,7 @@ class Answer(ABC):
         return {"metric": self.metric.name, "reports": self.reports, "values": values}
 
     def text(self) -> str:
-        """Return text for people: the question, what a report tells of a person, and a table of the estimates."""
+        """Return text for people: the question, what a report reveals about a person, and a table of the estimates."""
         metric, shown = self.metric, self.shown
         rows = [
             (
@@ -96,110 +77,67 @@ class Answer(ABC):
         )
 
 
-_MOST_SHOWN = 16
-
-
-class ShareAnswer(Answer):
-    """The share of each answer that someone gives."""
-
-    names: ClassVar[tuple[str, str]] = ("value", "frequency")
-
-    @classmethod
-    def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
-        """Return the shares of all labels of the metric."""
-        truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
-        rows = [[values[label][key] for label in truth.labels] for key in ("frequency", "low", "high")]
-        return cls._of(survey.metrics[name], truth, answer["reports"], *np.array(rows, dtype=np.float64))
-
-    @classmethod
-    def from_devices(cls, survey: Survey, name: str, seed: np.random.SeedSequence) -> Self:
-        """Return the shares of all labels of the metric."""
-        metric, truth = survey.metrics[name], survey.truth(name)
-        tally = device_tally(metric.mechanism, truth, device_entropy(seed))
-        made = estimate(metric.mechanism, truth.labels, tally)
-        return cls._of(metric, truth, made.reports, made.frequency, made.low, made.high)
-
-    @classmethod
-    def _of(cls, metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> Self:
-        rows = Estimates(truth.labels, truth.shares, *columns)
-        return cls(metric, reports, rows.chosen(np.flatnonzero(truth.counts)))
-
-    @property
-    def unit(self) -> str:
-        """Percent of all people who were asked."""
-        return "% of all users"
-
-    @property
-    def shown(self) -> Estimates:
-        """The truly most frequent ones, in that order, in percent."""
-        return self.rows.chosen(np.argsort(-self.rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
-
-    @property
-    def heads(self) -> tuple[str, str, str]:
-        """The metric, and how many of its answers are shown."""
-        held, name = len(self.rows.labels), self.metric.name
-        title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
-        return title, "true %", "estimate %"
-
-    @property
-    def odds(self) -> str:
-        """The sentence on what one report tells, with the commonest answer of a choice for its example."""
-        metric, (example, *_) = self.metric, self.shown.labels
-        return metric.question.odds(metric.mechanism, (example, "another") if metric.question.names else None)
-
-
-_QUANTILES = (0.5, 0.95)
-"""Two of those that an estimate has by default."""
-
-
-class NumberAnswer(Answer):
-    """The mean, the median and the 95th percentile, in the metric's unit."""
-
-    names: ClassVar[tuple[str, str]] = ("statistic", "estimate")
-
-    @classmethod
-    def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
-        """Return the statistics of the metric."""
+def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> DemoAnswer:
+    """Return what a collector's estimate of a metric says, given the JSON of its API."""
+    if survey.metrics[name].question.kind == "number":
         quantiles = {one["share"]: one for one in answer["quantiles"]}
-        return cls._of(survey, name, answer["reports"], answer["mean"], [quantiles[share] for share in _QUANTILES])
+        return _number(survey, name, answer["reports"], [answer["mean"], *(quantiles[share] for share in _QUANTILES)])
+    truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
+    rows = [[values[label][key] for label in truth.labels] for key in ("frequency", "low", "high")]
+    return _shares(survey.metrics[name], truth, answer["reports"], *np.array(rows, dtype=np.float64))
 
-    @classmethod
-    def from_devices(cls, survey: Survey, name: str, seed: np.random.SeedSequence) -> Self:
-        """Return the statistics of the metric."""
-        metric = survey.metrics[name]
-        mechanism, scale = metric.mechanism, Scale.of(metric)
-        entropy = device_entropy(seed)
-        points = [metric.answers.encode(person[name]).rounded(entropy) for person in survey.people]
-        labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
-        people = Population(labels, np.bincount(points, minlength=len(labels)))
-        found = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
-        mean = scale.mean(found.mean)
-        quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
-        return cls._of(survey, name, found.reports, mean, quantiles)
 
-    @classmethod
-    def _of(
-        cls, survey: Survey, name: str, reports: int, mean: Mapping[str, Any], quantiles: Sequence[Mapping[str, Any]]
-    ) -> Self:
-        metric, statistics = survey.metrics[name], (mean, *quantiles)
-        scale = Scale.of(metric)
-        held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
-        truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
-        columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
-        labels = ("mean", *(f"p{100 * share:g}" for share in _QUANTILES))
-        return cls(metric, reports, Estimates(labels, truth, *columns))
+def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> DemoAnswer:
+    """Return the estimate of a metric by randomizers and estimator alone: no client, no network, one seed."""
+    metric = survey.metrics[name]
+    mechanism, entropy = metric.mechanism, device_entropy(seed)
+    if metric.question.kind != "number":
+        truth = survey.truth(name)
+        made = estimate(mechanism, truth.labels, device_tally(mechanism, truth, entropy))
+        return _shares(metric, truth, made.reports, made.frequency, made.low, made.high)
+    scale = Scale.of(metric)
+    points = [metric.answers.encode(person[name]).rounded(entropy) for person in survey.people]
+    labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
+    people = Population(labels, np.bincount(points, minlength=len(labels)))
+    found = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
+    quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
+    return _number(survey, name, found.reports, [scale.mean(found.mean), *quantiles])
 
-    @property
-    def unit(self) -> str:
-        """The unit of the answers."""
-        return Scale.of(self.metric).unit
 
-    @property
-    def shown(self) -> Estimates:
-        """All of them."""
-        return self.rows
+def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> DemoAnswer:
+    """Return the share of each answer that someone gives; shown are the truly most frequent ones, in percent."""
+    rows = ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
+    shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
+    held, name = len(rows.labels), metric.name
+    title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
+    example = (shown.labels[0], "another") if metric.question.names else None
+    return DemoAnswer(
+        metric,
+        reports,
+        rows,
+        shown,
+        unit="% of all users",
+        names=("value", "frequency"),
+        heads=(title, "true %", "estimate %"),
+        odds=metric.question.odds(metric.mechanism, example),
+    )
 
-    @property
-    def heads(self) -> tuple[str, str, str]:
-        """The metric and its unit."""
-        return f"{self.metric.name}, {self.unit}", "true", "estimate"
+
+def _number(survey: DemoSurvey, name: str, reports: int, statistics: Sequence[Mapping[str, Any]]) -> DemoAnswer:
+    """Return the mean, the median and the 95th percentile, in the metric's unit."""
+    metric = survey.metrics[name]
+    scale = Scale.of(metric)
+    held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
+    truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
+    columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
+    rows = ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
+    return DemoAnswer(
+        metric,
+        reports,
+        rows,
+        rows,
+        unit=scale.unit,
+        names=("statistic", "estimate"),
+        heads=(f"{name}, {scale.unit}", "true", "estimate"),
+        odds=metric.question.odds(metric.mechanism),
+    )

@@ -62,14 +62,14 @@ def demo(
         raise ParameterError("--json", "cannot be used with --no-http, which only counts")
     if browser and (no_http or source or column):
         raise ParameterError("--browser", "cannot be used with --no-http or --input: its page has its own questions")
-    from .showing import Devices, Visitors, asked_on_the_page, count, show_all, survey_of
+    from . import showing
 
     if browser:
-        with Visitors.ready(jobs or 8) as visitors:
-            show_all(asked_on_the_page(devices, seed), out, visitors, as_json=as_json)
+        with showing.visitors(jobs or 8) as visitors:
+            showing.show_all(showing.asked_on_the_page(devices, seed), out, visitors, as_json=as_json)
         return
-    survey = survey_of(devices, seed, source, column)
+    survey = showing.survey_of(devices, seed, source, column)
     if no_http:
-        count(survey, seed, repeats)
+        showing.count(survey, seed, repeats)
     else:
-        show_all(survey, out, Devices(jobs or 32), as_json=as_json)
+        showing.show_all(survey, out, showing.devices(jobs or 32), as_json=as_json)

@@ -32,7 +32,7 @@ _REPORTS = 140
 _THEMES = ("light", "dark", "system", "sepia")
 _PLUGINS = {"spelling": 0.7, "git": 0.4, "lint": 0.3, "vim": 0.12, "pdf": 0.25, "diagrams": 0.02}
 _FORMATS = {"html": 0.15, "pdf": 0.45, "docx": 0.3, "epub": 0.02, "latex": 0.08}
-"""Which share of people has each."""
+"""The share of people who have each."""
 _DEFINITION = """\
 # The questions of a writing app that does not exist, for the example of a published site.
 
@@ -84,7 +84,7 @@ candidates = ["html", "pdf", "docx", "epub", "latex", "rtf"]
 
 
 def publish_example(out: Path) -> None:
-    """Write the example to a folder, in place of the one that is there."""
+    """Write the example to a folder, replacing an earlier one."""
     definition = _definition(_THEMES)
     metrics, before = parse_metrics(definition), parse_metrics(_definition(_THEMES[:3]))
     rng = np.random.default_rng(19)

@@ -1,13 +1,11 @@
-"""Let devices or visitors of a web page answer the demo, and show what comes out."""
+"""Let devices or visitors of a web page answer the demo, and show the estimates."""
 
 import json
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import click
 import numpy as np
@@ -21,78 +19,58 @@ from dither_shared.counted import counted
 from dither_shared.metrics.period import utc_today
 
 from ...choices import DEVICES, VISITORS
-from ...collection.collector_process import (
-    DATABASE,
-    CollectorError,
-    ended_by_sigterm,
-    fetch_estimate,
-    running_collector,
-)
-from ...collection.fleet import send_all
-from ...collection.visitors import CHECKOUT, Page, Tools, served
-from ...output.files import write_bytes
+from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
 from ...output.plots import estimates_plot, save
-from .answers import Answer, NumberAnswer, ShareAnswer
-from .surveys import Survey, browser_survey, column_survey, page_survey
-
-
-class Crowd(ABC):
-    """Everyone who is asked, a limited number at a time."""
-
-    unit: ClassVar[str]
-    """The noun for one of the people or devices."""
-
-    origins: str = ""
-    """The origins of the pages that report."""
-
-    @abstractmethod
-    def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
-        """Let each person of a survey report to the collector at ``url``, and call ``step`` after each.
-
-        ``definition`` is the survey's ``metrics.toml``. Raises DitherError if one of them cannot report.
-        """
+from ...output.tables import write_bytes
+from .answers import DemoAnswer, collected, drawn
+from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
+from .visitors import CHECKOUT, Tools, served
 
 
 @dataclass(frozen=True)
-class Devices(Crowd):
-    """Devices with clients in Python."""
+class Crowd:
+    """Everyone who is asked, a limited number at a time.
 
-    unit: ClassVar[str] = "device"
-    jobs: int
+    ``report`` lets each person of a survey report to a collector: given the survey, its ``metrics.toml``, the
+    collector's URL, and what to call after each. It raises DitherError if one of them cannot report. ``unit`` is the
+    noun for a person, ``origins`` are those of the pages that report.
+    """
 
-    def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
-        """Send what each device draws."""
-        if not send_all(survey.metrics, url, survey.people, self.jobs, step):
+    unit: str
+    report: Callable[[DemoSurvey, Path, str, Callable[[], object]], None]
+    origins: str = ""
+
+
+def devices(jobs: int) -> Crowd:
+    """Return devices with clients in Python, ``jobs`` at a time."""
+
+    def report(survey: DemoSurvey, _definition: Path, url: str, step: Callable[[], object]) -> None:
+        if not send_all(survey.metrics, url, survey.people, jobs, step):
             raise CollectorError("it did not accept a device's reports within the time that a device waits")
 
+    return Crowd("device", report)
 
-class Visitors(Crowd):
-    """Visitors of the demo's page, each in a browser's context of their own, which has its own storage."""
 
-    unit: ClassVar[str] = "visitor"
+@contextmanager
+def visitors(jobs: int) -> Iterator[Crowd]:
+    """Serve the demo's page, and yield its visitors, each in a browser context with a separate storage.
 
-    def __init__(self, page: Page, jobs: int) -> None:
-        self._page, self._jobs = page, jobs
-        self.origins = page.origin
+    Raises ParameterError if a program that it takes is missing.
+    """
+    with served(Tools.found()) as page:
 
-    @classmethod
-    @contextmanager
-    def ready(cls, jobs: int) -> Iterator["Visitors"]:
-        """Serve the page while the context lasts. Raises ParameterError if a program that it takes is missing."""
-        with served(Tools.found()) as page:
-            yield cls(page, jobs)
+        def report(survey: DemoSurvey, definition: Path, url: str, step: Callable[[], object]) -> None:
+            page.visit(definition, url, survey.people, jobs, step)
 
-    def report(self, survey: Survey, definition: Path, url: str, step: Callable[[], object]) -> None:
-        """Let each visitor agree, answer by the page's form, and stay until their reports have left."""
-        self._page.visit(definition, url, survey.people, self._jobs, step)
+        yield Crowd("visitor", report, page.origin)
 
 
 SITE = "site"
 """The folder of the site, within that of the demo."""
 
 
-def publish_site(survey: Survey, out: Path) -> None:
-    """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to it."""
+def publish_site(survey: DemoSurvey, out: Path) -> None:
+    """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to this database."""
     title = "What the demo's devices answered"
     site = Site(survey.metrics, survey.definition.encode(), Asked(None, utc_today()), title, whole=False)
     with closing(Store(f"sqlite:///{out / DATABASE}", create=False)) as store:
@@ -101,16 +79,8 @@ def publish_site(survey: Survey, out: Path) -> None:
 
 _DEFINITION = "demo-metrics.toml"
 
-_ANSWERS: dict[str, type[Answer]] = {
-    "boolean": ShareAnswer,
-    "choice": ShareAnswer,
-    "number": NumberAnswer,
-    "string": ShareAnswer,
-}
-"""By the kind of question."""
 
-
-def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> Survey:
+def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> DemoSurvey:
     """Return who is asked what: users drawn from a table of browser usage, or the rows of a file."""
     if source is None:
         if column is not None:
@@ -123,20 +93,20 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
     return column_survey(source, column)
 
 
-def asked_on_the_page(visitors: int | None, seed: int) -> Survey:
+def asked_on_the_page(visitors: int | None, seed: int) -> DemoSurvey:
     """Return what the demo's page asks, and visitors drawn for it."""
     definition = (CHECKOUT / "demo" / "metrics.toml").read_text(encoding="utf-8")
     return page_survey(definition, visitors or VISITORS, np.random.default_rng(seed))
 
 
-def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
+def show_all(survey: DemoSurvey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
     """Collect, print, and draw into the folder ``out`` if there is one."""
     with ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder, crowd, quiet=as_json)
         if as_json:
             click.echo(json.dumps([answer.described() for answer in answers], indent=1))
         else:
-            _tell(answers)
+            _print(answers)
         if out is not None:
             publish_site(survey, out)
             _draw(answers, out, quiet=as_json)
@@ -144,7 +114,7 @@ def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -
 
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
-    """Yield the folder asked for, without what an earlier run left in it, or one that will vanish."""
+    """Yield the folder asked for, without the files of an earlier run, or a temporary one."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="dither-demo-") as vanishing:
             yield Path(vanishing)
@@ -152,14 +122,14 @@ def _folder(out: Path | None) -> Iterator[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for old in out.glob(f"{DATABASE}*"):
-            old.unlink()  # the reports of another run are none of this one's
+            old.unlink()  # this run must not count the reports of another
     except OSError as error:
         raise ParameterError("--out", f"{out} cannot be written to: {error.strerror}") from None
     yield out
 
 
-def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[Answer]:
-    """Send every person's answers to a collector of their own, and ask it what it makes of them."""
+def _collect(survey: DemoSurvey, folder: Path, crowd: Crowd, quiet: bool) -> list[DemoAnswer]:
+    """Send every person's answers to a collector of their own, and ask it for its estimates."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
     people = len(survey.people)
@@ -168,10 +138,7 @@ def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[An
             click.echo(f"A collector listens at {collector.url}; {people:,} {crowd.unit}s report to it.\n")
         with tqdm(total=people, unit=crowd.unit, disable=None, leave=False) as bar:
             crowd.report(survey, definition, collector.url, bar.update)
-        answers = [
-            _ANSWERS[metric.question.kind].from_json(survey, name, fetch_estimate(collector, name))
-            for name, metric in survey.metrics.items()
-        ]
+        answers = [collected(survey, name, fetch_estimate(collector, name)) for name in survey.metrics]
     for answer in answers:
         if answer.reports != people:
             raise CollectorError(
@@ -180,7 +147,7 @@ def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[An
     return answers
 
 
-def _tell(answers: list[Answer]) -> None:
+def _print(answers: list[DemoAnswer]) -> None:
     for answer in answers:
         click.echo(f"{answer.text()}\n")
     shown = np.concatenate([answer.shown.covered for answer in answers])
@@ -189,7 +156,7 @@ def _tell(answers: list[Answer]) -> None:
     )
 
 
-def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
+def _draw(answers: list[DemoAnswer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
         save(estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
@@ -203,15 +170,12 @@ def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
     click.echo(f"  dither-server estimate {name} --metrics {definition} --db sqlite:///{database}")
 
 
-def count(survey: Survey, seed: int, repeats: int) -> None:
+def count(survey: DemoSurvey, seed: int, repeats: int) -> None:
     """Say how many intervals contain the truth, over repeats with consecutive seeds."""
     held = total = 0
     for one in range(seed, seed + repeats):
         roots = np.random.SeedSequence(one).spawn(len(survey.metrics))
-        answers = [
-            _ANSWERS[metric.question.kind].from_devices(survey, name, root)
-            for (name, metric), root in zip(survey.metrics.items(), roots, strict=True)
-        ]
+        answers = [drawn(survey, name, root) for name, root in zip(survey.metrics, roots, strict=True)]
         covered = np.concatenate([answer.rows.covered for answer in answers])
         click.echo(f"seed {one}: {covered.sum()} of {len(covered)} intervals contain the truth")
         held, total = held + int(covered.sum()), total + len(covered)

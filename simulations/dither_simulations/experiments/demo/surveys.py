@@ -12,8 +12,7 @@ import numpy as np
 
 from dither_shared import Metric, parse_metrics
 
-from ...users.columns import read_column, read_histogram
-from ...users.populations import Population
+from ...users.populations import Population, read_column, read_histogram
 
 OTHER = "other"
 _MOST_VALUES = 63
@@ -65,8 +64,8 @@ epsilon = 1.0
 
 
 @dataclass(frozen=True)
-class Survey:
-    """Questions, and what each person truly answers: a value a metric.
+class DemoSurvey:
+    """Questions, and the true answers of each person: one value per metric.
 
     ``definition`` is the text of the ``metrics.toml`` that app and collector share, ``metrics`` what it says.
     """
@@ -84,7 +83,7 @@ class Survey:
         return Population(metric.labels, np.bincount(held, minlength=len(items)))
 
 
-def browser_survey(devices: int, rng: np.random.Generator) -> Survey:
+def browser_survey(devices: int, rng: np.random.Generator) -> DemoSurvey:
     """Return four questions about browsers, and people drawn from their global usage (the package's table)."""
     with resources.as_file(resources.files("dither_simulations") / "data" / "browsers.csv") as table:
         versions, shares = read_histogram(table, "value", "share_percent")
@@ -103,7 +102,7 @@ def browser_survey(devices: int, rng: np.random.Generator) -> Survey:
     return _survey(definition, people)
 
 
-def column_survey(path: Path, column: str) -> Survey:
+def column_survey(path: Path, column: str) -> DemoSurvey:
     """Return one question about a column of a CSV file, each row being a person.
 
     Raises ParameterError that names the file, or the column and the columns there are.
@@ -111,7 +110,7 @@ def column_survey(path: Path, column: str) -> Survey:
     answers = read_column(path, column)
     listed = answers.top(_MOST_VALUES, OTHER).labels
     values = [label for label in listed if label != OTHER or label in answers.labels]
-    # A question needs two answers: where everyone gives the same, the catch-all is the other one.
+    # A question needs two answers: if everyone gives the same, the catch-all is the other.
     name = re.sub(r"[^a-z0-9_.-]", "_", column.lower().lstrip("0123456789_.- "))[:64]
     name = name if re.match("[a-z]", name) else "answer"
     definition = _COLUMN_QUESTION.format(
@@ -120,7 +119,7 @@ def column_survey(path: Path, column: str) -> Survey:
     return _survey(definition, ({name: answer} for answer in _users(answers)))
 
 
-def page_survey(definition: str, visitors: int, rng: np.random.Generator) -> Survey:
+def page_survey(definition: str, visitors: int, rng: np.random.Generator) -> DemoSurvey:
     """Return what the demo's page asks, by its ``metrics.toml``, and visitors drawn for it."""
     themes = rng.choice(["light", "dark", "system"], visitors, p=[0.35, 0.45, 0.2]).tolist()
     translated = (rng.random(visitors) < 0.3).tolist()
@@ -129,8 +128,8 @@ def page_survey(definition: str, visitors: int, rng: np.random.Generator) -> Sur
     return _survey(definition, (dict(zip(("theme", "translated", "tabs"), one, strict=True)) for one in answers))
 
 
-def _survey(definition: str, people: Iterable[Mapping[str, object]]) -> Survey:
-    return Survey(definition, parse_metrics(definition), tuple(people))
+def _survey(definition: str, people: Iterable[Mapping[str, object]]) -> DemoSurvey:
+    return DemoSurvey(definition, parse_metrics(definition), tuple(people))
 
 
 def _users(population: Population) -> Iterable[str]:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Self
 
 from matplotlib.figure import Figure
 
-from dither_shared import ParameterError
+from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted
 
 from ...choices import Law
 from ...options.common import check_names, given_fields
-from ...output.curves import Curve, curves_plot
-from ...output.tables import Column, results_table, varies
+from ...output.lines import Curve, curves_plot
+from ...output.tables import varies
 from ...sweeps import Experiment, Row, identity_of
 
 
@@ -51,9 +51,6 @@ class Accuracy(Experiment):
     offered: ClassVar[tuple[str, ...]]
     """The mechanisms that may be asked for."""
     usual_users: ClassVar[int] = 100_000
-    columns: ClassVar[Sequence[Column]]
-    words: ClassVar[int] = 1
-    """Columns of the table that hold words."""
     notes: ClassVar[Sequence[str]] = ()
     """Lines below the table."""
     curves: ClassVar[Sequence[Curve]]
@@ -85,11 +82,6 @@ class Accuracy(Experiment):
         """Return the mechanisms that are simulated if none is asked for."""
         return cls.offered
 
-    def check(self, scheduler: str | None) -> None:
-        """Raise ParameterError if a cell is impossible, before anything is computed."""
-        for cell in self.cells():
-            self.setting(cell)
-
     @contextmanager
     def ready(self) -> Iterator[Self]:
         """Yield the experiment with all that it needs beside this process."""
@@ -109,14 +101,22 @@ class Accuracy(Experiment):
         """Return a digest of all that the numbers depend on, the contents of a file included."""
         return identity_of(replace(self, source=None), getattr(self.source, "contents", self.source))
 
-    def about(self, cell: Cell, setting: Any) -> Row:
+    @abstractmethod
+    def mechanism(self, cell: Cell) -> Mechanism:
+        """Return the mechanism; raise ParameterError if there is none of that name for the cell."""
+
+    def law_of(self, _cell: Cell) -> Law:
+        """Return how the reports of a cell are drawn."""
+        return self.law or "joint"
+
+    def about(self, cell: Cell) -> Row:
         """Return the columns that describe a cell."""
         return {
             "asked": cell.asked,
-            "mechanism": setting.mechanism.name,
-            "law": setting.law,
+            "mechanism": self.mechanism(cell).name,
+            "law": self.law_of(cell),
             "epsilon": cell.epsilon,
-            **self.extent(cell, setting),
+            **self.extent(cell),
             "users": cell.users,
             "distribution": self.source.name,
             "confidence": self.confidence,
@@ -125,12 +125,12 @@ class Accuracy(Experiment):
         }
 
     @abstractmethod
-    def extent(self, cell: Cell, setting: Any) -> Row:
+    def extent(self, cell: Cell) -> Row:
         """Return the columns that say how much is asked, such as the number of values."""
 
     def table(self, rows: Sequence[Row]) -> str:
         """Return the results for a terminal."""
-        return "\n".join([results_table(self.columns, rows, self.words), *self.notes])
+        return "\n".join([super().table(rows), *self.notes])
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return the results as a picture."""

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dither_shared import ParameterError
+
 from ...choices import LAWS, STEPS, SurveyType
 from ...options.common import (
     at_most_option,
@@ -129,7 +131,6 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
     The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand. For a number
     (--type number), the errors of the mean, the distribution and quantiles are measured.
     """
-    from ...output.plots import save
     from .numbers import NumberAccuracy
     from .selections import SelectionAccuracy
     from .shares import ShareAccuracy
@@ -143,12 +144,12 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
     }
     refuse_others(survey_type, fields_of(kinds))
     experiment = kinds[survey_type].asked(run.seed, asked)
-    experiment.check(run.scheduler)
+    if asked["collector"] == "auto" and run.scheduler is not None:
+        problem = "auto cannot be used with --scheduler: its workers cannot reach a collector on this machine"
+        raise ParameterError("--collector", problem)
+    experiment.check()
     if write_to is not None:
         experiment.define(write_to)
         return
     with experiment.ready() as ready:
-        rows = run.sweep(ready)
-    run.show(rows, lambda: experiment.table(rows))
-    if plot is not None:
-        save(experiment.plot(rows), plot)
+        run.carry_out(ready, plot)

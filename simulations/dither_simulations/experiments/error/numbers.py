@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...output.curves import Curve
+from dither_shared.mechanisms.numeric import NumericMechanism
+
+from ...output.lines import Curve
 from ...output.tables import EPSILON, measured, over_theory, parameter, value
-from ...sweeps import Part, Row
-from ...trials.measures import Measures
+from ...sweeps import Row
 from ...trials.mechanism_by_name import NUMERIC, named_numeric
-from ...trials.number_theory import expected_numbers, least_mean_mse
-from ...trials.number_trial import NumberSetting, run_number_trial
+from ...trials.numbers import cut_mse, expected_numbers, least_mean_mse, run_number_trial
+from ...trials.shares import Measures
 from .accuracy import Accuracy, Cell
 
 _FINE = 129
@@ -23,7 +24,7 @@ _FINE = 129
 class NumberAccuracy(Accuracy):
     """Every mechanism of numbers; a row is of the mean, of the distribution, or of a quantile such as p95.
 
-    Users are drawn for each trial, and the truth is that of the population. ``points`` is the size of the grid.
+    Users are drawn in each trial, and the truth is that of the population. ``points`` is the size of the grid.
     """
 
     quantiles: tuple[float, ...] = (0.5, 0.95)
@@ -55,29 +56,37 @@ class NumberAccuracy(Accuracy):
         Curve("error", "Wasserstein-1 distance", takes=lambda row: row["what"] == "distribution"),
     )
 
-    def setting(self, cell: Cell) -> NumberSetting:
-        """Return the mechanism and the population; raise ParameterError if there is no such mechanism for that ε."""
-        mechanism = named_numeric(cell.asked, cell.epsilon, self.permanent_epsilon)
-        law = self.law or "joint"
-        shares = self.source.shares(mechanism.size)
-        return NumberSetting(mechanism, shares, cell.users, self.confidence, law, self.quantiles)
+    def mechanism(self, cell: Cell) -> NumericMechanism:
+        """Return the mechanism."""
+        return named_numeric(cell.asked, cell.epsilon, self.permanent_epsilon)
 
-    def simulate(self, setting: NumberSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Return the measures of one trial for the mean, the distribution and each quantile."""
-        return run_number_trial(setting, seed)
+        mechanism = self.mechanism(cell)
+        return run_number_trial(
+            mechanism,
+            self.source.shares(mechanism.size),
+            cell.users,
+            seed,
+            law=self.law_of(cell),
+            confidence=self.confidence,
+            quantiles=self.quantiles,
+        )
 
-    def extent(self, cell: Cell, setting: NumberSetting) -> Row:
+    def extent(self, cell: Cell) -> Row:
         """Return the number of points."""
-        return {"points": setting.mechanism.size}
+        return {"points": self.mechanism(cell).size}
 
-    def theory(self, cell: Cell, setting: NumberSetting) -> Sequence[Part]:
+    def theory(self, cell: Cell) -> Sequence[Row]:
         """Return mean, distribution and quantiles; of the mean all is known, of quantiles nothing."""
-        known = expected_numbers(setting.mechanism, setting.shares, cell.users, self.confidence)
+        mechanism = self.mechanism(cell)
+        shares = self.source.shares(mechanism.size)
+        mse, width = expected_numbers(mechanism, shares, cell.users, self.confidence)
         bound = least_mean_mse(cell.epsilon, self.source.shares(_FINE), cell.users)
-        mean = {"mse_theory": known.mean_mse, "mse_bound": bound, "width_theory": known.width}
-        nothing = dict.fromkeys(mean)
+        mean = {"mse_theory": mse, "mse_bound": bound, "width_theory": width}
+        nothing: Row = dict.fromkeys(mean)
         return [
-            Part({"what": "mean"}, mean),
-            Part({"what": "distribution"}, nothing | {"mse_theory": known.cut_mse}),
-            *(Part({"what": f"p{100 * share:g}"}, nothing) for share in self.quantiles),
+            {"what": "mean", **mean},
+            {"what": "distribution", **nothing, "mse_theory": cut_mse(mechanism, shares, cell.users)},
+            *({"what": f"p{100 * share:g}", **nothing} for share in self.quantiles),
         ]

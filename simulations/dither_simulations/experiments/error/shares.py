@@ -10,18 +10,17 @@ import click
 import numpy as np
 from matplotlib.figure import Figure
 
-from dither_shared import ParameterError
+from dither_shared import Mechanism, ParameterError
 
-from ...choices import STEPS, Step
-from ...collection.remote_trial import Survey, collector_of_its_own, definitions, metrics_of, require_known
-from ...output.curves import Curve, curves_plot
-from ...output.files import write_bytes
-from ...output.tables import EPSILON, MECHANISM, Column, measured, over_theory, parameter, results_table, value, varies
+from ...choices import STEPS, Law, Step
+from ...collector import AskedMechanism, collected, collector_of_its_own, definitions, metrics_of, require_known
+from ...output.lines import Curve, curves_plot
+from ...output.tables import EPSILON, MECHANISM, Column, measured, over_theory, parameter, value, varies, write_bytes
 from ...samplers import has_marginal
-from ...sweeps import Part, Row
-from ...trials.measures import Measures
+from ...sweeps import Row
 from ...trials.mechanism_by_name import NAMES, named
-from ...trials.trial import Setting, affordable_law, expected, run_trial
+from ...trials.shares import Measures, affordable_law, estimated, expected, measured_after
+from ...users.populations import Population
 from .accuracy import Cell, SizedAccuracy
 
 _AUTO = "auto"
@@ -32,10 +31,10 @@ _SPENT = Column("ε spent", lambda row: f"{row['epsilon_spent']:.4g}", lambda ro
 class ShareAccuracy(SizedAccuracy):
     """Every mechanism at every size, number of users, ε and day.
 
-    ``law`` None is the joint one where that is affordable; under "marginal", ``max_error``, ``recall`` and the standard
+    ``law`` None is the joint one if that is affordable; under "marginal", ``max_error``, ``recall`` and the standard
     errors are not quite those of a collection. All ``steps`` are taken from the same trials, and theory is about raw
-    frequencies alone. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person who has had one value
-    all the while.
+    frequencies alone. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person who always had the same
+    value.
     """
 
     steps: tuple[Step, ...] = ("raw",)
@@ -68,7 +67,7 @@ class ShareAccuracy(SizedAccuracy):
         value("l1", "L1", ".3g"),
         value("max_error", "max error", ".2e"),
         value("kl", "KL", ".3g"),
-        value("recall", "recall", ".2f"),
+        value("recall", "top-{top} recall", ".2f"),
         value("coverage", "coverage", ".4f"),
         value("width", "width", ".2e"),
     )
@@ -79,29 +78,26 @@ class ShareAccuracy(SizedAccuracy):
         fields = super().chosen(seed, given)
         if "all" in given["steps"]:
             fields["steps"] = STEPS
-        return fields | ({"law": "collector", "repeats": given["repeats"] or 1} if given["collector"] else {})
+        if given["collector"]:
+            fields |= {"law": "collector", "repeats": given["repeats"] or 1}
+            if (fields["repeats"], given["days"], given["permanent_epsilon"]) != (1, 1, None):
+                raise ParameterError("--collector", "needs one repeat, one day and no --permanent-epsilon")
+        return fields
 
     @classmethod
     def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
         """Return all mechanisms but ``auto``."""
         return NAMES[1:]
 
-    def check(self, scheduler: str | None) -> None:
-        """Raise ParameterError for what one collector cannot do, and for impossible cells of the first day."""
-        if self.collector and (self.repeats, self.days, self.permanent_epsilon) != (1, 1, None):
-            raise ParameterError("--collector", "needs one repeat, one day and no --permanent-epsilon")
-        if self.collector == _AUTO and scheduler is not None:
-            raise ParameterError(
-                "--collector",
-                "auto cannot be used with --scheduler: its workers cannot reach a collector on this machine",
-            )
+    def check(self) -> None:
+        """Raise ParameterError for impossible cells of the first day."""
         for cell in self.cells():
             if cell.day == 1:
-                self.setting(cell)
+                self.about(cell)
 
     @contextmanager
     def ready(self) -> Iterator[Self]:
-        """Yield the experiment with the collector that it needs, if any: one that is there and fits, or a new one."""
+        """Yield the experiment with the collector that it needs, if any: a running one that fits, or a new one."""
         if not self.collector:
             yield self
             return
@@ -118,9 +114,8 @@ class ShareAccuracy(SizedAccuracy):
         write_bytes(path, definitions(self._surveys()).encode("utf-8"))
         click.echo(f"dither-server run --metrics {path} --db sqlite:///lab.db --port 8000")
 
-    def _surveys(self) -> list[Survey]:
-        settings = [self.setting(cell) for cell in self.cells()]
-        return [(setting.mechanism, setting.population, setting.asked) for setting in settings]
+    def _surveys(self) -> list[AskedMechanism]:
+        return [(self.mechanism(cell), self.population(cell), cell.epsilon) for cell in self.cells()]
 
     def cells(self) -> Sequence[Cell]:
         """Return the grid of all sizes, with the days of each cell."""
@@ -130,39 +125,44 @@ class ShareAccuracy(SizedAccuracy):
         """Return a digest without the collector's address, because a collector may be started again elsewhere."""
         return super(ShareAccuracy, replace(self, collector="")).identity()
 
-    def setting(self, cell: Cell) -> Setting:
-        """Return the mechanism and the population; raise ParameterError if there is no such mechanism or law."""
-        mechanism = named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
-        population = self.source.population(cell.size, cell.users, cell.day)
+    def mechanism(self, cell: Cell) -> Mechanism:
+        """Return the mechanism."""
+        return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
+
+    def population(self, cell: Cell) -> Population:
+        """Return the users of a cell."""
+        people: Population = self.source.population(cell.size, cell.users, cell.day)
+        return people
+
+    def law_of(self, cell: Cell) -> Law:
+        """Return the law asked for, or an affordable one; raise ParameterError if the mechanism has none."""
+        mechanism = self.mechanism(cell)
+        population = self.population(cell)
         if self.law == "marginal" and not has_marginal(mechanism):
             raise ParameterError(
                 "law", f"the values of {mechanism.name} have no marginal law, because its hashing ties them together"
             )
-        law = self.law or affordable_law(mechanism, population)
-        return Setting(
-            mechanism, population, self.confidence, law, self.steps, self.top, self.collector, asked=cell.epsilon
-        )
+        return self.law or affordable_law(mechanism, population)
 
-    def simulate(self, setting: Setting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Return the measures of one trial after each step."""
-        return run_trial(setting, seed)
+        mechanism, population = self.mechanism(cell), self.population(cell)
+        if self.collector:
+            found = collected(mechanism, population, cell.epsilon, self.collector, self.confidence)
+        else:
+            found = estimated(mechanism, population, seed, self.law_of(cell), self.confidence)
+        return measured_after(found, population.shares, self.steps, self.top)
 
-    def extent(self, cell: Cell, setting: Setting) -> Row:
+    def extent(self, cell: Cell) -> Row:
         """Return the number of values, the day, and what a person has spent until then."""
-        spent = setting.mechanism.epsilon_after(cell.day)
+        spent = self.mechanism(cell).epsilon_after(cell.day)
         return {"size": cell.size, "day": cell.day, "epsilon_spent": spent, "top": min(self.top, cell.size)}
 
-    def theory(self, cell: Cell, setting: Setting) -> Sequence[Part]:
+    def theory(self, cell: Cell) -> Sequence[Row]:
         """Return each step; but for the lower bound, theory is about raw estimates."""
-        known = expected(setting.mechanism, setting.population, cell.epsilon, self.confidence)
+        known = expected(self.mechanism(cell), self.population(cell), cell.epsilon, self.confidence)
         rest = dict.fromkeys(known) | {"mse_bound": known["mse_bound"]}
-        return [Part({"step": step}, known if step == "raw" else rest) for step in self.steps]
-
-    def table(self, rows: Sequence[Row]) -> str:
-        """Return the results for a terminal; how many values recall is of stands in its head."""
-        head = f"top-{rows[0]['top']} recall"
-        columns = [replace(one, head=head) if one.head == "recall" else one for one in self.columns]
-        return results_table(columns, rows, self.words)
+        return [{"step": step, **(known if step == "raw" else rest)} for step in self.steps]
 
     def plot(self, rows: Sequence[Row]) -> Figure:
         """Return errors or, over days, the error of each day and above it the ε spent until then."""

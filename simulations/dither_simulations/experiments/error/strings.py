@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,15 +12,14 @@ from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.counted import counted
 
 from ...options.common import check_names
-from ...output.curves import Curve
+from ...output.lines import Curve
 from ...output.tables import EPSILON, Column, measured, parameter, value
 from ...sweeps import Row
-from ...trials.measures import Measures
+from ...trials.devices import drawn_tally
 from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
-from ...trials.string_trial import StringSetting, run_string_trial
-from ...users.populations import Floats
-from ...users.sources import Column as ColumnOfFile
-from ...users.strings import WORDS, listed, made_up, spelled
+from ...trials.shares import Measures
+from ...trials.strings import found_in, string_scores
+from ...users.populations import WORDS, ListedAnswers, Population, listed, made_up, spelled
 from .accuracy import Cell, SizedAccuracy
 
 
@@ -37,7 +37,7 @@ class StringAccuracy(SizedAccuracy):
     """Every mechanism of strings. With ``discover`` nothing is listed, else ``candidates`` strings are looked for.
 
     People hold ``size`` strings, which are among the candidates. ``reach`` is the share of people that a string must
-    have to be found half the time, as computed beforehand; None of mechanisms for which nothing says it.
+    have to be found half the time; None if no formula is known for the mechanism.
     """
 
     candidates: int | None = None
@@ -86,48 +86,55 @@ class StringAccuracy(SizedAccuracy):
         """Return the mechanisms that look strings up, or those that discover them."""
         return STRING_MECHANISMS if given["discover"] is None else DISCOVERING
 
-    def setting(self, cell: Cell) -> StringSetting:
-        """Return the mechanism, the people and the candidates; raise ParameterError for what cannot be."""
-        mechanism = self._mechanism(cell)
-        labels, shares = self._held(cell)
-        law = self.law or "joint"
-        if self.discover is not None:
-            people = spelled(self.discover, mechanism, labels, shares)
-            return StringSetting(
-                mechanism, people.labels, people.shares, cell.users, (), self.discover, self.confidence, law
-            )
-        many = self._listed(cell)
-        if many < len(labels):
-            raise ParameterError("--candidates", f"{many} are fewer than the {len(labels)} strings that people hold")
-        return StringSetting(mechanism, labels, shares, cell.users, listed(labels, many), None, self.confidence, law)
-
-    def _mechanism(self, cell: Cell) -> Mechanism:
+    def mechanism(self, cell: Cell) -> Mechanism:
+        """Return the mechanism."""
         if self.discover is not None:
             return named_discovery(cell.asked, self.discover, cell.epsilon, self.permanent_epsilon)
         return named(cell.asked, cell.size, cell.epsilon, self.permanent_epsilon)
 
-    def _listed(self, cell: Cell) -> int:
-        return 10 * cell.size if self.candidates is None else self.candidates
-
-    def _held(self, cell: Cell) -> tuple[tuple[str, ...], Floats]:
-        """Return the strings that people hold, and their shares."""
-        people = self.source.population(cell.size, 10**9)
-        if isinstance(self.source, ColumnOfFile):
-            return people.labels, people.shares
+    @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
+    def people(self, cell: Cell) -> Population:
+        """Return the strings that people hold; raise ParameterError for more than there can be."""
+        people: Population = self.source.population(cell.size, 10**9)
+        if isinstance(self.source, ListedAnswers):
+            return people
         question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
         labels = made_up(cell.size, characters, length)
         if len(labels) < cell.size:
             raise ParameterError("--size", f"{cell.size} strings are more than the {len(labels)} possible ones")
-        return labels, people.shares
+        return Population(labels, people.counts)
 
-    def simulate(self, setting: StringSetting, seed: np.random.SeedSequence) -> Sequence[Measures]:
+    @lru_cache(maxsize=2)  # noqa: B019 - likewise
+    def looked_for(self, cell: Cell) -> tuple[Population, DiscoveryQuestion | tuple[str, ...]]:
+        """Return the people, labelled as the mechanism takes them, and the candidates or the question."""
+        people = self.people(cell)
+        if self.discover is not None:
+            return spelled(self.discover, self.mechanism(cell), people.labels, people.shares), self.discover
+        many = self._listed(cell)
+        if many < len(people.labels):
+            problem = f"{many} are fewer than the {len(people.labels)} strings that people hold"
+            raise ParameterError("--candidates", problem)
+        return people, listed(people.labels, many)
+
+    def _listed(self, cell: Cell) -> int:
+        return 10 * cell.size if self.candidates is None else self.candidates
+
+    def simulate(self, cell: Cell, seed: np.random.SeedSequence) -> Sequence[Measures]:
         """Return the measures of one trial."""
-        return (run_string_trial(setting, seed),)
+        mechanism, (people, candidates) = self.mechanism(cell), self.looked_for(cell)
+        tally = drawn_tally(mechanism, people.labels, people.shares, cell.users, self.law_of(cell), seed)
+        found = found_in(mechanism, tally, candidates, self.confidence)
+        return (string_scores(dict(zip(people.labels, people.shares.tolist(), strict=True)), found),)
 
-    def extent(self, cell: Cell, setting: StringSetting) -> Row:
+    def about(self, cell: Cell) -> Row:
+        """Return the columns that describe a cell."""
+        self.looked_for(cell)
+        return super().about(cell)
+
+    def extent(self, cell: Cell) -> Row:
         """Return how many strings there are, where they are looked for, and the reach."""
-        question, mechanism = self.discover, setting.mechanism
+        question, mechanism = self.discover, self.mechanism(cell)
         many = None if question is not None else self._listed(cell)
         return {
             "size": cell.size,

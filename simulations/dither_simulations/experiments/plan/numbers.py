@@ -20,7 +20,7 @@ from dither_shared.privacy.wording import numeric_odds_sentence
 from ...output.tables import Column, value
 from ...sweeps import Row
 from ...trials.mechanism_by_name import named_numeric
-from ...trials.number_theory import least_variance
+from ...trials.numbers import least_variance
 from .planner import IntervalPlanner, percent
 
 _FEW_VALUES = 16

@@ -1,4 +1,4 @@
-"""What one person is asked, and bounds on what it comes to: of each part, and of all of them or one of them."""
+"""What one person is asked, and bounds on the total privacy loss: of each part, and of all or one of them."""
 
 import math
 import re
@@ -18,16 +18,17 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.composition import parallel, sequential
 from dither_shared.privacy.wording import MEMOISATION
 
-from ...output.lines import Line, Panel, lines_plot
-from ...output.tables import render
+from ..output.lines import PlotPanel, exact_line, lines_plot
+from ..output.tables import render
+from ..sweeps import Row
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
 _PART = re.compile(rf"(?P<epsilon>{_NUMBER})(?::(?P<delta>{_NUMBER}))?(?:[x×*](?P<reports>\d{{1,9}}))?")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A part and what it is called; of ``lasting`` ones a report counts only if its value is new."""
+class NamedPart:
+    """A part and its name; a report of a ``lasting`` one counts only if its value is new."""
 
     name: str
     part: Part
@@ -41,7 +42,7 @@ def exact(text: str) -> Fraction:
     return Fraction(text)
 
 
-def asked_by_hand(text: str) -> Asked:
+def asked_by_hand(text: str) -> NamedPart:
     """Read a part such as 0.5x365 or 0.1:1e-9x30: ε, a δ if it has one, and the number of reports, or 1.
 
     Raises ParameterError.
@@ -51,12 +52,12 @@ def asked_by_hand(text: str) -> Asked:
         raise ParameterError(repr(text), "not εxREPORTS such as 0.5x365, nor ε:δxREPORTS such as 0.1:1e-9x30")
     delta, reports = Fraction(found["delta"] or 0), int(found["reports"] or 1)
     try:
-        return Asked(text.strip(), Part(Fraction(found["epsilon"]), reports, delta))
+        return NamedPart(text.strip(), Part(Fraction(found["epsilon"]), reports, delta))
     except ParameterError as error:
         raise error.within(f"{text!r}: ") from None
 
 
-def of_metrics(path: Path, days: int, values: int | None = None) -> list[Asked]:
+def of_metrics(path: Path, days: int, values: int | None = None) -> list[NamedPart]:
     """Return what the metrics of a definition may cost one device in ``days`` days, at most.
 
     A metric is charged as the device's ledger does it: ε for each report, or ``permanent_epsilon`` for each value that
@@ -67,14 +68,14 @@ def of_metrics(path: Path, days: int, values: int | None = None) -> list[Asked]:
     return [_of_metric(metric, days, values) for metric in load_metrics(path).values()]
 
 
-def of_group(asked: Sequence[Asked], people: int) -> list[Asked]:
+def of_group(asked: Sequence[NamedPart], people: int) -> list[NamedPart]:
     """Return what each part is for people whose answers all depend on one secret; raise ParameterError as Part does."""
     return [replace(one, part=one.part.of_group(people)) for one in asked]
 
 
-def _of_metric(metric: Metric, days: int, values: int | None) -> Asked:
+def _of_metric(metric: Metric, days: int, values: int | None) -> NamedPart:
     part = Part(Fraction(metric.charge), _charges(metric, days, values), metric.mechanism.delta)
-    return Asked(metric.name, part, metric.mechanism.memoised)
+    return NamedPart(metric.name, part, metric.mechanism.memoised)
 
 
 def _charges(metric: Metric, days: int, values: int | None) -> int:
@@ -92,168 +93,148 @@ TOGETHER, ONE_OF_THEM = "together", "one of them"
 _POINTS = 10
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What ``reports`` reports of one person come to; no number is below the truth.
+def weigh(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> list[Row]:
+    """Return what the reports of one person come to, for each part and, if there are several, for all; none too low.
 
-    - ``epsilon``: the loss of one report, or None where they differ;
+    - ``epsilon``: the loss of one report, or None if they differ;
     - ``sum``, ``sum_delta``: the sum of all losses, which holds with the sum of the δ that reports have of their own;
     - ``advanced``: ε by Dwork and Roth's advanced composition; None if no δ is granted, or if it exceeds all floats;
     - ``optimal``: the least ε that is true, never above ``sum``;
-    - ``delta``: the δ with which these two hold: the one that is granted and ``sum_delta``.
+    - ``delta``: the δ with which these two hold: ``granted``, the δ that may be lost, and ``sum_delta``.
+
+    With ``one_of_them`` each person answers one part, and not all. Raises ParameterError for an invalid δ, or if all
+    together are 1 or more.
     """
-
-    part: str
-    epsilon: float | None
-    reports: int
-    sum: float
-    sum_delta: float
-    advanced: float | None
-    optimal: float
-    delta: float
-
-
-def weigh(asked: Sequence[Asked], granted: Fraction, *, one_of_them: bool) -> list[Bounds]:
-    """Return the bounds of each part, and in the end those of all, if there are several.
-
-    ``granted`` is the δ that may be lost, and ``one_of_them`` says that each person answers one part, and not all.
-    Raises ParameterError for a δ that cannot be, or if all together are 1 or more.
-    """
-    rows = [replace(_bounds(one.name, [one.part], granted), epsilon=float_above(one.part.epsilon)) for one in asked]
+    rows = [_bounds(one.name, [one.part], granted) | {"epsilon": float_above(one.part.epsilon)} for one in asked]
     if len(rows) == 1:
         return rows
     return [*rows, _dearest(rows) if one_of_them else _bounds(TOGETHER, [one.part for one in asked], granted)]
 
 
-def course(asked: Sequence[Asked], granted: Fraction, *, one_of_them: bool) -> Iterator[Bounds]:
+def course(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> Iterator[Row]:
     """Yield the last of the bounds for growing shares of the reports of each part, up to all."""
     most = max(one.part.reports for one in asked)
     known: set[int] = set()
     for place in range(_POINTS):
         share = most ** (place / (_POINTS - 1) - 1)
         parts = [replace(one.part, reports=max(1, round(share * one.part.reports))) for one in asked]
-        row = weigh([Asked("", part) for part in parts], granted, one_of_them=one_of_them)[-1]
-        if row.reports not in known:
-            known.add(row.reports)
+        row = weigh([NamedPart("", part) for part in parts], granted, one_of_them=one_of_them)[-1]
+        if row["reports"] not in known:
+            known.add(row["reports"])
             yield row
 
 
-def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Bounds:
+def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
     own = [part.total_delta for part in parts]
     delta = sequential([granted, *own])
     if delta >= 1:
         raise ParameterError("delta", f"all together are {delta:.3g}; from 1 on nothing is promised")
     theorem = advanced(parts, granted) if granted else math.inf
-    return Bounds(
-        part=name,
-        epsilon=None,
-        reports=sum(part.reports for part in parts),
-        sum=sequential([part.total for part in parts]),
-        sum_delta=sequential(own),
-        advanced=theorem if theorem < math.inf else None,
-        optimal=optimal(parts, granted),
-        delta=delta,
-    )
+    return {
+        "part": name,
+        "epsilon": None,
+        "reports": sum(part.reports for part in parts),
+        "sum": sequential([part.total for part in parts]),
+        "sum_delta": sequential(own),
+        "advanced": theorem if theorem < math.inf else None,
+        "optimal": optimal(parts, granted),
+        "delta": delta,
+    }
 
 
-def _dearest(rows: Sequence[Bounds]) -> Bounds:
-    """Return the bounds for a person of whom it is not known which one of the parts they answered."""
-    theorems = [row.advanced for row in rows if row.advanced is not None]
-    return Bounds(
-        part=ONE_OF_THEM,
-        epsilon=None,
-        reports=max(row.reports for row in rows),
-        sum=parallel(row.sum for row in rows),
-        sum_delta=parallel(row.sum_delta for row in rows),
-        advanced=parallel(theorems) if len(theorems) == len(rows) else None,
-        optimal=parallel(row.optimal for row in rows),
-        delta=parallel(row.delta for row in rows),
-    )
+def _dearest(rows: Sequence[Row]) -> Row:
+    """Return the bounds for a person who answered one of the parts, whichever it was."""
+    theorems = [row["advanced"] for row in rows if row["advanced"] is not None]
+    return {
+        "part": ONE_OF_THEM,
+        "epsilon": None,
+        "reports": max(row["reports"] for row in rows),
+        "sum": parallel(row["sum"] for row in rows),
+        "sum_delta": parallel(row["sum_delta"] for row in rows),
+        "advanced": parallel(theorems) if len(theorems) == len(rows) else None,
+        "optimal": parallel(row["optimal"] for row in rows),
+        "delta": parallel(row["delta"] for row in rows),
+    }
 
 
 _DIGITS = 6
 _LEAST_GAIN = 0.01
 """The share of the sum that a δ must save to be worth it."""
 _SURE = 1e-6
-"""The part of an optimal ε that rounding may add: more than it ever does where all reports are alike."""
+"""The part of an optimal ε that rounding may add: more than it ever does if all reports are alike."""
 
 
-def composition_table(rows: Sequence[Bounds], asked: Sequence[Asked], people: int) -> str:
+def composition_table(rows: Sequence[Row], asked: Sequence[NamedPart], people: int) -> str:
     """Return a table of the bounds, and in words what may be said of the last one."""
     granted = _granted(rows[-1])
     header = ("part", "ε of one", "reports", "sum", *(("advanced", "optimal", "δ") if granted else ("δ",)))
-    cells = [(row.part, _shown(row.epsilon), f"{row.reports:,}", *_losses(row, granted)) for row in rows]
+    cells = [(row["part"], _shown(row["epsilon"]), f"{row['reports']:,}", *_losses(row, granted)) for row in rows]
     lines = (*_verdict(rows[-1], people), *_shorthand(rows[-1]), *_lasting(asked))
     return "\n".join((render(header, cells), "", *lines))
 
 
-def composition_plot(rows: Sequence[Bounds]) -> Figure:
+def composition_plot(rows: Sequence[Row]) -> Figure:
     """Return a figure of the bounds against the number of reports, on logarithmic axes.
 
-    Raises ParameterError if nothing is lost, for zero has no place on such an axis.
+    Raises ParameterError if nothing is lost, because zero has no place on such an axis.
     """
     last = rows[-1]
-    lines = [_line("sum", rows, [row.sum for row in rows])]
+    at = [row["reports"] for row in rows]
+    lines = [exact_line("sum", at, [row["sum"] for row in rows])]
     title = "Total privacy loss of one person's reports"
     if _granted(last):
-        lines.append(_line("advanced", rows, [row.advanced for row in rows]))
-        lines.append(_line("optimal", rows, [row.optimal for row in rows]))
-        title += f"\nadvanced and optimal: with δ = {rounded_up(last.delta, 3)}"
+        lines.append(exact_line("advanced", at, [row["advanced"] for row in rows]))
+        lines.append(exact_line("optimal", at, [row["optimal"] for row in rows]))
+        title += f"\nadvanced and optimal: with δ = {rounded_up(last['delta'], 3)}"
     lines = [line for line in lines if line.at]
     if not lines:
         raise ParameterError("--plot", "no ε is above 0")
-    return lines_plot([Panel(lines, "ε of all together")], title, "reports of one person")
+    return lines_plot([PlotPanel(lines, "ε of all together")], title, "reports of one person")
 
 
 def _up(number: float) -> str:
     return rounded_up(number, _DIGITS)
 
 
-def _line(name: str, rows: Sequence[Bounds], losses: Sequence[float | None]) -> Line:
-    known = [(row.reports, loss) for row, loss in zip(rows, losses, strict=True) if loss]
-    values = [loss for _, loss in known]
-    return Line(name, [reports for reports, _ in known], values, values, values)
-
-
-def _granted(row: Bounds) -> bool:
+def _granted(row: Row) -> bool:
     """Return whether a δ is granted beyond those that reports have of their own."""
-    return row.delta > row.sum_delta
+    return bool(row["delta"] > row["sum_delta"])
 
 
-def _losses(row: Bounds, granted: bool) -> tuple[str, ...]:
-    optimal = (_shown(row.advanced), _up(row.optimal)) if granted else ()
-    return (_up(row.sum), *optimal, rounded_up(row.delta, 3))
+def _losses(row: Row, granted: bool) -> tuple[str, ...]:
+    optimal = (_shown(row["advanced"]), _up(row["optimal"])) if granted else ()
+    return (_up(row["sum"]), *optimal, rounded_up(row["delta"], 3))
 
 
 def _shown(number: float | None) -> str:
     return "-" if number is None else _up(number)
 
 
-def _verdict(row: Bounds, people: int) -> list[str]:
+def _verdict(row: Row, people: int) -> list[str]:
     """Return sentences on what may be promised."""
-    what = "One of these parts" if row.part == ONE_OF_THEM else "All of this"
+    what = "One of these parts" if row["part"] == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
-    own = f" with δ = {rounded_up(row.sum_delta, 3)}" if row.sum_delta else ""
-    lines = [f"{what} tells of {whom} at most ε = {_up(row.sum)}{own}, the sum of the losses."]
+    own = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
+    lines = [f"{what} tells of {whom} at most ε = {_up(row['sum'])}{own}, the sum of the losses."]
     if _granted(row):
-        lines.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {_up(row.optimal)}, by optimal composition.")
-        if row.optimal > (1 - _LEAST_GAIN) * row.sum:
+        lines.append(f"With δ = {rounded_up(row['delta'], 3)} it is ε = {_up(row['optimal'])}, by optimal composition.")
+        if row["optimal"] > (1 - _LEAST_GAIN) * row["sum"]:
             lines.append("That is hardly less; use the sum.")
     return lines
 
 
-def _shorthand(row: Bounds) -> list[str]:
+def _shorthand(row: Row) -> list[str]:
     """Return a warning if the shorthand that is often quoted is below the truth, for reports that are alike."""
-    if row.epsilon is None or row.sum_delta or not row.delta:
+    if row["epsilon"] is None or row["sum_delta"] or not row["delta"]:
         return []
-    quoted = row.epsilon * math.sqrt(8 * row.reports * math.log(1 / row.delta))
-    if quoted >= (1 - _SURE) * row.optimal:
+    quoted = row["epsilon"] * math.sqrt(8 * row["reports"] * math.log(1 / row["delta"]))
+    if quoted >= (1 - _SURE) * row["optimal"]:
         return []
     return [f"The shorthand ε · sqrt(8 k ln(1/δ)) says {quoted:.4g}, and is false: it is proven up to 1 only."]
 
 
-def _lasting(asked: Sequence[Asked]) -> list[str]:
-    """Return what the number of reports means where some do not count."""
+def _lasting(asked: Sequence[NamedPart]) -> list[str]:
+    """Return what the number of reports means if some do not count."""
     names = ", ".join(one.name for one in asked if one.lasting)
     return (
         [f"With permanent draws, a report adds loss only if its value is new: {names}.", MEMOISATION] if names else []

@@ -2,9 +2,11 @@
 
 import decimal
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,8 +18,9 @@ from dither_server.analysis.shuffling.lattice import Steps, TiltedSum
 from dither_shared import Mechanism, ParameterError
 from dither_shared.primitives.two_level import TwoLevel
 
-from ...output.lines import Line, Panel, lines_plot
-from ...output.tables import render
+from ..output.lines import PlotPanel, exact_line, lines_plot
+from ..output.tables import Column, results_table, value
+from ..sweeps import Row
 
 _CENTRES = 9
 """Thresholds are tried around 0 to 8 standard deviations from the mean."""
@@ -114,9 +117,8 @@ class Shuffle:
     batches: int = 1
 
 
-@dataclass(frozen=True)
-class ShuffleRow:
-    """What ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is an upper bound.
+def weigh(one: Shuffle) -> Row:
+    """Return what ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is an upper bound.
 
     - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
     - ``generic``, ``blanket``: ε with ``delta``, for any mechanism with that ε₀ and by the law of this one; None if
@@ -125,47 +127,29 @@ class ShuffleRow:
       report, None if a device has several;
     - ``epsilon_after``, ``delta_after``: the privacy loss of ``batches`` such batches of one device;
     - ``reason``: why there is no amplification.
+
+    Raises ParameterError for an impossible number of reports or δ.
     """
-
-    mechanism: str
-    size: int | None
-    local: float
-    reports: int
-    honest: int
-    delta: float
-    generic: float | None
-    blanket: float | None
-    best: float
-    attack: float | None
-    own: int
-    batches: int
-    epsilon_after: float
-    delta_after: float
-    reason: str | None
-
-
-def weigh(one: Shuffle) -> ShuffleRow:
-    """Return the bounds. Raises ParameterError for an impossible number of reports or δ."""
     found = amplified(one.mechanism, one.reports, one.delta, one.forged, one.own)
     law = one.mechanism.two_level
     epsilon, delta = found.after(one.batches)
-    return ShuffleRow(
-        mechanism=one.mechanism.name,
-        size=one.mechanism.size,
-        local=found.local,
-        reports=one.reports,
-        honest=found.reports,
-        delta=one.delta,
-        generic=found.generic,
-        blanket=found.blanket,
-        best=found.best,
-        attack=None if found.reason or law is None or one.own > 1 else attack(law, found.reports, one.delta),
-        own=one.own,
-        batches=one.batches,
-        epsilon_after=epsilon,
-        delta_after=delta,
-        reason=found.reason,
-    )
+    return {
+        "mechanism": one.mechanism.name,
+        "size": one.mechanism.size,
+        "local": found.local,
+        "reports": one.reports,
+        "honest": found.reports,
+        "delta": one.delta,
+        "generic": found.generic,
+        "blanket": found.blanket,
+        "best": found.best,
+        "attack": None if found.reason or law is None or one.own > 1 else attack(law, found.reports, one.delta),
+        "own": one.own,
+        "batches": one.batches,
+        "epsilon_after": epsilon,
+        "delta_after": delta,
+        "reason": found.reason,
+    }
 
 
 def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
@@ -174,69 +158,12 @@ def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
         mine = [one for one in shuffles if one.mechanism == mechanism]
         most, reports = max(one.reports for one in mine), float(_FIRST)
         while reports < most:
-            yield Shuffle(mechanism, round(reports), mine[0].delta, mine[0].forged, mine[0].own)
+            yield replace(mine[0], reports=round(reports), batches=1)
             reports *= _EVERY
-        yield Shuffle(mechanism, most, mine[0].delta, mine[0].forged, mine[0].own)
+        yield replace(mine[0], reports=most, batches=1)
 
 
-_HEADER = ("mechanism", "ε of one", "honest reports", "δ", "any law", "this law", "attack")
 _DIGITS = 4
-
-
-def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
-    """Return a table of the bounds for one and for several batches, and the conditions under which they hold."""
-    batches = rows[0].batches
-    header = (*_HEADER, f"after {batches:,} batches", "with δ") if batches > 1 else _HEADER
-    reasons = dict.fromkeys((row.mechanism, row.reason) for row in rows if row.reason)
-    lines = [f"{name}: no amplification; {reason}." for name, reason in reasons]
-    if len(reasons) < len({row.mechanism for row in rows}):
-        if rows[0].own > 1:
-            lines += [f"The bounds are for {rows[0].own:,} reports of one device in a batch, all together."]
-        lines += [
-            "Each ε except that of the attack is an upper bound. It does not replace the ε of one report, and holds",
-            "only if",
-            *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
-        ]
-    return "\n".join((render(header, [_cells(row) for row in rows]), "", *lines))
-
-
-def shuffle_plot(rows: Sequence[ShuffleRow]) -> Figure:
-    """Return a plot of the bounds against the number of reports, with a panel per mechanism and logarithmic axes.
-
-    Raises ParameterError if no mechanism has amplification and an ε above 0.
-    """
-    names = dict.fromkeys((row.mechanism, row.local) for row in rows)
-    panels = [panel for name in names if (panel := _panel([row for row in rows if (row.mechanism, row.local) == name]))]
-    if not panels:
-        raise ParameterError("--plot", "there is no amplification to show")
-    who = "one report reveals" if rows[0].own == 1 else f"{rows[0].own:,} reports of one device reveal"
-    title = f"What {who} among others that are shuffled\nwith δ = {rounded_up(rows[0].delta, 3)}"
-    return lines_plot(panels, title, "reports of one batch")
-
-
-def _panel(rows: Sequence[ShuffleRow]) -> Panel | None:
-    lines = [
-        _line("any law", rows, [row.generic for row in rows]),
-        _line("this law", rows, [row.blanket for row in rows]),
-        _line("attack", rows, [row.attack for row in rows]),
-    ]
-    lines = [line for line in lines if line.at]
-    if not lines:
-        return None
-    at = [row.reports for row in rows]
-    return Panel(lines, f"ε, {rows[0].mechanism}", limit=("not shuffled", at, [row.own * row.local for row in rows]))
-
-
-def _line(name: str, rows: Sequence[ShuffleRow], losses: Sequence[float | None]) -> Line:
-    known = [(row.reports, loss) for row, loss in zip(rows, losses, strict=True) if loss]
-    values = [loss for _, loss in known]
-    return Line(name, [reports for reports, _ in known], values, values, values)
-
-
-def _cells(row: ShuffleRow) -> tuple[str, ...]:
-    after = (_up(row.epsilon_after), rounded_up(row.delta_after, 3)) if row.batches > 1 else ()
-    losses = (_up(row.generic), _up(row.blanket), _down(row.attack))
-    return (row.mechanism, _up(row.local), f"{row.honest:,}", rounded_up(row.delta, 3), *losses, *after)
 
 
 def _up(number: float | None) -> str:
@@ -248,3 +175,58 @@ def _down(number: float | None) -> str:
         return "-"
     context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
     return rounded_up(float(context.create_decimal(Decimal(number))), _DIGITS)
+
+
+def _several(rows: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(rows[0]["batches"] > 1)
+
+
+_COLUMNS = (
+    value("mechanism", "mechanism"),
+    Column("ε of one", lambda row: _up(row["local"])),
+    value("honest", "honest reports", ","),
+    Column("δ", lambda row: rounded_up(row["delta"], 3)),
+    Column("any law", lambda row: _up(row["generic"])),
+    Column("this law", lambda row: _up(row["blanket"])),
+    Column("attack", lambda row: _down(row["attack"])),
+    Column("after {batches:,} batches", lambda row: _up(row["epsilon_after"]), _several),
+    Column("with δ", lambda row: rounded_up(row["delta_after"], 3), _several),
+)
+
+
+def shuffle_table(rows: Sequence[Row]) -> str:
+    """Return a table of the bounds for one and for several batches, and the conditions under which they hold."""
+    reasons = dict.fromkeys((row["mechanism"], row["reason"]) for row in rows if row["reason"])
+    lines = [f"{name}: no amplification; {reason}." for name, reason in reasons]
+    if len(reasons) < len({row["mechanism"] for row in rows}):
+        if rows[0]["own"] > 1:
+            lines += [f"The bounds are for {rows[0]['own']:,} reports of one device in a batch, all together."]
+        lines += [
+            "Each ε except that of the attack is an upper bound. It does not replace the ε of one report, and holds",
+            "only if",
+            *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
+        ]
+    return "\n".join((results_table(_COLUMNS, rows), "", *lines))
+
+
+def shuffle_plot(rows: Sequence[Row]) -> Figure:
+    """Return a plot of the bounds against the number of reports, with a panel per mechanism and logarithmic axes.
+
+    Raises ParameterError if no mechanism has amplification and an ε above 0.
+    """
+    each = groupby(rows, key=lambda row: (row["mechanism"], row["local"]))
+    panels = [panel for _, some in each if (panel := _panel(list(some)))]
+    if not panels:
+        raise ParameterError("--plot", "there is no amplification to show")
+    who = "one report reveals" if rows[0]["own"] == 1 else f"{rows[0]['own']:,} reports of one device reveal"
+    title = f"What {who} among others that are shuffled\nwith δ = {rounded_up(rows[0]['delta'], 3)}"
+    return lines_plot(panels, title, "reports of one batch")
+
+
+def _panel(rows: Sequence[Row]) -> PlotPanel | None:
+    at = [row["reports"] for row in rows]
+    names = {"any law": "generic", "this law": "blanket", "attack": "attack"}
+    lines = [exact_line(name, at, [row[column] for row in rows]) for name, column in names.items()]
+    lines = [line for line in lines if line.at]
+    limit = ("not shuffled", at, [row["own"] * row["local"] for row in rows])
+    return PlotPanel(lines, f"ε, {rows[0]['mechanism']}", limit=limit) if lines else None

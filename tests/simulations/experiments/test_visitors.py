@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
-from dither_simulations.collection.visitors import CHECKOUT, Tools, VisitError, served
 from dither_simulations.experiments.demo.showing import asked_on_the_page
+from dither_simulations.experiments.demo.visitors import CHECKOUT, Tools, VisitError, served
 from js.tools import chromium, node, packages
 
 

@@ -6,7 +6,7 @@ import click
 
 from dither_server.analysis.shuffling import MOST_OWN, MOST_REPORTS
 
-from ...options.common import (
+from ..options.common import (
     epsilon_option,
     mechanism_option,
     permanent_option,
@@ -15,8 +15,8 @@ from ...options.common import (
     size_option,
     users_list,
 )
-from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
+from ..options.run import Run, run_options
+from ..trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
 
 
 def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -91,7 +91,7 @@ def shuffle(
 
     Everything is computed and nothing is simulated, so --seed has no effect.
     """
-    from .bounds import Shuffle, course, shuffle_plot, shuffle_table, weigh
+    from .shuffle_bounds import Shuffle, course, shuffle_plot, shuffle_table, weigh
 
     mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
     shuffles = [
@@ -103,7 +103,4 @@ def shuffle(
         rows = list(spread(weigh, shuffles))
         pictured = [] if plot is None else list(spread(weigh, list(course(shuffles))))
     run.show(rows, lambda: shuffle_table(rows))
-    if plot is not None:
-        from ...output.plots import save
-
-        save(shuffle_plot(pictured), plot)
+    run.draw(plot, lambda: shuffle_plot(pictured))

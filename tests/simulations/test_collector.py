@@ -17,21 +17,21 @@ from scipy import stats
 
 from dither_server.estimation.estimate import estimate
 from dither_shared import Mechanism, load_metrics
+from dither_simulations import collector as remote
 from dither_simulations.cli import main
-from dither_simulations.collection import remote_trial as remote
-from dither_simulations.collection.collector_process import (
+from dither_simulations.collector import (
     Access,
     CollectorError,
     UnknownThereError,
+    collected,
     fetch,
+    metric_of,
     running_collector,
 )
-from dither_simulations.collection.remote_trial import collected, metric_of
 from dither_simulations.samplers import sample_tally
 from dither_simulations.trials.devices import device_entropy, device_tally
 from dither_simulations.trials.mechanism_by_name import named
-from dither_simulations.users.populations import Floats
-from dither_simulations.users.sources import Distribution
+from dither_simulations.users.populations import Distribution, Floats
 
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "1.5", "-k", "5", "-n", "400")
 RAPPOR = ("error", "--mechanism", "rappor", "--epsilon", "1.5", "-k", "5", "-n", "50")

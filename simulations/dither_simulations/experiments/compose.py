@@ -9,11 +9,11 @@ import click
 
 from dither_shared import ParameterError
 
-from ...options.common import plot_option
-from ...options.run import Run, run_options
+from ..options.common import plot_option
+from ..options.run import Run, run_options
 
 if TYPE_CHECKING:
-    from .bounds import Asked
+    from .compose_bounds import NamedPart
 
 
 _Read = TypeVar("_Read")
@@ -28,14 +28,14 @@ def _read(text: str, parameter: click.Parameter, read: Callable[[str], _Read]) -
 
 def _exact(_: click.Context, parameter: click.Parameter, text: str | None) -> Fraction | None:
     """Read a decimal number, exactly: an option's callback."""
-    from .bounds import exact
+    from .compose_bounds import exact
 
     return None if text is None else _read(text, parameter, exact)
 
 
-def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[Asked]":
+def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[NamedPart]":
     """Read parts: an option's callback."""
-    from .bounds import asked_by_hand
+    from .compose_bounds import asked_by_hand
 
     return [_read(text, parameter, asked_by_hand) for text in texts]
 
@@ -82,35 +82,32 @@ def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path |
 
     Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
-    from .bounds import composition_plot, composition_table, course, of_group, weigh
+    from .compose_bounds import composition_plot, composition_table, course, of_group, weigh
 
     asked = of_group(_asked(**given), people)
     rows = weigh(asked, delta, one_of_them=parallel)
     run.show(rows, lambda: composition_table(rows, asked, people))
-    if plot is not None:
-        from ...output.plots import save
-
-        save(composition_plot(list(course(asked, delta, one_of_them=parallel))), plot)
+    run.draw(plot, lambda: composition_plot(list(course(asked, delta, one_of_them=parallel))))
 
 
 def _asked(
     epsilon: Fraction | None,
     reports: int | None,
-    parts: "list[Asked]",
+    parts: "list[NamedPart]",
     metrics: Path | None,
     days: int | None,
     values: int | None,
-) -> "list[Asked]":
+) -> "list[NamedPart]":
     """Return the parts that were given, in the order of --epsilon, --part and --metrics."""
     from dither_server.analysis.composition import Part
 
-    from .bounds import Asked, of_metrics
+    from .compose_bounds import NamedPart, of_metrics
 
     if epsilon is None and reports is not None:
         raise ParameterError("--reports", "needs --epsilon; or write both as one, --part 0.5x365")
     if metrics is None and (days is not None or values is not None):
         raise ParameterError("--days" if days is not None else "--values", "goes with --metrics")
-    found = [] if epsilon is None else [Asked(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
+    found = [] if epsilon is None else [NamedPart(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
     found += parts
     if metrics is not None:
         found += of_metrics(metrics, days or 365, values)

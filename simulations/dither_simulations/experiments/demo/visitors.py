@@ -1,6 +1,6 @@
 """Let people visit a web page: the client for JavaScript in real browsers, each person with a storage of their own.
 
-It takes a checkout of the project, for the page and the client are no part of the Python package, and Node, the npm
+It takes a checkout of the project, because the page and the client are not in the Python package; and Node, the npm
 packages and Chromium.
 """
 
@@ -20,10 +20,10 @@ from pathlib import Path
 
 from dither_shared import DitherError, ParameterError
 
-from ..output.files import write_bytes
-from .fleet import Person
+from ...collector import Person
+from ...output.tables import write_bytes
 
-CHECKOUT = Path(__file__).parents[3] / "client" / "js"
+CHECKOUT = Path(__file__).parents[4] / "client" / "js"
 """Where the client for JavaScript is, in a checkout."""
 
 _LEAST_NODE = 20
@@ -61,8 +61,8 @@ class Tools:
 
 
 @dataclass(frozen=True)
-class Page:
-    """The demo's page, as it is served at an origin of its own."""
+class DemoPage:
+    """The demo's page, served at its own origin."""
 
     origin: str
     folder: Path
@@ -109,7 +109,7 @@ class Page:
 
 
 @contextmanager
-def served(tools: Tools) -> Iterator[Page]:
+def served(tools: Tools) -> Iterator[DemoPage]:
     """Serve the demo's page on loopback while the context lasts."""
     with tempfile.TemporaryDirectory(prefix="dither-page-") as folder:
         for name in ("src", "demo"):
@@ -118,7 +118,7 @@ def served(tools: Tools) -> Iterator[Page]:
             serving = threading.Thread(target=server.serve_forever)
             serving.start()
             try:
-                yield Page(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), tools)
+                yield DemoPage(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), tools)
             finally:
                 server.shutdown()
                 serving.join()
@@ -134,5 +134,5 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def _version(node: str) -> int:
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603 — ours
-    return int(re.findall(r"\d+", told)[0]) if told else 0
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603 — ours
+    return int(re.findall(r"\d+", version)[0]) if version else 0

@@ -1,1 +1,0 @@
-"""Trials over a real collector, with a real client on every device."""

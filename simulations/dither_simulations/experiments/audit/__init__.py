@@ -1,1 +1,0 @@
-"""``dither-sim audit``: an attack on the installed randomizers."""

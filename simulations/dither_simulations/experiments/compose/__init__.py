@@ -1,1 +1,0 @@
-"""``dither-sim compose``: what the reports of several questions over days come to."""

@@ -1,0 +1,213 @@
+"""Run one seeded trial of shares: its errors after each step, and what theory expects of them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dither_server.estimation.consistency import onto_simplex
+from dither_server.estimation.estimate import debiased, estimate
+from dither_server.estimation.intervals.score import noise_interval
+from dither_shared import Mechanism, SubsetSelection
+
+from ..choices import Law, Step
+from ..samplers import Marginal, collision_bias, expected_tally, has_marginal, joint_draws, sample_support, sample_tally
+from ..users.populations import Floats, Population
+from .devices import device_entropy, device_tally
+
+Measures = Mapping[str, Any]
+"""What a trial measured, by name: numbers, or None if a measure is not defined."""
+
+
+def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
+    """Return frequencies after a step; shape (k,). ``consistent`` computes the step of that name.
+
+    - ``raw``: unbiased, as they come;
+    - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
+    - ``shift``: the same added to all, so that they sum to 1 ("Norm"); still unbiased if the truth sums to 1;
+    - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
+    - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
+    """
+    if step == "raw":
+        return frequency
+    if step == "consistent":
+        return consistent(frequency)
+    if step == "shift":
+        return np.asarray(frequency + (1 - frequency.sum()) / len(frequency))
+    positive = np.maximum(frequency, 0.0)
+    return positive if step == "clip" or not positive.any() else np.asarray(positive / positive.sum())
+
+
+def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | None]:
+    """Return the distances between the estimated frequencies of k values and their true shares; both of shape (k,).
+
+    - ``mse``: the squared error averaged over values;
+    - ``l1``: Σ|error|, twice the total variation distance;
+    - ``max_error``: the largest |error|, L∞;
+    - ``kl``: ``divergence``, or None if that is not defined;
+    - ``recall``: that of the ``top`` most frequent values.
+
+    All are None if there is no estimate (NaN), because there are too few reports.
+    """
+    if np.isnan(frequency).any():
+        return dict.fromkeys(("mse", "l1", "max_error", "kl", "recall"))
+    error = np.abs(frequency - shares)
+    return {
+        "mse": float(np.mean(error**2)),
+        "l1": float(error.sum()),
+        "max_error": float(error.max()),
+        "kl": divergence(frequency, shares),
+        "recall": recall(frequency, shares, top),
+    }
+
+
+def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | None]:
+    """Return the ``coverage`` of intervals, the share that holds the truth, and their mean ``width``.
+
+    All are of shape (k,). The truth is the share among the simulated users, not in their population.
+    Both are None if there are no intervals (NaN), because too few reports are noisy.
+    """
+    if not (np.isfinite(low) & np.isfinite(high)).all():
+        return {"coverage": None, "width": None}
+    held = float(((low <= shares) & (shares <= high)).mean())
+    return {"coverage": held, "width": float((high - low).mean())}
+
+
+def divergence(frequency: Floats, shares: Floats) -> float | None:
+    """Return Σ f ln(f / share), in nats: the Kullback-Leibler divergence of the truth from what was estimated.
+
+    Defined if f is a distribution and 0 for each value that nobody has, else None. (The other
+    direction is infinite as soon as one value is estimated at 0.)
+    """
+    some = frequency > 0
+    if frequency.min() < 0 or abs(frequency.sum() - 1) > 1e-9 or not shares[some].all():
+        return None
+    return float(np.sum(frequency[some] * np.log(frequency[some] / shares[some])))
+
+
+def recall(frequency: Floats, shares: Floats, top: int) -> float:
+    """Return the share of the ``top`` highest estimates whose values are among the ``top`` most frequent.
+
+    A value as frequent as the last of these counts as one of them. Estimates that tie for the last places are equally
+    likely to be taken; the mean over these choices is returned.
+    """
+    top = min(top, len(shares))
+    frequent = shares >= np.partition(shares, -top)[-top]
+    last = np.partition(frequency, -top)[-top]
+    above, tied = frequency > last, frequency == last
+    places = top - int(above.sum())
+    return float((frequent[above].sum() + places * frequent[tied].mean()) / top)
+
+
+MOST_DRAWS = 2e6
+"""The most draws of a joint law, a fraction of a second; beyond them it is not usually worth its cost."""
+
+
+def affordable_law(mechanism: Mechanism, population: Population) -> Law:
+    """Return "joint" unless that takes more than ``MOST_DRAWS`` and there is a marginal law."""
+    if joint_draws(mechanism, population) > MOST_DRAWS and has_marginal(mechanism):
+        return "marginal"
+    return "joint"
+
+
+class TrialEstimate(NamedTuple):
+    """The part of an estimate that a trial needs: frequencies, intervals of noise alone, and a consistency step."""
+
+    frequency: Floats
+    low: Floats
+    high: Floats
+    consistent: Callable[[Floats], Floats] = onto_simplex
+
+
+def measured_after(found: TrialEstimate, shares: Floats, steps: Sequence[Step], top: int) -> list[Measures]:
+    """Return the measures of an estimate after each step; intervals are of "raw" frequencies."""
+    held = intervals(found.low, found.high, shares)
+    return [
+        scores(apply(step, found.frequency, found.consistent), shares, top)
+        | (held if step == "raw" else dict.fromkeys(held))
+        for step in steps
+    ]
+
+
+def estimated(
+    mechanism: Mechanism, population: Population, seed: np.random.SeedSequence, law: Law, confidence: float
+) -> TrialEstimate:
+    """Draw the reports of a population, and estimate its shares from them."""
+    decoded = Marginal(whole=mechanism) if law == "marginal" else mechanism
+    if law == "device":
+        tally = device_tally(mechanism, population, device_entropy(seed))
+    else:
+        draw = sample_support if law == "marginal" else sample_tally
+        tally = draw(mechanism, population, np.random.default_rng(seed))
+    if mechanism.items.open:
+        whole = estimate(mechanism, population.labels, tally, confidence)
+        return TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
+    # The intervals about a population, which a trial does not ask for, would take most of its time.
+    frequency, _, trials = debiased(decoded, population.labels, tally)
+    return TrialEstimate(frequency, *noise_interval(decoded, frequency, trials, 1 - confidence))
+
+
+def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:
+    """Return what theory expects of raw estimates by a mechanism that was asked for at ``epsilon``.
+
+    ``mse_bound`` is ``least_mse``. An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard
+    deviations. An interval is the estimate ± z standard deviations, cut to [0, 1]. Open domains have no simple formula
+    of either.
+    """
+    shares, users = population.shares, population.users
+    mse, bound = predicted_mse(mechanism, population), least_mse(len(shares), epsilon, users)
+    if mechanism.items.open:
+        return {"mse_theory": mse, "mse_bound": bound, "l1_theory": None, "width_theory": None}
+    noise = np.sqrt(_variances(mechanism, shares) / users)
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * noise
+    width = _cut(shares + half, noise) - _cut(shares - half, noise)
+    return {
+        "mse_theory": mse,
+        "mse_bound": bound,
+        "l1_theory": math.sqrt(2 / math.pi) * float(noise.sum()),
+        "width_theory": float(width.mean()),
+    }
+
+
+def least_mse(size: int, epsilon: float, users: int) -> float:
+    """Return the least mean squared error that unbiased frequencies can have from one ε-LDP report per user.
+
+    It is that of subset selection with the best subset size (Ye and Barg 2019; Pan 2026). Biased estimates, such as
+    consistent frequencies, may do better.
+    """
+    return SubsetSelection.calibrate(size, epsilon).risk / size / users
+
+
+def predicted_mse(mechanism: Mechanism, population: Population) -> float:
+    """Return the squared error that theory expects, averaged over values.
+
+    In a closed domain the mean over v of Var(f_v)/n, exact for these users (Wang et al. 2017, equation 2). For the
+    sketches, the squared bias of their hash functions is added. For RAPPOR, which is decoded by regression,
+    the mean squared standard error that the regression states on the tally expected of these users: that of weighted
+    least squares, to first order.
+    """
+    if not mechanism.pure:
+        ideal = estimate(mechanism, population.labels, expected_tally(mechanism, population))
+        return float(np.mean(ideal.standard_error**2))
+    noise = float(_variances(mechanism, population.shares).mean()) / population.users
+    return noise + float(np.mean(collision_bias(mechanism, population) ** 2))
+
+
+def _variances(mechanism: Mechanism, shares: Floats) -> Floats:
+    """Return ``mechanism.variance`` of each share, which is V(0) + f (V(1) - V(0)) + c f (1-f) with some c."""
+    none, half, whole = (mechanism.variance(share) for share in (0.0, 0.5, 1.0))
+    curve = (4 * half - 2 * none - 2 * whole) * shares * (1 - shares)
+    return np.asarray(none + shares * (whole - none) + curve)
+
+
+def _cut(center: Floats, deviation: Floats) -> Floats:
+    """Return the mean of a normal variable that is cut to [0, 1]: E max(0, X) - E max(0, X - 1)."""
+    return _positive_part(center, deviation) - _positive_part(center - 1, deviation)
+
+
+def _positive_part(center: Floats, deviation: Floats) -> Floats:
+    score = center / deviation
+    return np.asarray(center * special.ndtr(score) + deviation * np.exp(-(score**2) / 2) / math.sqrt(2 * math.pi))

@@ -1,0 +1,134 @@
+"""Trials of numbers come to what theory says, and their intervals hold the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.estimation.numeric.quantiles import Quantile
+from dither_shared.mechanisms.numeric import NumericMechanism
+from dither_simulations.choices import Law, Spread
+from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric
+from dither_simulations.trials.numbers import (
+    _ranked,
+    cut_mse,
+    expected_numbers,
+    least_mean_mse,
+    least_variance,
+    run_number_trial,
+    spread_in,
+)
+from dither_simulations.trials.shares import Measures
+from dither_simulations.users.numbers import NumberDistribution
+from dither_simulations.users.populations import Floats
+
+
+def scored(
+    mechanism: NumericMechanism, shares: Floats, users: int, seed: int, repeats: int, law: Law = "joint"
+) -> list[list[Measures]]:
+    seeds = np.random.SeedSequence(seed).spawn(repeats)
+    return [run_number_trial(mechanism, shares, users, each, law=law) for each in seeds]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "discrete-gaussian" else ()) for name in NUMERIC]
+)
+def test_the_mean_errs_as_theory_says(name: str) -> None:
+    """Seven standard errors: at 50 repeats Student's t is farther out with probability below 7e-9.
+
+    Slow is the law of Gaussian noise, which takes seconds to be computed exactly.
+    """
+    mechanism = named_numeric(name, 2.0)
+    shares = NumberDistribution("lognormal").shares(mechanism.size)
+    errors = [scores[0]["mse"] or 0.0 for scores in scored(mechanism, shares, 3_000, 7, 50)]
+    theory, _ = expected_numbers(mechanism, shares, 3_000, 0.95)
+    assert abs(np.mean(errors) - theory) < 7 * stats.sem(errors)
+
+
+@pytest.mark.parametrize(("law", "users"), [("joint", 100_000), ("device", 1_500)])
+def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
+    """Six standard errors at 60 repeats (1.3e-7), and a twentieth for phases that few devices happen to have."""
+    mechanism = named_numeric("dithered-response", 1.0)
+    shares = NumberDistribution("spikes").shares(mechanism.size)
+    errors = [scores[1]["mse"] or 0.0 for scores in scored(mechanism, shares, users, 3, 60, law)]
+    theory = cut_mse(mechanism, shares, users)
+    assert theory is not None
+    assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors) + theory / 20
+
+
+@pytest.mark.parametrize("kind", ["zero-inflated", "spikes"])
+def test_intervals_hold_the_population_as_often_as_they_say(kind: Spread) -> None:
+    """Of 120 means at 95%, fewer than 97 hold the truth with probability below 1e-7; quantiles are surer, likewise."""
+    assert stats.binom.cdf(96, 120, 0.95) < 1e-7
+    mechanism = named_numeric("dithered-response", 1.0)
+    outcomes = scored(mechanism, NumberDistribution(kind).shares(mechanism.size), 10_000, 5, 120)
+    mean, distribution, median, high = (
+        np.array([scores[what]["coverage"] for scores in outcomes]) for what in range(4)
+    )
+    assert min(mean.sum(), median.sum(), high.sum()) >= 97
+    assert distribution.mean() > 0.95
+
+
+def test_a_trial_depends_on_its_seed_alone() -> None:
+    mechanism = named_numeric("discrete-laplace", 1.0)
+    shares = NumberDistribution("beta").shares(mechanism.size)
+    one, again, other = (scored(mechanism, shares, 1_000, seed, 1)[0] for seed in (1, 1, 2))
+    assert one == again != other
+    assert one[1]["mse"] is None  # a table tells no raw shares
+
+
+@pytest.mark.parametrize(("point", "rank"), [(0, 0.25), (1, 0.0), (2, 0.0), (3, 0.0), (4, 0.25)])
+def test_a_quantile_is_off_in_value_and_in_rank(point: int, rank: float) -> None:
+    """Shares 1/4, 1/4, 0, 1/4, 1/4: half lie up to point 1, 2, and below 3; the median is the first, point 1."""
+    shares = np.array([0.25, 0.25, 0.0, 0.25, 0.25])
+    (scores,) = _ranked([Quantile(0.5, point, 1, 3, "ok")], shares)
+    assert scores["error"] == abs(point - 1) / 4
+    assert scores["rank"] == rank
+    assert (scores["coverage"], scores["width"]) == (1.0, 0.5)
+
+
+EVEN = np.array([0.5, *[1.0] * 63, 0.5]) / 64
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "average"),
+    [(0.5, 16.00), (1, 3.886), (4, 0.105)],
+)
+def test_the_least_variance_is_that_of_larger_programmes(epsilon: float, average: float) -> None:
+    """On [-1, 1]; of 41 to 81 answers and 161 to 221 scores, to three digits."""
+    assert 4 * least_variance(epsilon, EVEN) == pytest.approx(average, rel=5e-3)
+
+
+@pytest.mark.parametrize("name", [name for name in NUMERIC if name != "discrete-gaussian"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_no_mechanism_is_better_than_the_least_variance(name: str, epsilon: float) -> None:
+    """But for the size of the programme: one in a thousand."""
+    mechanism = named_numeric(name, epsilon)
+    assert float(mechanism.average_mean_variance) > 0.999 * least_variance(epsilon, EVEN)
+
+
+@pytest.mark.parametrize("point", [0, 20, 32])
+def test_of_people_who_all_agree_the_least_variance_is_at_most_the_worst(point: int) -> None:
+    """That is 3.991 on [-1, 1]; and not 0, because the mechanism must be right about others too."""
+    alone = np.eye(1, 65, point)[0]
+    assert 0.01 < least_variance(1.0, alone) < 1.005 * 3.991 / 4
+
+
+def test_the_mean_is_expected_to_err_by_noise_and_by_who_was_asked() -> None:
+    """V + Var x: at ε = 1 with one step e/(e-1)² + 1/12 whatever the answers (64 phases: 1/12 less 1/(12·64²))."""
+    mechanism, shares = named_numeric("dithered-response-mean", 1.0), NumberDistribution("beta").shares(65)
+    mse, width = expected_numbers(mechanism, shares, 1000, 0.95)
+    noise = math.e / (math.e - 1) ** 2 + 1 / 12 - 1 / (12 * 64**2)
+    assert mse == pytest.approx((noise + spread_in(shares)) / 1000, rel=1e-12)
+    assert width == pytest.approx(2 * 1.959964 * math.sqrt(mse), rel=1e-6)
+    assert 0 < least_mean_mse(1.0, shares, 1000) <= mse
+    assert spread_in(shares) == pytest.approx(2 * 5 / (49 * 8), rel=1e-2)
+
+
+def test_raw_shares_below_are_told_by_one_phase_alone() -> None:
+    """m = 1 and nobody above 0: σ = p in every phase, so d p(1-p)/(p-q)²/n at every cut."""
+    mechanism, shares = named_numeric("dithered-response-mean", 1.0), np.eye(1, 65)[0]
+    p = float(mechanism.p)
+    assert cut_mse(mechanism, shares, 500) == pytest.approx(64 * p * (1 - p) / (2 * p - 1) ** 2 / 500)
+    assert cut_mse(named_numeric("exponential", 1.0), shares, 500) is None
