@@ -128,8 +128,9 @@ class SpoolLayout(NamedTuple):
             for entry in os.scandir(self.journals):
                 damaged += entry.name.endswith(NOTICE)
                 if entry.name.endswith(JOURNAL):
-                    sizes.append(entry.stat().st_size)
-        except FileNotFoundError:  # a journal was closed, or there is no folder yet
+                    with suppress(FileNotFoundError):  # it was closed
+                        sizes.append(entry.stat().st_size)
+        except FileNotFoundError:  # there is no folder yet
             pass
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
