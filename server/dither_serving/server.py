@@ -66,7 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
+        # Python's own words repeat the address; an errno below 0 is that of a name that has none
+        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else "not an address of this machine"
         raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
 
