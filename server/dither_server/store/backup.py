@@ -127,8 +127,10 @@ def _require_dither(connection: sqlite3.Connection, path: Path) -> str:
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not {"alembic_version", "tallies", "batches"} <= names:
         raise ParameterError(str(path), "holds no dither tables")
-    (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(schema)
+    found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if found is None:
+        raise ParameterError(str(path), "holds dither tables, but not their schema: it is damaged")
+    return str(found[0])
 
 
 def _take_alone(database: sqlite3.Connection, path: Path) -> None:
