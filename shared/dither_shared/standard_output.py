@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)})
+FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)})
 """Error numbers of a file that cannot grow."""
 
 _GONE = frozenset({errno.EPIPE, errno.EINVAL} if sys.platform == "win32" else {errno.EPIPE})
@@ -33,7 +33,7 @@ def written_whole(program: str) -> Iterator[None]:
             if sys.stdout is not None:  # as it is where the process began without one
                 sys.stdout.flush()
     except OSError as error:
-        if error.filename is not None or error.errno not in _FULL | _GONE:
+        if error.filename is not None or error.errno not in FULL | _GONE:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more at its end
         if error.errno not in _GONE:

@@ -101,7 +101,9 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         if not device:
             part.replace(target)
     except OSError as error:
-        raise ParameterError(output, f"cannot be written: {error.strerror}") from None
+        from ..store.errors import unwritten
+
+        raise unwritten(output, error) from None
     finally:
         if not device:
             part.unlink(missing_ok=True)

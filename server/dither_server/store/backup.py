@@ -13,7 +13,7 @@ from pathlib import Path
 from dither_shared import ParameterError
 
 from .engine import make_private, open_engine, sqlite_path
-from .errors import StoreError
+from .errors import StoreError, unwritten
 from .migrate import require_known
 
 _STEP = 1024
@@ -35,7 +35,7 @@ def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         os.close(descriptor)
     except OSError as error:
-        raise ParameterError(str(target), f"cannot be written: {error.strerror}") from None
+        raise unwritten(str(target), error) from None
     part = Path(name)
     try:
         with _sqlite_errors(source), closing(_connect(source)) as ours:
