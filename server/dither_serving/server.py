@@ -67,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         # Python's own words repeat the address; an errno below 0 is that of a name that has none
-        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else "not an address of this machine"
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "not an address of this machine"
         raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
 
