@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism
+from dither_shared import DitherError, Mechanism
 
 from .arrays import Counts
 from .fold import Folded
@@ -148,7 +148,9 @@ def _packed(counts: Counts, bits: int) -> list[bytes]:
 def _unpacked(stored: Sequence[bytes], length: int, blocks: int = 1) -> NDArray[Any]:
     """Return the counts in rows of ``length`` bytes, each of ``blocks`` blocks, as an array with one line per row."""
     counts = blocks * _WIDTH
-    whole, bits = b"".join(stored), 8 * length // counts
+    whole, (bits, rest) = b"".join(stored), divmod(8 * length, counts)
+    if rest or bits not in {1, 2, 4, *_TYPES}:
+        raise DitherError(f"database: a stored sum has {length} bytes, so it is damaged; restore the last backup")
     if bits >= 8:
         return np.frombuffer(whole, dtype=_TYPES[bits]).reshape(-1, counts)
     lanes = np.frombuffer(whole, dtype=np.uint8)[:, np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
