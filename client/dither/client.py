@@ -51,7 +51,7 @@ class _Gone:
     """The core of a client that was off until the interpreter shut down, when nothing can be imported any more."""
 
     setup = _NoSetup
-    _status = Status("off", "nobody: the interpreter shuts down")
+    _status = Status("off", "nobody: the interpreter is shutting down")
     _empty: Mapping[str, object] = MappingProxyType(
         {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
     )

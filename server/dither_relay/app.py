@@ -36,7 +36,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
 
     def metrics(environ: WSGIEnvironment) -> Answer:
         if not relay.config.open_metrics and not here.made(environ):
-            raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
+            raise Problem(Kind.FORBIDDEN, "only this machine may read this; set open_metrics to let others read it")
         return _answer(relay.numbers.text(relay.families()), CONTENT_TYPE)
 
     def introduce(environ: WSGIEnvironment) -> Answer:

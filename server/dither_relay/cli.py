@@ -53,7 +53,7 @@ def run(found: Found) -> None:
     with listener:
         relay = Relay(config)
         if config.token and CollectorUrl.parse("collector", config.collector).is_exposed:
-            click.echo("collector: without https, the token can be read on the way", err=True)
+            click.echo("collector: without https, the token can be read in transit", err=True)
         app = create_app(relay, url_of(listener).removeprefix("http://"))
         serve(app, relay, listener, click.echo)
 

@@ -63,9 +63,13 @@ class Pools:
         if self.trouble or not self._known:
             raise Problem(Kind.UNAVAILABLE, "the list of pools is not known now", int(_AT_MOST))
         if lengths is None:
-            raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists no pool of this name; it is asked again soon")
+            raise Problem(
+                Kind.UNKNOWN_POOL, "pool: the collector lists no pool of this name; the relay will ask again soon"
+            )
         if any(length - listed in _OTHER_SUITE for listed in lengths):  # a new key: 400 would make devices drop it
-            raise Problem(Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; it is asked again soon")
+            raise Problem(
+                Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; the relay will ask again soon"
+            )
         right = " or ".join(map(str, sorted(lengths)))
         raise Problem(Kind.MALFORMED, f"sealed: {length} bytes; a sealed row of this pool has {right}")
 

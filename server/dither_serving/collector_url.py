@@ -70,7 +70,7 @@ class CollectorUrl(NamedTuple):
             with closing(secured(stream, self.host) if self.is_secure else stream) as stream:
                 return exchange(stream, sent, most)
         except TimeoutError:
-            raise NoAnswerError(f"cannot be reached: no whole answer in {seconds:g} seconds") from None
+            raise NoAnswerError(f"cannot be reached: no complete answer within {seconds:g} seconds") from None
         except ssl.SSLCertVerificationError as error:
             raise NoAnswerError(f"cannot be trusted: its certificate is not valid: {error.verify_message}") from None
         except (OSError, UnicodeError) as error:  # UnicodeError: a label of the name is empty or too long

@@ -101,7 +101,7 @@ def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSO
     media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
     plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
     if media_type.strip().lower() not in types or not plain:
-        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: {' or '.join(types)} is right")
+        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: must be {' or '.join(types)}")
     length = _length(environ)
     if length > limit:
         raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")

@@ -133,4 +133,4 @@ class WsgiCall:
         try:
             asyncio.run_coroutine_threadsafe(self._connection.send(data), self._loop).result(_PATIENCE)
         except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended
-            raise ConnectionAbortedError("nobody takes the answer") from error
+            raise ConnectionAbortedError("nobody reads the answer") from error

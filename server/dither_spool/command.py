@@ -69,7 +69,7 @@ def fold(
     pause = None if every is None else _seconds(every)
     for name, given in (("--every", every), ("--skip", skip)):
         if dry_run and given:
-            raise ParameterError(name, "not with --dry-run, which changes nothing")
+            raise ParameterError(name, "cannot be used with --dry-run, which changes nothing")
     with _ended_by_signals():
         begun = time.monotonic()
         _fold_once(request)

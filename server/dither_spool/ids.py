@@ -118,7 +118,7 @@ def _ids(blobs: BlobStore, bucket: int, file: _File) -> Iterator[Ids]:
     try:
         opened = blobs.open(_kind(bucket), file.name)
     except FileNotFoundError:
-        raise SpoolError(f"spool: {name} is gone; does another command fold at this time?") from None
+        raise SpoolError(f"spool: {name} is gone; is another fold running?") from None
     with closing(opened):
         yield from _checked(opened, name)
 
@@ -149,5 +149,5 @@ def _read(opened: BinaryIO, size: int, name: str) -> bytes:
 
 def _damaged(name: str, why: str) -> SpoolError:
     return SpoolError(
-        f"spool: {name} {why}; restore it from a copy, or delete it, and batches that are sent again count again"
+        f"spool: {name} {why}; restore it from a copy, or delete it (batches that are sent again will then count again)"
     )

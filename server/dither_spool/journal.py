@@ -133,7 +133,7 @@ class SpoolJournal:
         message = f"{taken}, and {counted(lost, 'byte')} could not be read"
         notice = self.path.with_suffix(NOTICE)
         write_file(notice, f"{message}. Check the disk, then delete this file.\n".encode())
-        _log.error("a journal was damaged: %s; %s says so", message, notice)
+        _log.error("a journal was damaged: %s; see %s", message, notice)
 
     def _truncate(self) -> None:
         """Remove what was written of batches that failed."""

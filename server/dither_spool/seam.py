@@ -70,7 +70,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
         yield problem(_ABOUT, str(error), "")
     if backlog.damaged:
         where = f"{layout.journals} or {layout.blobs}/{DAMAGED}"
-        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
+        files = counted(backlog.damaged, "damaged file, or notice of one,", "damaged files, or notices of them,")
         message = f"{files} in {where}; what could be read was taken"
         yield warning(_ABOUT, f"spool: {message}", "Check the disk, then delete these files")
     if config.spool_bytes < _SMALL:

@@ -264,7 +264,7 @@ class SpoolSink:
         try:
             require_owner(self.layout.blobs, None)
         except UnmadeError:
-            raise SpoolError(f"spool: what a collector made at {self.layout.blobs} is gone") from None
+            raise SpoolError(f"spool: the files that a collector made at {self.layout.blobs} are gone") from None
         return self.layout.backlog()
 
     def families(self) -> Iterator[GaugeMetricFamily]:
@@ -300,7 +300,7 @@ class SpoolSink:
             step()
         except Exception as error:
             ours = not isinstance(error, StoreError)
-            message = f"spool: a fault of ours ({type(error).__name__})" if ours else str(error)
+            message = f"spool: internal error ({type(error).__name__})" if ours else str(error)
             if self._troubles.get(what) != message:
                 _log.warning("%s", message, exc_info=error if ours else None)
             self._troubles[what] = message

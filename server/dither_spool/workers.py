@@ -48,7 +48,7 @@ def workers(jobs: int = 1, scheduler: str | None = None, show: Callable[[str], o
     WorkersError if the workers are lost.
     """
     if scheduler is not None and jobs != 1:
-        raise ParameterError("--jobs", "not with --scheduler, whose workers share the work")
+        raise ParameterError("--jobs", "cannot be used with --scheduler, whose workers share the work")
     if scheduler is not None:
         yield from _cluster(scheduler, show or sys.stderr.write)
     elif jobs == 1:
@@ -93,9 +93,7 @@ def _cluster(address: str, show: Callable[[str], object]) -> Iterator[Map]:
         futures = client.map(function, items, pure=False)
         while futures:
             try:
-                result = _awaited(
-                    client, futures[0], lambda: show(f"waits for a worker of {address}, which has none\n")
-                )
+                result = _awaited(client, futures[0], lambda: show(f"waiting: no worker is connected to {address}\n"))
             except (CancelledError, CommClosedError, KilledWorker) as error:
                 raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
             yield result

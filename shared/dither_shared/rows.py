@@ -47,7 +47,7 @@ class RowFormat:
             raise ParameterError("cells", f"{self.cells} is less than {least}, which a {self.shape.value} needs")
         right = range(1, self.cells + 1) if self.shape is Shape.LIST else range(1)
         if self.listed not in right:
-            raise ParameterError("listed", f"{self.listed} of {self.cells} cells cannot be, as a {self.shape.value}")
+            raise ParameterError("listed", f"a {self.shape.value} cannot list {self.listed} of {self.cells} cells")
 
     @cached_property
     def cell_bits(self) -> int:

@@ -92,7 +92,7 @@ class SealKey:
             public = b""
         key = cls(suite, public)
         if len(public) != suite.key_bytes or str(key) != text:
-            raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding behind {name}:")
+            raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding after {name}:")
         u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit does not count
         if u % _PRIME in _LOW_ORDER:
             raise ParameterError("key", "its point of X25519 has a low order and protects nothing; create another key")

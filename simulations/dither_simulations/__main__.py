@@ -27,7 +27,7 @@ def main() -> None:
             raise
         again = _with_the_extra(os.environ)
         if again:
-            print(f"dither-sim: uvx brings what the extra needs: {again[-1]}", file=sys.stderr)
+            print(f"dither-sim: uvx can install what the extra needs: {again[-1]}", file=sys.stderr)
             os.execve(again[0], [*again, "dither-sim", *sys.argv[1:]], {**os.environ, _ASKED: "1"})  # noqa: S606 — uv's own path
         sys.exit("dither-sim needs: pip install 'dither[simulations]', or: uvx --from 'dither[simulations]' dither-sim")
 

@@ -152,7 +152,7 @@ def _reached(process: subprocess.Popen[str], log: Path) -> Access:
     url = process.stdout.readline().strip()
     if not url.startswith("http://"):
         process.wait(_PATIENCE)
-        reason = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["it says nothing"]
+        reason = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["it printed nothing"]
         raise CollectorError(f"the collector did not start: {reason[0]}")
     _, _, page = process.stdout.readline().strip().rpartition(" ")
     return Access(url, Access.at(page).token)

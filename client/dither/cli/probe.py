@@ -237,7 +237,7 @@ class _Attempt:
         if reply.status == 404 and reply.problem == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
             return found("failed", f"version {metric.version} is not known there; {advice}")
-        return found("failed", f"the answer is HTTP {reply.status}, which a collector does not answer here")
+        return found("failed", f"the answer is HTTP {reply.status}, which no collector sends here")
 
     def close(self) -> None:
         """Close the connection."""

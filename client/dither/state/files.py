@@ -96,7 +96,7 @@ def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> byt
             raise OSError(errno.EINVAL, "not a plain file", path)
         data = read(descriptor, 0, most + 1) if found.st_size <= most else None
         if data is None or len(data) > most:  # it may have grown meanwhile
-            raise OSError(errno.EFBIG, "too large for a file of dither", path)
+            raise OSError(errno.EFBIG, "too large; dither writes no file of this size here", path)
         return data
     finally:
         os.close(descriptor)

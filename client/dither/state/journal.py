@@ -136,7 +136,7 @@ class FolderJournal:
         rewritten = self.mark != cursor.mark
         position = 0 if rewritten else cursor.position
         if size > _LARGEST:
-            raise StateError("the journal is too large for a file of dither")
+            raise StateError("the journal is larger than dither ever makes it")
         data = self._piece(position, size)
         if not data:
             raise StateError("the journal has shrunk")

@@ -77,7 +77,7 @@ class Rounds:
                 return None
             share = share_of(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
             if share is None:
-                _log.error("%s: not one report fits in a body that the collector takes", pool.pool)
+                _log.error("%s: no report fits into a body that the collector accepts", pool.pool)
             return share
 
         self._store.freeze(self._today(), cut, hour)
@@ -93,7 +93,7 @@ class Rounds:
                 self._post(batch, posted, rejected)
         except TroubleError as error:
             posted.trouble, posted.after, posted.is_over = str(error), error.after, False
-            _log.warning("%s; what waits is posted again later", error)
+            _log.warning("%s; the waiting reports are posted again later", error)
         if posted.trouble != self._store.state().get(TROUBLE, ""):
             self._store.note(TROUBLE, posted.trouble)
         if posted.reports:
@@ -130,7 +130,7 @@ class Rounds:
         today = self._today()
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
             reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
-            _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
+            _log.warning("%s dropped: too few, or not taken by the collector, for %s", reports, age)
             self._store.checkpoint()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
 

@@ -73,7 +73,7 @@ class Gatekeeper:
         if found is None:
             raise Problem(Kind.UNAUTHORIZED, "the token is not known here, or was revoked")
         if self._tokens.is_expired(found):
-            raise Problem(Kind.UNAUTHORIZED, f"the token has expired on {found.expires}")
+            raise Problem(Kind.UNAUTHORIZED, f"the token expired on {found.expires}")
         self._tokens.note_use(found)
         return Role(found.role)
 

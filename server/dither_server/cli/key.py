@@ -73,7 +73,9 @@ def rotate_key(found: Found, suite: str | None) -> None:
         if not former:
             raise ParameterError("--suite", f"there is no key of {chosen.name} yet; dither-server key create makes it")
         if len(former) >= _MOST:
-            raise ParameterError(former[0], f"retire it first; of {chosen.name} at most {_MOST} keys open at a time")
+            raise ParameterError(
+                former[0], f"retire it first; at most {_MOST} keys of {chosen.name} can open reports at a time"
+            )
         return [*keys, _drawn(chosen)]
 
     _made(_file(found), rotate)

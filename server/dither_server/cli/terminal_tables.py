@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..reading.summaries.summary import TextTable
 
 
-_FOLDED = "last fold began {}; what collectors took shortly before it, or since, is counted by a later one"
+_FOLDED = "last fold began {}; reports received shortly before it, or since, will be counted by a later one"
 
 
 def as_text(table: "TextTable") -> str:

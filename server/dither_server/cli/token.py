@@ -67,7 +67,7 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
 @click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Keep the old one valid for this long.")
-@click.option("--expires", metavar="WHEN", help="When the new token ends. [default: after as long as the old]")
+@click.option("--expires", metavar="WHEN", help="When the new token ends. [default: valid for as long as the old one]")
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
     """Create a token with the role and note of the token that ``list`` shows under ID, and print it.
 

@@ -61,7 +61,7 @@ class Config(ServerSettings):
     analyses: int = setting(
         4, "Maximum large estimates, trends and pages admitted at a time, in each process; only one of them computes."
     )
-    analysis_wait: float = setting(1.0, "Seconds that a further large one waits before it is refused with 503.")
+    analysis_wait: float = setting(1.0, "Seconds that another large analysis waits before it is refused with 503.")
     cache_bytes: int = setting(1 << 25, "Maximum bytes of cached estimates, in each process.")
     spool: str = setting(
         "",

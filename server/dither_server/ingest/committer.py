@@ -153,7 +153,9 @@ class RefusalCounts:
         try:
             add(counts, shard)
         except Exception as error:
-            _log.warning("refusals were not written: %s", error if isinstance(error, StoreError) else "a fault of ours")
+            _log.warning(
+                "refusals were not written: %s", error if isinstance(error, StoreError) else "an internal error"
+            )
             with self._lock:
                 self._counts.update(counts)
                 self._due = self._clock() + _PAUSE

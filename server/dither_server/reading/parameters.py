@@ -131,7 +131,7 @@ def count_of(text: str, place: str) -> int:
     """Return a whole number of at least 1; raise ParameterError at ``place`` otherwise."""
     number = place_of(text, place)
     if not number:
-        raise ParameterError(place, "not a whole number from 1")
+        raise ParameterError(place, "not a whole number of at least 1")
     return number
 
 

@@ -106,8 +106,8 @@ def _best(
     shortest = min(ranked, key=lambda candidate: candidate.mechanism.row_bytes).mechanism
     raise ParameterError(
         "report_budget",
-        f"{counted(budget, 'byte holds', 'bytes hold')} no report over {size} values; "
-        f"{shortest.name} takes {shortest.row_bytes}",
+        f"a report about {size} values does not fit into {counted(budget, 'byte')}; {shortest.name} needs "
+        f"{shortest.row_bytes}",
     )
 
 

@@ -176,7 +176,7 @@ class Rappor(ChainOfBits):
     def require(cls, mechanism: Mechanism, place: str) -> "Rappor":
         """Return ``mechanism`` if it is RAPPOR; raise ParameterError, with that ``place``, for any other."""
         if not isinstance(mechanism, cls):
-            raise ParameterError(place, f"is of {mechanism.name}; these files are for {cls.name}")
+            raise ParameterError(place, f"uses {mechanism.name}; these files are for {cls.name}")
         return mechanism
 
     @property

@@ -35,7 +35,7 @@ def with_surveys(metrics: Mapping[str, "Metric"]) -> dict[str, "Metric"]:
     for name, of in members.items():
         for one in of:
             if one.period != of[0].period:
-                why = f"{of[0].name} is of the survey {name!r}, too, and its period is {of[0].period}"
+                why = f"{of[0].name} belongs to the same survey, {name!r}, and its period is {of[0].period}"
                 raise ParameterError(
                     f"metrics.{one.name}.period", f"{one.period}; {why}; all metrics of a survey share it"
                 )

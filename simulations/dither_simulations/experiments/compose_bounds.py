@@ -128,7 +128,7 @@ def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
     own = [part.total_delta for part in parts]
     delta = sequential([granted, *own])
     if delta >= 1:
-        raise ParameterError("delta", f"all together are {delta:.3g}; from 1 on nothing is promised")
+        raise ParameterError("delta", f"together they have {delta:.3g}; a δ of 1 or more promises nothing")
     theorem = advanced(parts, granted) if granted else math.inf
     return {
         "part": name,
@@ -215,7 +215,7 @@ def _verdict(row: Row, people: int) -> list[str]:
     what = "One of these parts" if row["part"] == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
     own = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
-    lines = [f"{what} tells of {whom} at most ε = {_up(row['sum'])}{own}, the sum of the losses."]
+    lines = [f"{what} reveals at most ε = {_up(row['sum'])}{own} about {whom}, the sum of the losses."]
     if _granted(row):
         lines.append(f"With δ = {rounded_up(row['delta'], 3)} it is ε = {_up(row['optimal'])}, by optimal composition.")
         if row["optimal"] > (1 - _LEAST_GAIN) * row["sum"]:
@@ -230,7 +230,9 @@ def _shorthand(row: Row) -> list[str]:
     quoted = row["epsilon"] * math.sqrt(8 * row["reports"] * math.log(1 / row["delta"]))
     if quoted >= (1 - _SURE) * row["optimal"]:
         return []
-    return [f"The shorthand ε · sqrt(8 k ln(1/δ)) says {quoted:.4g}, and is false: it is proven up to 1 only."]
+    return [
+        f"The shorthand ε · sqrt(8 k ln(1/δ)) gives {quoted:.4g}, which is wrong: it is proven only for totals up to 1."
+    ]
 
 
 def _lasting(asked: Sequence[NamedPart]) -> list[str]:

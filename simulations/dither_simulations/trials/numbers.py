@@ -191,7 +191,7 @@ def _least(epsilon: float, weights: tuple[float, ...]) -> float:
         method="highs",
     )
     if found.fun is None:
-        raise ParameterError("epsilon", f"{epsilon:g} has no least variance that could be found: {found.message}")
+        raise ParameterError("epsilon", f"no minimum variance was found for {epsilon:g}: {found.message}")
     return float(found.fun) - float(np.asarray(weights) @ x**2)
 
 

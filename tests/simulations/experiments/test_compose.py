@@ -102,7 +102,7 @@ def test_several_questions_come_to_less_than_their_sum() -> None:
 
 def test_false_shorthand_for_the_bound_is_called_false() -> None:
     assert "shorthand" not in run("--epsilon", "1", "--reports", "205").stdout
-    assert "says 150.9, and is false" in run("--epsilon", "1", "--reports", "206").stdout
+    assert "gives 150.9, which is wrong" in run("--epsilon", "1", "--reports", "206").stdout
 
 
 def test_what_one_person_answers_one_of_is_the_dearest() -> None:

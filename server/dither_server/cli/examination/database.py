@@ -33,7 +33,8 @@ def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
     yield from _whole(store, condition, thorough)
     if condition.wal is not None and condition.wal > _LONG_LOG:
         advice = (
-            "A process that has been reading for long, such as an export, keeps it from shrinking; end that process"
+            "A process that has been reading for a long time, such as an export, keeps it from shrinking; end that "
+            "process"
         )
         yield warning("database", f"the write-ahead log has {size(condition.wal)}", advice)
     before = datetime.now(UTC)
@@ -74,7 +75,7 @@ def _last(last: date | None, today: date) -> Finding:
     if last is None:
         return ok("reports", "none have come yet")
     if last > today:
-        advice = "This machine's clock is wrong, or that of a collector was; set it before batch ids are forgotten"
+        advice = "This machine's clock is wrong, or a collector's was; set it before batch ids are forgotten"
         return problem("clock", f"reports are counted under {last}, a day in the future: today is {today} here", advice)
     if last < today - timedelta(days=1):
         advice = "Try python -m dither test with the apps' endpoint; see whether a proxy or a certificate is at fault"
@@ -123,7 +124,7 @@ def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Ite
     for metric, version, batches in named[:_MOST]:
         about = f"apps send {metric} in version {version}, {counted(batches, 'batch', 'batches')} in the last 7 days"
         if version in registered:
-            yield ok("versions", f"{about}, which is registered by now")
+            yield ok("versions", f"{about}, which has been registered since")
         else:
             advice = "Give the collector the metrics.toml of that release, and restart it"
             yield warning("versions", f"{about}; it is not known here", advice)

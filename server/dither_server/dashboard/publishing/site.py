@@ -108,7 +108,7 @@ class Site:
         there = [topic.name for topic in found]
         for name in self.names:
             if name not in there:
-                raise ParameterError("--metric", f"{name} is not there; known: {', '.join(there) or 'none'}")
+                raise ParameterError("--metric", f"no metric is named {name}; known: {', '.join(there) or 'none'}")
         return [topic for topic in found if not self.names or topic.name in self.names]
 
 

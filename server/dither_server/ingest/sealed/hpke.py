@@ -59,7 +59,9 @@ def opener(public: SealKey, private: bytes) -> Opener:
                 raise ValueError
             hpke, key = kind.hpke(), kind.load(private)
         except ValueError:
-            raise ParameterError(f"key {public.fingerprint}", "its private part does not fit the public one") from None
+            raise ParameterError(
+                f"key {public.fingerprint}", "its private part does not match the public one"
+            ) from None
 
     def opened(sealed: bytes, info: bytes) -> bytes | None:
         try:
@@ -79,7 +81,7 @@ def _supported(suite: Suite) -> Iterator[None]:
         yield
     except UnsupportedAlgorithm:
         raise ParameterError(
-            f"keys of {suite.name}", "the package cryptography here was built without it; install a wheel of PyPI"
+            f"keys of {suite.name}", "the package cryptography here was built without it; install a wheel from PyPI"
         ) from None
 
 

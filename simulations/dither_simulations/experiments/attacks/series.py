@@ -131,7 +131,7 @@ class SeriesAttack(Experiment):
             self._panel([row for row in rows if row["memoised"] is lasting], lasting) for lasting in (False, True)
         ]
         losses = f"ε = {self.epsilon:g}, {self.permanent_epsilon:g} for ever"
-        title = f"{self.subject}; {losses}\nband: 95 %; dashed: what no such attack exceeds"
+        title = f"{self.subject}; {losses}\nband: 95 %; dashed: the bound on any such attack"
         return lines_plot(panels, title, "reports in a series")
 
     def _panel(self, rows: Sequence[Row], lasting: bool) -> PlotPanel:

@@ -106,7 +106,7 @@ class ChangeDetection(SeriesAttack):
 
     attack: ClassVar = "change"
     success: ClassVar = "judged rightly"
-    subject: ClassVar = "A change of value found out"
+    subject: ClassVar = "A change of value detected"
 
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
         """Return how many devices were judged rightly, after training on as many others."""

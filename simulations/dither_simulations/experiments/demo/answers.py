@@ -70,7 +70,7 @@ class DemoAnswer:
             (
                 f"{metric.description} ({metric.mechanism.name}, {losses(metric.mechanism)}, "
                 f"{counted(self.reports, 'report')})",
-                f"To a person: {self.odds}{memoised}.",
+                f"In words: {self.odds}{memoised}.",
                 "",
                 render((*self.heads, "95% interval"), rows),
             )

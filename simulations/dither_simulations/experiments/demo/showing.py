@@ -84,7 +84,7 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
     """Return who is asked what: users drawn from a table of browser usage, or the rows of a file."""
     if source is None:
         if column is not None:
-            raise ParameterError("--input", "missing; it is the file that --column is a column of")
+            raise ParameterError("--input", "missing; --column needs the file that contains it")
         return browser_survey(devices or DEVICES, np.random.default_rng(seed))
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")

@@ -105,7 +105,7 @@ class DemoPage:
                 process.terminate()  # which ends the browser, too
             if process.wait():
                 complaints.seek(0)
-                raise VisitError((complaints.read().strip() or "Node says nothing").splitlines()[0])
+                raise VisitError((complaints.read().strip() or "Node printed nothing").splitlines()[0])
 
 
 @contextmanager

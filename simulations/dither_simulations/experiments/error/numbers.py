@@ -48,8 +48,8 @@ class NumberAccuracy(Accuracy):
     )
     notes: ClassVar = (
         "",
-        "In parts of the range, except ranks, which are shares. MSE and width of a distribution: of its share below a",
-        "point. Its error: the Wasserstein-1 distance of the curve. Its rank: the worst error of a share below one.",
+        "In parts of the range, except ranks, which are shares. For a distribution, MSE and width are those of the",
+        "share below a point, error is the Wasserstein-1 distance, and rank is the worst error of such a share.",
     )
     curves: ClassVar = (
         Curve("mse", "MSE of the mean", takes=lambda row: row["what"] == "mean"),

@@ -51,7 +51,7 @@ class StringAccuracy(SizedAccuracy):
     axes: ClassVar = {"epsilon": "ε of one report", "users": "users", "size": "strings that people hold"}
     curves: ClassVar = (
         Curve("recall_16", "found of the 16\nmost frequent", log=False),
-        Curve("false", "held by nobody,\nof those found", log=False),
+        Curve("false", "found strings\nthat nobody has", log=False),
     )
     columns: ClassVar = (
         value("mechanism", "mechanism"),
@@ -68,9 +68,9 @@ class StringAccuracy(SizedAccuracy):
         value("missed", "missed", ".3f"),
     )
     notes: ClassVar = (
-        "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: a string that this share of people "
-        "have should",
-        "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
+        "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: share of people who must have a",
+        "string for it to be found half the time. False: share of the found strings that nobody has. Missed: share of",
+        "their intervals that do not contain the truth.",
     )
 
     @classmethod
