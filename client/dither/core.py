@@ -126,7 +126,7 @@ class ClientCore:
             strict=setup.strict,
         )
         self.make_report: Callable[..., bool] = self.recorder.record
-        """Makes the report of an answer; tests replace it to listen."""
+        """Makes the report of an answer; tests replace it to observe answers."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._lost = False
@@ -180,7 +180,7 @@ class ClientCore:
     def check_names(self, names: Iterable[str]) -> None:
         """Log if ``names``, which were recorded while telemetry was off, are not all defined; quote none of them.
 
-        One may be an answer in the place of a name.
+        One of them may be an answer given in place of a name.
         """
         if unknown := len(set(names) - self.setup.metrics.keys()):
             advice = f"names recorded while telemetry was off: {unknown}; Client(strict=True) says which"

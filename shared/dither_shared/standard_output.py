@@ -1,4 +1,4 @@
-"""Standard output that cannot be written.
+"""Handle errors of writing to standard output.
 
 A full disk is reported in one line, a closed pipe silently, and a character that the encoding lacks is escaped.
 """
@@ -19,7 +19,7 @@ _GONE = frozenset({errno.EPIPE, errno.EINVAL} if sys.platform == "win32" else {e
 
 @contextmanager
 def written_whole(program: str) -> Iterator[None]:
-    """Run what prints; end the process with 1 if standard output did not take all of it.
+    """Run what prints; end the process with status 1 if standard output did not take all of it.
 
     The reason is printed to standard error in one line, unless the reader has closed the pipe. An error that names a
     file, or is of another kind, propagates.

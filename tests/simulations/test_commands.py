@@ -223,7 +223,7 @@ plan -k 16 --epsilon 26 | epsilon: 26
 plan -k 16 --epsilon 1 --permanent-epsilon 0.5 | permanent_epsilon: 0.5
 plan -k 16 --epsilon 1 --permanent-epsilon -1 | --permanent-epsilon
 plan -k 16 --epsilon 1 --report-budget 0 | --report-budget
-plan -k 1000 --epsilon 1 --report-budget 1 | report_budget: 1
+plan -k 1000 --epsilon 1 --report-budget 1 | report_budget: a report about 1000
 plan -k 16 --users 0 | --users
 plan -k 16 --error 0 | --error
 plan -k 16 --error 1 | --error

@@ -125,7 +125,7 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
 
 
 def _print_problems(client: Client) -> bool:
-    """Print what went wrong, if anything did; return whether the command may have failed for it."""
+    """Print what went wrong, if anything did; return whether the command may have failed because of it."""
     problems = client.status().trouble
     for problem in problems:
         print(f"dither: {problem}", file=sys.stderr)

@@ -122,7 +122,7 @@ def build(
 
 
 class SealError(ParameterError):
-    """Reports cannot be sealed: HPKE is not there, or the key is of no use."""
+    """Reports cannot be sealed: HPKE is missing, or the key cannot be used."""
 
 
 def require() -> None:

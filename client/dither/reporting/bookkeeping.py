@@ -77,7 +77,9 @@ class Journal:
         self._warn = warn
         self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
         self.cursor = START
-        """How far ledger and outbox follow the journal: another object after each change of them, never START then."""
+        """How far ledger and outbox follow the journal: replaced by another object after each change, and START only
+        before it.
+        """
         self._compacted_to = 0  # the position of its end after it was last rewritten
         self._rests_until = 0.0
         self.needs_compaction = False

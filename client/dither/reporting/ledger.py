@@ -65,10 +65,10 @@ _BETWEEN_CORRECTIONS = 30
 """Days of the calendar in which there is at most one correction."""
 
 _MOST = 10_000
-"""Most metric versions and charged values together; a device has some hundred."""
+"""Maximum number of metric versions and charged values together; a device has some hundred."""
 
 _VALUES = 10
-"""Values that a metric with permanent draws pays for if its definition sets no cap."""
+"""Number of values that a metric with permanent draws pays for if its definition sets no cap."""
 
 
 class Account:
@@ -181,7 +181,7 @@ class Ledger:
         self._corrected: set[int] = set()
         self._draws = 0  # sum of the sizes of all accounts: counted here, because a sum over 1,000 takes 100 us
         self.furthest = _NEVER
-        """Upper bound of the days of all marks."""
+        """Upper bound on the days of all marks."""
         self._hold = Hold(_NEVER, 0)
         # Of all metrics at once, because nothing can be imported any more at the interpreter's shutdown:
         self._prices = {metric.version: Price.of(metric) for metric in metrics}

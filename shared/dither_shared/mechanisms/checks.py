@@ -1,4 +1,4 @@
-"""Check parameters and items in the way that all mechanisms share."""
+"""Check parameters and items for all mechanisms."""
 
 from fractions import Fraction
 
@@ -45,7 +45,7 @@ def bytes_of(item: Item) -> bytes:
 
 
 def checked_epsilons(epsilon: float, permanent_epsilon: float | None) -> tuple[Fraction, Fraction | None]:
-    """Return both ε as exact rationals; the permanent one, if there is one, must exceed that of one report."""
+    """Return both ε as exact rationals; the permanent one, if given, must exceed that of one report."""
     once = checked_epsilon(epsilon)
     if permanent_epsilon is None:
         return once, None

@@ -1,4 +1,4 @@
-"""Subset selection: a report lists d of the k answers, and the true one is among them more often than by chance."""
+"""Subset selection: a report lists d of the k answers, and contains the true one more often than by chance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -94,7 +94,7 @@ class SubsetSelection(Mechanism):
         return (index_of(item, self.size),)
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a d-subset, as k bits, or as a list of d numbers where that takes half of them or less."""
+        """Return a d-subset, as k bits, or as a list of d numbers if that takes at most half of them."""
         index = index_of(item, self.size)
         chosen = entropy.bernoulli(self._threshold)
         others = entropy.subset(self.size - 1, self.subset - chosen)
@@ -104,7 +104,7 @@ class SubsetSelection(Mechanism):
 
 
 def _risk(size: int, subset: int, odds: float) -> float:
-    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; used only to choose."""
     p = subset * odds / (subset * odds + size - subset)
     q = (p * (subset - 1) + (1 - p) * subset) / (size - 1)
     return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

@@ -1,4 +1,4 @@
-"""Reading ``metrics.toml``: from TOML to metrics, every mistake named with file, metric and key."""
+"""Read ``metrics.toml`` into metrics; every mistake is named with file, metric and key."""
 
 import math
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _COMMON = frozenset(
 _AUTO = "auto"
 
 _PIECE, _LARGEST = 1 << 16, 1 << 24
-"""Bytes that are read at a time, and of all definitions: a list of 2^20 short values needs as many."""
+"""Bytes that are read at a time, and of all definitions: a list of 2^20 short values needs that many."""
 
 _AUTO_KEYS = frozenset({"epsilon", "permanent_epsilon", "report_budget"})
 
@@ -172,7 +172,7 @@ def _configured(family: type[Mechanism], size: int | None, **parameters: float |
 
 
 def _require_own_parameters(family: type[Mechanism], kind: type[Question], fields: Fields) -> None:
-    """Refuse a parameter that only other mechanisms for such a question have, and name these."""
+    """Refuse a parameter that only other mechanisms for such a question have, and name those mechanisms."""
     others = MECHANISMS.of(family.items)
     for key in fields:
         have = [] if key in family.keys | kind.keys else sorted(other.name for other in others if key in other.keys)

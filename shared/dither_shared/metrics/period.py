@@ -16,7 +16,7 @@ DAYS_IN: Mapping[str, int] = {"day": 1, "week": 7}
 
 
 _clock: list[Callable[[], datetime]] = []
-"""What returns the time, once it is loaded: kept, because nothing can be imported at the interpreter's shutdown."""
+"""The function that returns the time, kept because nothing can be imported at the interpreter's shutdown."""
 
 
 def utc_today() -> date:

@@ -21,7 +21,7 @@ from ..questions.fields import Fields
 from ..wire import LONGEST_STRATUM, OTHER
 
 MOST_CELLS = 16
-"""Cells of a metric: each has reports, errors and an anonymity set of its own."""
+"""Maximum number of cells of a metric: each has its own reports, errors and anonymity set."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
@@ -36,7 +36,7 @@ _TAKEN = re.compile(
 """Names that no attribute may have, because answers have columns of these names."""
 
 _VALUE = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\ud800-\udfff/\[\]{}"\\]{1,32}(?<! )')
-"""A slash parts the values of a label, and a batch is read quickly only without the others."""
+"""Slashes separate the values in a label, and without the other excluded characters a batch is read quickly."""
 
 
 class Attribute(NamedTuple):
@@ -118,7 +118,7 @@ class Strata:
         return len(self.labels)
 
     def index(self, label: str) -> int | None:
-        """Return the place of a label's cell, or None if there is no such cell."""
+        """Return the index of a label's cell, or None if there is no such cell."""
         return self._index.get(label)
 
     def label_of(self, given: Mapping[str, object]) -> str:
@@ -129,11 +129,11 @@ class Strata:
         return "/".join([_listed(one, given) or OTHER for one in self.attributes])
 
     def outside(self, given: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the attributes of which ``given`` has no listed value, so that ``label_of`` says "other"."""
+        """Return the attributes for which ``given`` has no listed value, so that ``label_of`` says "other"."""
         return tuple(one.name for one in self.attributes if _listed(one, given) is None)
 
     def places(self, chosen: Mapping[str, str]) -> tuple[int, ...]:
-        """Return the places of the cells whose attributes have the values ``chosen``: all cells, if none is.
+        """Return the indices of the cells whose attributes have the values ``chosen``; all cells if nothing is chosen.
 
         Raises ParameterError, whose place is the attribute's name, if there is no such attribute or value.
         """

@@ -14,7 +14,7 @@ from operator import mul, xor
 from ..errors import ParameterError
 
 _LONGEST = 32
-"""More entries than a vector has in any table that can be held."""
+"""Maximum number of entries: more than a vector has in any table that fits into memory."""
 
 
 def prime_power(order: int) -> tuple[int, int] | None:
@@ -116,7 +116,7 @@ class Field:
         return self.digits(number, length)
 
     def point_index(self, vector: Sequence[int]) -> int:
-        """Return the index of the projective point on which a vector, not 0, lies."""
+        """Return the index of the projective point that a non-zero vector represents."""
         lead = next(place for place, entry in enumerate(vector) if entry)
         tail, scale = vector[lead + 1 :], vector[lead]
         if scale != 1:
@@ -160,7 +160,7 @@ class Field:
 
 @cache
 def field(order: int) -> Field:
-    """Return GF(order), made once."""
+    """Return GF(order); it is made only once."""
     return Field(order)
 
 
