@@ -1,4 +1,4 @@
-"""The relay's routes: sealed reports, whether it lives and is ready, and its numbers."""
+"""The relay's routes: sealed reports, health and readiness, and metrics for Prometheus."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The command line: run a relay, forward now, and see how it fares."""
+"""The command line: run a relay, forward now, and show its status."""
 
 import json
 import time
@@ -26,7 +26,7 @@ _UNASKED = ResolvedSetting("http://localhost", "default")
 def cli() -> None:
     """Take sealed reports from devices, and forward them to the collector in shuffled batches.
 
-    The relay sees addresses and no report; the collector sees reports and no address.
+    The relay sees addresses but no report; the collector sees reports but no address.
     """
 
 

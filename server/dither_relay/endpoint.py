@@ -1,4 +1,4 @@
-"""Serve POST /v1/sealed: from a request to a sealed report that is durably held, or to a Problem."""
+"""Serve POST /v1/sealed: from a request to a sealed report that is durably stored, or to a Problem."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .store import Arrival
 
 @dataclass(frozen=True)
 class SealedEndpoint(UploadEndpoint):
-    """Takes sealed reports. The address that one comes from is counted, and goes no further."""
+    """Takes sealed reports. The sender's address is counted for the rate limit, and used for nothing else."""
 
     pools: Pools
     committer: Committer[Arrival, None]

@@ -21,7 +21,7 @@ _REFRESH = 3600.0
 """Seconds after which the collector is asked again."""
 
 _AT_MOST = 60.0
-"""Seconds in which the collector is asked at most once, whatever pools strangers name."""
+"""Minimum seconds between two requests to the collector, whatever unknown pools strangers name."""
 
 _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permutations(SUITES.values(), 2))
 """By how many bytes a row is longer if it is sealed for a key of another kind."""
@@ -76,8 +76,8 @@ class Pools:
     def refresh(self) -> None:
         """Ask the collector now.
 
-        Raises TroubleError, RejectedError or StoreError, and then knows what it knew; RejectedError if none is listed,
-        too.
+        Raises TroubleError, RejectedError or StoreError, and then keeps the old list; RejectedError also if none is
+        listed.
         """
         listing = self._collector.listing()
         limits = {"batch_limit": listing.batch_limit, "body_limit": listing.body_limit}

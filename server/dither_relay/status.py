@@ -29,7 +29,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
 
 
 def _of_disk(store: RelayStore) -> str:
-    """Return why the relay takes no reports, empty if nothing speaks against it."""
+    """Return why the relay takes no reports, or "" if it does."""
     try:
         store.require_room()
     except StoreError as error:

@@ -96,8 +96,8 @@ class Collector(Served):
     def pools(self) -> dict[str, object]:
         """Return what a relay asks for: a digest of each pool, and how much it may send at a time.
 
-        They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
-        if the keys or the database cannot be read.
+        They are those of the metrics that are sealed in metrics.toml, in all versions that are counted. Raises
+        StoreError if the keys or the database cannot be read.
         """
         disabled = self.store.definitions.disabled()
         sealed = {
@@ -122,7 +122,7 @@ class Collector(Served):
         return Store(self.config.db, create=False, lock_wait=self.config.lock_wait)
 
     def close(self) -> None:
-        """Commit what was accepted and let go of the database, whose file is whole then by itself."""
+        """Commit what was accepted, and close the database, so that its file alone is complete."""
         self.committer.close()
         self._direct.close()
         if self.spool is not None:
@@ -134,7 +134,7 @@ class Collector(Served):
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:
-    """Return every version of a metric of which reports are counted: apps in the field still send the former ones."""
+    """Return every version of a metric whose reports are counted: apps in the field still send earlier ones."""
     known = {metric.version: metric}
     for version in store.definitions.versions(metric.name):
         try:

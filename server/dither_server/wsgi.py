@@ -18,7 +18,7 @@ _answer = app.wsgi_app
 
 
 def _start_and_answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """Answer the first request: by now the server has forked, if it does."""
+    """Answer the first request: if the server forks, it has done so by now."""
     collector_of(app).start()
     app.wsgi_app = _answer  # type: ignore[method-assign]
     return _answer(environ, start_response)

@@ -1,4 +1,4 @@
-"""Serve a collector on a socket: one event loop, one committer, and a clean end."""
+"""Serve a collector on a socket: one event loop, one committer, and a clean shutdown."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 1000
 
 _LAST = 30.0
-"""Seconds in which requests that began before the end are answered: a device waits no longer."""
+"""Seconds in which requests that began before the shutdown are answered: a device waits no longer."""
 
 _FLUSH = 5.0
 """Seconds in which peers read their last answers."""
@@ -86,7 +86,7 @@ def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: C
 def memory_for(limits: ServerSettings) -> int:
     """Return the bytes that may be held for all peers: half of the queue's, but room for two of the largest bodies.
 
-    The other half is for what these bytes cost besides: a body is copied once when it is whole.
+    The other half is for additional copies: a body is copied once when it is complete.
     """
     return max(limits.queue_bytes // 2, 2 * limits.body_limit + LARGEST_READ)
 

@@ -16,10 +16,10 @@ from .request import PEER_GONE, Request
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 300.0
-"""Seconds to wait for a piece to be read: the limit of a connection's wait comes long before."""
+"""Seconds to wait for a piece to be read: the limit of a connection's wait is much shorter."""
 
 _LOOK = 1.0
-"""Seconds after which a thread whose answer is not taken looks whether the loop has ended."""
+"""Seconds after which a thread whose answer is not read checks whether the loop has ended."""
 
 Headers = list[tuple[str, str]]
 
@@ -109,7 +109,7 @@ class WsgiCall:
         return lambda piece: self._send(self._framed(piece, None))
 
     def _head(self, length: int | None) -> bytes:
-        """Return the head of the answer: of a body of that length, or of one that ends when it ends."""
+        """Return the head of the answer: with the length of its body, or without, if it ends with the connection."""
         headers = [pair for pair in self._headers if pair[0].lower() not in {"content-length", "connection"}]
         if length is not None:
             headers.append(("Content-Length", str(length)))

@@ -1,6 +1,6 @@
 """Spread work over this process, over several processes, or over the workers of a Dask scheduler.
 
-A task takes everything from its arguments, randomness too, so the results are the same wherever it runs.
+A task takes everything from its arguments, including randomness, so the results are the same wherever it runs.
 """
 
 import multiprocessing
@@ -104,7 +104,7 @@ def _cluster(address: str, show: Callable[[str], object]) -> Iterator[Map]:
 
 
 _AHEAD = 2
-"""Items that are submitted per process ahead of the first result; their results wait in memory."""
+"""Items submitted per process ahead of the first result; their results wait in memory."""
 
 _PATIENCE = 10
 """Seconds to wait for a scheduler to answer."""

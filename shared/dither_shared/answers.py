@@ -112,7 +112,7 @@ class NumberAnswers(Answers):
         return Encoded(point, outside, rest=rest)
 
     def place(self, number: float) -> Placed:
-        """Return the place of a number on the grid; it may be infinite, but not NaN. Takes a microsecond, never raises."""
+        """Return the place of a number on the grid; it may be infinite, but not NaN. Never raises."""
         inside = min(max(number, self._low), self._high)
         if self._log:
             start = math.log(self._low)

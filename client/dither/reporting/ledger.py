@@ -345,7 +345,7 @@ class Ledger:
     def records(self) -> Iterator[Entry]:
         """Return the fewest records that give this ledger; a generator, which may be consumed later.
 
-        Then they may include what was written since; reading that again behind them changes nothing. Debits stand there
+        Then they may include what was written since; reading that again after them changes nothing. Debits are written
         twice, so that no single unreadable line loses what was spent.
         """
         marks: list[Entry] = [self._hold] if self._hold.damaged else []

@@ -32,7 +32,7 @@ _MOST_SHOWN = 30
 
 
 class Outbox:
-    """Queued reports by batch id, oldest first, and what became of those that are gone."""
+    """Queued reports by batch id, oldest first, and the numbers of those that were sent or dropped."""
 
     KINDS: Final = frozenset({Queued, Done, Totals})
     """The records of the journal that it applies."""

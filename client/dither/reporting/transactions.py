@@ -1,4 +1,4 @@
-"""Transactions: the journal held, for one thread of one process, and up to date.
+"""Transactions: hold the journal, up to date, for one thread of one process.
 
 The host's signal handlers may raise at any step, even while the journal is released. So two nested ``finally`` release
 it, and the second does nothing unless the first was interrupted.

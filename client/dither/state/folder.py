@@ -49,7 +49,7 @@ _LONGEST_DRAFT = 60.0
 """Seconds after which a draft is considered to be that of a program that was killed."""
 
 _MOST_NOTES = 1 << 17
-"""Most bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
+"""Maximum bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
 
 
 class FolderState(FolderJournal):
@@ -120,7 +120,7 @@ class FolderState(FolderJournal):
         super().acquire()
 
     def begun_anew(self) -> None:
-        """Forget the secret that is known, because after "forget" it is another one, too."""
+        """Forget the secret that is known, because after "forget" a new one is drawn."""
         self._key = None
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:

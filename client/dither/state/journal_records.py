@@ -152,10 +152,10 @@ Record = (
 )
 
 _LONGEST_WORD = 64
-"""Most characters of a metric's name; no other word is longer."""
+"""Maximum characters of a metric's name; no other word is longer."""
 
 _LONGEST_NUMBER = 25
-"""Most characters of a double; no day or total has as many."""
+"""Maximum characters of a double; no day or total has as many."""
 
 
 def _word(text: str) -> str:

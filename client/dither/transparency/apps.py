@@ -27,7 +27,7 @@ from ..state.state import Cursor, News, Notes, StateError
 from ..upload.attempts import Attempt, Attempts
 
 _LONGEST_UPLOAD = 60.0
-"""Seconds after which an upload that began is not under way any more."""
+"""Seconds after which an upload is no longer considered under way."""
 
 _OURS = ("consent", "journal", "secret")
 
@@ -60,9 +60,9 @@ class AppStatus:
     last_day: date | None = None
     """The day of the last known report."""
     last_attempt: Attempt | None = None
-    """The last try to upload a report."""
+    """The last attempt to upload a report."""
     failed_attempts: int = 0
-    """How many tries failed since the last that succeeded."""
+    """The number of failed attempts since the last success."""
     held_up: str = ""
     """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     metrics: tuple[ReportedMetric, ...] = ()

@@ -41,7 +41,7 @@ class Worker:
 
     @property
     def _changed(self) -> threading.Condition:
-        """The lock, and what is announced under it; a program that has nothing to send needs none."""
+        """The condition variable; a program that has nothing to send needs none."""
         known = self._condition
         if known is not None:
             return known
@@ -102,7 +102,7 @@ class Worker:
             return self._thread is None
 
     def rested(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds until nothing is being sent; return whether that is so."""
+        """Wait up to ``timeout`` seconds until nothing is being sent; return whether nothing is."""
         with self._changed:
             return self._changed.wait_for(lambda: self._thread is None or self._resting, timeout)
 
@@ -151,7 +151,7 @@ class Worker:
             self._changed.notify_all()
 
     def _again(self) -> bool:
-        """Take one step and wait; return whether there is to be another."""
+        """Take one step and wait; return whether there is another."""
         with self._changed:
             self._woken = self._cut = self._resting = False
         pause = self._step()

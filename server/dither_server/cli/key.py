@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..ingest.sealed.key_file import KeyFile, SecretKey
 
 _MOST = 2
-"""Keys of a suite at a time: that of the apps in the field, and the next."""
+"""Maximum keys of a suite: that of the apps in the field, and the next."""
 
 _suite_option = click.option("--suite", type=click.Choice(list(SUITES)), help="Make it of this kind.")
 

@@ -72,7 +72,7 @@ def publish(
 
 
 def _last_day(query: EstimateQuery, whole: date) -> date:
-    """Return the last day that is published; ``whole`` is the last that may be."""
+    """Return the last day that is published; ``whole`` is the last completed day."""
     last = query.until or whole
     if last > whole:
         raise ParameterError(

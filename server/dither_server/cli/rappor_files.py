@@ -102,7 +102,7 @@ def _map(path: str, bits: int, hashes: int, cohorts: int) -> tuple[tuple[str, ..
 
 
 def _marked(path: str, block: list[tuple[int, list[str]]], bits: int, hashes: int, cohorts: int) -> Marks:
-    """Return the marks of some rows; where two hashes of a candidate fall on one bit, it marks one bit less."""
+    """Return the marks of some rows; if two hashes of a candidate fall on one bit, it marks one bit less."""
     cells = cohorts * bits
     each = [np.unique(_whole(path, line, row[1:])) for line, row in block]
     for (line, _), positions in zip(block, each, strict=True):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store, StoredToken
 
 _YEARS = timedelta(days=36_500)
-"""No token is made for longer."""
+"""The longest lifetime of a token."""
 
 
 @click.group()
@@ -114,7 +114,7 @@ def _described(one: "StoredToken") -> dict[str, object]:
 
 
 def _day_to_come(text: str, place: str) -> date:
-    """Return the day that is given as days ahead (``90d``) or as a date; raise ParameterError otherwise."""
+    """Return the future day given as a number of days (``90d``) or as a date; raise ParameterError otherwise."""
     from ..reading.parameters import day_of
 
     today, days = utc_today(), text.removesuffix("d")

@@ -96,11 +96,11 @@ class Config(ServerSettings):
 
     @property
     def here(self) -> Here:
-        """What is local, and may report without a token."""
+        """The local addresses from which reports need no token."""
         return Here.at(self.local_address if self.trust_loopback else "")
 
     def seal_file(self) -> Path:
-        """Return where the seal keys are; the file need not be there."""
+        """Return the path of the seal keys; the file need not exist."""
         return seal_file(self.seal_keys, self.db)
 
     def load(self) -> dict[str, Metric]:

@@ -3,12 +3,12 @@
 The reports per cohort come first, then the counts, cohort by cohort, each part padded with zeros to whole blocks. A
 RAPPOR tally of 64 cohorts by 128 bits is 65 blocks, of which one report touches two.
 
-In the database a block takes as few bits a count as its largest needs: 1, 2, 4, 8, 16, 32 or 64, so that many cohorts
-of few reports each take little room. Its length says how many. Counts are little-endian, whatever the machine, and
+In the database, a block uses as few bits per count as its largest count needs: 1, 2, 4, 8, 16, 32 or 64, so that many
+cohorts of few reports each take little space. Its length says how many. Counts are little-endian on every machine, and
 those of less than a byte fill bytes from the lowest bit up.
 
-Nothing rewrites a day that is over, so its blocks are stored in chunks: up to 512 consecutive blocks in one row, all
-with the bits that the largest count needs. A year of a large tally is read in a tenth of the time then.
+Nothing rewrites a completed day, so its blocks are stored in chunks: up to 512 consecutive blocks in one row, all with
+the bits that the largest count needs. A year of a large tally can then be read in a tenth of the time.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, 64)}
 
 
 class Blocks(NamedTuple):
-    """Those blocks of a tally in which something is counted: their ``numbers``, ascending, and their ``counts``.
+    """The blocks of a tally in which something is counted: their ``numbers``, ascending, and their ``counts``.
 
     ``counts`` has shape (blocks, 128).
     """
@@ -41,7 +41,7 @@ class Blocks(NamedTuple):
 
 
 def to_blocks(mechanism: Mechanism, folded: Folded) -> Blocks:
-    """Return the blocks that rows touch; the memory is theirs, however large the whole tally is."""
+    """Return the blocks that the rows touch; memory depends only on these, however large the whole tally is."""
     cells = folded.cells + _count(mechanism.cohorts) * _WIDTH
     places = np.concatenate([folded.cohorts, cells])
     owners = places // _WIDTH  # ascending, as the cohorts and the cells are
@@ -128,7 +128,7 @@ def _width(most: int) -> int:
 
 
 def _alike(kinds: list[int]) -> list[tuple[int, list[int]]]:
-    """Return each kind with the places where it stands."""
+    """Return each kind with its places."""
     found: dict[int, list[int]] = {}
     for place, kind in enumerate(kinds):
         found.setdefault(kind, []).append(place)

@@ -12,7 +12,7 @@ from .findings import Finding, ok, problem, size, warning
 from .machine import compared
 
 _LARGE = 1_000_000_000
-"""Bytes above which a database is not read whole unasked: it takes some seconds for each GB."""
+"""Bytes above which a database is not read completely by default: it takes some seconds per GB."""
 
 _LONG_LOG = 1_000_000_000
 
@@ -115,7 +115,7 @@ def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: 
 
 
 def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[Finding]:
-    """Yield the versions that apps send and the collector refuses, because it does not know them."""
+    """Yield the versions that apps send and the collector refuses as unknown."""
     versions: Counter[tuple[str, str]] = Counter()
     for one, batches in refused.items():
         if one.kind == Kind.VERSION_CONFLICT.slug:

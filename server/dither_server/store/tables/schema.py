@@ -164,7 +164,7 @@ JOIN metrics ON metrics.version = numbers.version
 )
 
 DAILY = {"shares": ESTIMATES, "numbers": NUMBERS}
-"""The tables of days' answers, by the name under which a kind of question asks for one."""
+"""The tables of daily estimates, by the name under which a kind of question asks for one."""
 
 # A refused batch is counted under a name only if it is one of ours, and under a version only if that is, or is one of
 # the few others that each process keeps a day: what a stranger makes up makes no rows.

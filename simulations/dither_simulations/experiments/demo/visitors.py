@@ -1,6 +1,6 @@
-"""Let people visit a web page: the client for JavaScript in real browsers, each person with a storage of their own.
+"""Let people visit a web page: the client for JavaScript in real browsers, each person with separate storage.
 
-It takes a checkout of the project, because the page and the client are not in the Python package; and Node, the npm
+It needs a checkout of the project, because the page and the client are not in the Python package; and Node, the npm
 packages and Chromium.
 """
 

@@ -1,4 +1,4 @@
-"""``dither-sim error --type string``: which of the most frequent strings are found, in a list or without one."""
+"""``dither-sim error --type string``: which of the most frequent strings are found, with or without a list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class StringAccuracy(SizedAccuracy):
 
     @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
     def people(self, cell: Cell) -> Population:
-        """Return the strings that people hold; raise ParameterError for more than there can be."""
+        """Return the strings that people hold; raise ParameterError if there cannot be so many."""
         people: Population = self.source.population(cell.size, 10**9)
         if isinstance(self.source, ListedAnswers):
             return people
@@ -151,5 +151,5 @@ class StringAccuracy(SizedAccuracy):
         return "\n".join([table, "", about, *notes])
 
     def legend(self, row: Row, points: str) -> str:
-        """Return where strings are looked for; there is no theory of it."""
+        """Return where strings are looked for; there is no theory for them."""
         return f"{_where(row)}; {points}"
