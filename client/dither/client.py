@@ -122,7 +122,7 @@ class Client:
             from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
             from .reporting.definitions import load  # noqa: PLC0415 - likewise
 
-            utc_today()  # loads the calendar, because nothing can be imported at the interpreter's shutdown
+            utc_today()  # loads the calendar now, because nothing can be imported at the interpreter's shutdown
             setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
             setup = setup._replace(background=background, strict=strict, policy=policy)
             core: ClientCore | None = None
@@ -284,7 +284,7 @@ def _off_by(
         name = check_app_name(app)
         given = state_of(state, name)
         permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
-    except Exception:  # the maker of the client names the mistake
+    except Exception:  # the error points to the code that makes the client
         return _never
 
     def off() -> bool:

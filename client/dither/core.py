@@ -301,7 +301,7 @@ class ClientCore:
         kept = False
         try:
             self.permission.choose(mode, self._chosen(metrics))
-            kept = not self.stopped.disabled  # a disabled client may only have a state in memory
+            kept = not self.stopped.disabled  # a disabled client may have only a state in memory
             if mode != "off":
                 self.journal.begin()
             self.journal.apply_mode(self.permission.consent().mode)
@@ -318,7 +318,7 @@ class ClientCore:
             self._stop()
             try:
                 self.permission.choose("off", ())
-            except OSError:  # the disk may be full, and has room when all is deleted
+            except OSError:  # the disk may be full, and has space after the deletion
                 self.journal.forget()
                 self.permission.choose("off", ())
             self.journal.forget()

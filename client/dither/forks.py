@@ -82,7 +82,7 @@ def watched() -> list[Forked]:
 def _after_fork_in_child() -> None:
     _imports.after_in_child()
     for forked in watched():
-        with suppress(Exception):  # the child is the host's, too
+        with suppress(Exception):  # the child belongs to the host, too
             forked.after_fork()
 
 

@@ -50,7 +50,8 @@ class SealedEndpoint(UploadEndpoint):
         header = environ.get("HTTP_X_FORWARDED_FOR")
         if address in self.proxies:
             address = self.proxies.forwarded(header or "")
-        elif header is None and is_loopback(address):  # with it, a proxy here that nobody named is one address
+        # with it, a proxy here that is not configured would count as one address
+        elif header is None and is_loopback(address):
             return
         if not self.rates.admits(group_of(address)):
             raise Problem(Kind.CROWDED, "this address has reached the limit of reports in an hour", int(WINDOW))

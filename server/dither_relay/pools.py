@@ -66,7 +66,8 @@ class Pools:
             raise Problem(
                 Kind.UNKNOWN_POOL, "pool: the collector lists no pool of this name; the relay will ask again soon"
             )
-        if any(length - listed in _OTHER_SUITE for listed in lengths):  # a new key: 400 would make devices drop it
+        # a new key: with 400, devices would drop the report
+        if any(length - listed in _OTHER_SUITE for listed in lengths):
             raise Problem(
                 Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; the relay will ask again soon"
             )

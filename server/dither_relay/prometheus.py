@@ -74,7 +74,7 @@ def _families(known: RelayCondition) -> Iterator[Family]:
 
 def _of_pools(family: GaugeMetricFamily | CounterMetricFamily, name: str, held: Sequence[Held]) -> Family:
     for one in held:
-        if not one.is_named:  # else its series would change their name with the first report
+        if not one.is_named:  # otherwise its series would change their name with the first report
             continue
         family.add_metric([one.pool, one.suite], getattr(one, name))
     return family

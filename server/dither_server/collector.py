@@ -54,7 +54,8 @@ class Collector(Served):
         self._condition = CachedReading("database", self.store.condition)
         self._engine = "unknown"
         self.committer = self._committer(self.spool or self.store, self.prometheus)
-        # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
+        # Sealed reports come in few large bodies, and are counted at once: a spool keeps the ids of batches, not of
+        # rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)

@@ -28,5 +28,5 @@ app.wsgi_app = _start_and_answer  # type: ignore[method-assign]
 
 if parent_process() is None:
     atexit.register(collector_of(app).close)
-else:  # a worker that multiprocessing made, as granian's are: these end without atexit
+else:  # a worker started by multiprocessing, like granian's: these end without atexit
     Finalize(None, collector_of(app).close, exitpriority=10)

@@ -67,7 +67,7 @@ class Here:
             in self.hosts  # a page that rebinds its name to loopback sends that name
             and is_loopback(environ.get("REMOTE_ADDR") or "")
             and environ.get("SERVER_PROTOCOL") in _WITHOUT_A_PROXY
-            and environ.get("REQUEST_URI", "/").startswith("/")  # with a whole URL one asks a proxy
+            and environ.get("REQUEST_URI", "/").startswith("/")  # a whole URL is a request to a proxy
             and not _show_another("\n".join(environ))
         )
 
@@ -92,7 +92,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-@lru_cache(maxsize=32)  # a stranger's header may be large
+@lru_cache(maxsize=32)  # an unauthenticated header may be large
 def _show_another(names: str) -> bool:
     """Return whether header names show that a request was passed on; one app's devices always send the same names."""
     return any(part in names for part in _SHOWS_ANOTHER)

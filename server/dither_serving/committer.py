@@ -202,5 +202,5 @@ def _refuse(group: Sequence[_Waiting[U, R]], error: StoreError) -> None:
 def _answer(then: Callable[[R | StoreError], object], outcome: R | StoreError) -> None:
     try:
         then(outcome)
-    except Exception:  # one answer's trouble is not that of the others
+    except Exception:  # the failure of one answer must not affect the others
         _log.exception("an answer could not be given")

@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(0)  # to know of every byte that the peer has not taken
+        self._transport.set_write_buffer_limits(0)  # to know about every byte that the peer has not taken
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self.here = (transport.get_extra_info("sockname") or ("", 0))[:2]
         self._limiter.start_waiting(self)
@@ -186,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         found = self._parser.next()
         if isinstance(found, Request):
             self._account()
-            if self._parser.is_ended:  # it was refused: there is no room for it
+            if self._parser.is_ended:  # it was refused because there is no room for it
                 return
             self._served = found
             self._limiter.stop_waiting(self)

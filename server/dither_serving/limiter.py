@@ -159,7 +159,7 @@ class ConnectionLimiter:
             self._count_closing("late")
             try:
                 connection.expire()
-            except Exception:  # a fault of one connection must not keep the others open
+            except Exception:  # an error of one connection must not keep the others open
                 _log.exception("a connection could not be closed")
 
     async def drain(self, seconds: float) -> None:

@@ -168,9 +168,9 @@ class Parser:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # the request is whole, and the last: what follows is of a protocol that nobody speaks here
+            pass  # the request is complete, and the last: what follows belongs to a protocol that is not supported here
         except httptools.HttpParserError:
-            if self._request is None or not self._is_chunked:  # else it is about what follows the last request
+            if self._request is None or not self._is_chunked:  # otherwise it is about what follows the last request
                 self._status = self._status or HTTPStatus.BAD_REQUEST
                 raise _RefusedError from None
 

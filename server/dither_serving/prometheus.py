@@ -170,7 +170,7 @@ def _lives(pid: str | None) -> bool:
     """Return whether a process is alive. The files of a killed one stay, although nothing waits there."""
     if pid is None:
         return True
-    with suppress(PermissionError):  # it is there, and another's
+    with suppress(PermissionError):  # it exists, and belongs to another process
         try:
             os.kill(int(pid), 0)
         except ProcessLookupError:

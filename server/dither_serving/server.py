@@ -95,7 +95,7 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
     limits, endpoint, proxies = parts.limits, parts.endpoint, parts.proxies
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
-    def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
+    def end(_signal: int, _frame: FrameType | None) -> None:  # when asked twice, it still finishes the commits
         loop.call_soon_threadsafe(stop.set)
 
     signal.signal(signal.SIGTERM, end)
@@ -122,7 +122,8 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
         each.cancel()
     listener.close()
     limiter.close()
-    await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))  # the second cuts peers that read no answer
+    # the second request cuts peers that read no answer
+    await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))
     await limiter.drain(_FLUSH)
     gateway.close()
     for task in ended:

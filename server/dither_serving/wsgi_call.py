@@ -46,7 +46,7 @@ class WsgiCall:
         self._is_begun = False
         self._is_chunked = False
         self._keeps_alive = request.keeps_alive
-        environ[PEER_GONE] = lambda: connection.is_gone  # then nobody waits for a long answer
+        environ[PEER_GONE] = lambda: connection.is_gone  # so that nobody waits for a long answer
 
     def __call__(self, then: Callable[[], object]) -> None:
         """Answer, and have ``then`` called in the loop's thread."""
@@ -58,15 +58,16 @@ class WsgiCall:
             _log.exception("a request could not be answered")
             last = None if self._is_begun else self._failure()
         taken = threading.Event()
-        with suppress(RuntimeError):  # the loop has ended before us
+        with suppress(RuntimeError):  # the loop has ended before this thread
             self._loop.call_soon_threadsafe(self._end, last, then, taken)
             while not taken.wait(_LOOK) and not self._loop.is_closed():
-                pass  # else threads that answer faster than the loop writes would pile up answers that nothing counts
+                # otherwise threads that answer faster than the loop writes would pile up answers that nothing counts
+                pass
 
     def _end(self, last: bytes | None, then: Callable[[], object], taken: threading.Event) -> None:
         taken.set()
         if last is None:
-            self._connection.abort()  # so that no peer takes a part for the whole
+            self._connection.abort()  # so that no peer mistakes a part for the whole
         self._connection.end(last or b"", keeps_alive=self._keeps_alive and last is not None)
         then()
 

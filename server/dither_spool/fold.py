@@ -89,7 +89,7 @@ class Folding:
             if manifest.segments:
                 self._heads(manifest.segments)  # raises while there is no run yet
                 manifest.write(self.blobs)
-                check()  # the next owner of the lock sees the manifest and makes no other from these segments
+                check()  # the next owner of the lock sees the manifest and makes no other one from these segments
                 self.after(FoldStep.LISTED)
             yield self._run(manifest, resumed=False)
 
@@ -134,7 +134,7 @@ class Folding:
             self.blobs.delete(SEGMENTS, name)
             self.after(FoldStep.DELETED)
         done = folds.run(manifest.run)
-        if manifest.segments:  # else there is no manifest
+        if manifest.segments:  # otherwise there is no manifest
             self.blobs.delete(RUNS, manifest.name)
         self.after(FoldStep.CLOSED)
         if manifest.segments or last is None or last.date() < manifest.begun.date():  # it lists a folder per bucket

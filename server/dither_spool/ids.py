@@ -70,7 +70,7 @@ def add(blobs: BlobStore, bucket: int, run: str, ids: Ids, today: int) -> None:
     files = _files(blobs, bucket)
     former = [file for file in files if file.day == today]
     keys = np.concatenate([as_keys(ids), *(as_keys(part) for file in former for part in _ids(blobs, bucket, file))])
-    keys.sort(kind="stable")  # quick where ascending parts follow each other
+    keys.sort(kind="stable")  # fast if ascending parts follow each other
     written = _File(max([today, *(file.later for file in files)]), today, run)
     content = as_ids(keys[are_first(keys)]).tobytes()
     blobs.put(_kind(bucket), written.name, _HEAD.pack(_MAGIC, len(content) // 16, zlib.crc32(content)) + content)

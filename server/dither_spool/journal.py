@@ -76,7 +76,7 @@ class SpoolJournal:
         path = folder / f"{secrets.token_hex(16)}{JOURNAL}"
         try:
             make_folder(folder)
-            with _locked(folder):  # another process might else take it for an abandoned one
+            with _locked(folder):  # otherwise another process might consider it abandoned
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sync_folder(folder)

@@ -157,7 +157,7 @@ def claim(blobs: BlobStore, database: str) -> None:
         try:
             blobs.put(_OWNER, database, _ABOUT)
         except SpoolError:
-            if database not in blobs.names(_OWNER):  # else another collector was quicker
+            if database not in blobs.names(_OWNER):  # otherwise another collector was faster
                 raise
     require_owner(blobs, database)
 

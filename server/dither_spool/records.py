@@ -131,7 +131,7 @@ class Records:
             versions,
             _joined("u1", [part.content for part in parts]),
         )
-        return merged.take(np.argsort(merged.keys, kind="stable"))  # quick where ascending parts follow each other
+        return merged.take(np.argsort(merged.keys, kind="stable"))  # fast if ascending parts follow each other
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -175,7 +175,7 @@ class Records:
 
     def ranks(self) -> Counts:
         """Return a number for the rows of each record: equal if these are, and ascending by length, then by bytes."""
-        ranks = np.zeros(len(self), dtype=np.int64)  # 0 is that of no bytes
+        ranks = np.zeros(len(self), dtype=np.int64)  # 0 is the checksum of no bytes
         most = 1
         for length, places in grouped(self.lengths):
             if length:

@@ -125,7 +125,7 @@ def _unpacked(packed: bytes, count: int) -> bytes | None:
     """Return the decompressed columns of ``count`` records, None if the bytes are not such columns."""
     size = count * sum(kind.itemsize for kind in _SHORT)
     try:
-        short = zlib.decompressobj().decompress(packed, size + 1)  # a forged bucket may not fill the memory
+        short = zlib.decompressobj().decompress(packed, size + 1)  # a forged bucket must not fill the memory
     except zlib.error:
         return None
     return short if len(short) == size else None

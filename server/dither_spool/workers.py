@@ -120,7 +120,7 @@ def _awaited(client: Any, future: Any, note: Callable[[], object]) -> Any:
         try:
             return future.result(timeout=silence)
         except TimeoutError:
-            if future.done():  # just now, or the error is the task's own
+            if future.done():  # just now; otherwise it is the task's own error
                 return future.result()
             if not client.nthreads():
                 note()

@@ -126,7 +126,7 @@ class _Tls:
         self._wants_more: type[Exception] = ssl.SSLWantReadError
         self._ended: tuple[type[Exception], ...] = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        # as bytes: for a str the module loads the tables of international names
+        # bytes, because for a str the module loads the tables of international names
         self._tls: SSLObject = context.wrap_bio(self._in, self._out, server_hostname=host.encode("ascii"))
         self._run(self._tls.do_handshake)
 

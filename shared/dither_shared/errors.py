@@ -27,7 +27,7 @@ class ParameterError(DitherError, ValueError):
         self.problem = problem
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str]]:
-        return type(self), (self.place, self.problem)  # so that it can come back from another process
+        return type(self), (self.place, self.problem)  # so that the error can be unpickled from another process
 
     def within(self, outer: str) -> ParameterError:
         """Return the same error seen from outside, its place prefixed with ``outer``."""

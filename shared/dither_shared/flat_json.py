@@ -34,7 +34,7 @@ def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> d
     """
     import json  # noqa: PLC0415 - likewise
 
-    # No honest body holds a bracket or a second brace, so depth is known before a parser recurses into it.
+    # No honest body contains a bracket or a second brace, so the depth is known before a parser recurses.
     if b"[" in body or body.count(b"{") > 1:
         raise WireError("body: nested; it must be one flat JSON object of strings")
     try:

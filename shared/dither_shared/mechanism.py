@@ -339,7 +339,7 @@ class Mechanism(ABC):
     @property
     def weight_moments(self) -> tuple[float, float] | None:
         """Mean and variance of the number of cells in a report, the same for every value; None if unknown or fixed."""
-        if not self.independent_cells or self.coverage != 1:  # else not every value marks as many
+        if not self.independent_cells or self.coverage != 1:  # otherwise not every value marks equally many cells
             return None
         marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
         return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)

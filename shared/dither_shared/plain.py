@@ -105,7 +105,7 @@ def _inherited(value: object, kind: type) -> str | float | None:
 
 
 def _is_decimal(value: object) -> bool:
-    decimal = sys.modules.get("decimal")  # anybody who has a Decimal has imported it
+    decimal = sys.modules.get("decimal")  # whoever has a Decimal has imported the module
     return decimal is not None and issubclass(type(value), decimal.Decimal)
 
 
@@ -115,8 +115,8 @@ def _of_decimal(value: object) -> float | None:
         return None
     import decimal  # noqa: PLC0415 - it is loaded
 
-    # What is read: more than the 767 digits that a double may have, and all exponents of doubles. Nothing is trapped,
-    # so nothing raises; and what comes is a Decimal of Python's own.
+    # At most what is read: more than the 767 digits that a double may have, and all exponents of doubles. Nothing is
+    # trapped, so nothing raises; and the result is a Decimal of Python's own.
     first_digits = decimal.Context(800, decimal.ROUND_FLOOR, -1200, 400, 1, 0, [], [])
     number = first_digits.create_decimal(value)  # type: ignore[arg-type]  # it is one
     return None if number.is_nan() else float(number)
@@ -125,10 +125,10 @@ def _of_decimal(value: object) -> float | None:
 def _inside(value: object, kind: type) -> object:
     """Return the value of an Enum's member or of a numpy scalar, or None."""
     try:
-        enum = sys.modules.get("enum")  # anybody who has a member of one has imported it
+        enum = sys.modules.get("enum")  # anybody who has a member has imported the module
         if enum is not None and issubclass(kind, enum.Enum):
             return object.__getattribute__(value, "_value_")
-        # Anybody who has a numpy scalar has imported numpy; we need not.
+        # Anybody who has a numpy scalar has imported numpy, so we need not.
         scalar = getattr(sys.modules.get("numpy"), "generic", None)
         return scalar.item(value) if isinstance(scalar, type) and issubclass(kind, scalar) else None  # type: ignore[attr-defined]
     except Exception:  # it was made to fail: not an answer

@@ -41,7 +41,7 @@ class RowFormat:
     listed: int = 0
 
     def __post_init__(self) -> None:
-        least = 2 if self.shape is Shape.SYMBOL else 1  # one symbol alone would be a payload of no bytes
+        least = 2 if self.shape is Shape.SYMBOL else 1  # with only one symbol, the payload would have no bits
         if self.cohorts < 1:
             raise ParameterError("cohorts", f"{self.cohorts} is not positive")
         if self.cells < least:

@@ -93,7 +93,7 @@ class SealKey:
         key = cls(suite, public)
         if len(public) != suite.key_bytes or str(key) != text:
             raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding after {name}:")
-        u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit does not count
+        u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit is ignored
         if u % _PRIME in _LOW_ORDER:
             raise ParameterError("key", "its point of X25519 has a low order and protects nothing; create another key")
         return key
@@ -123,7 +123,7 @@ class Pool(NamedTuple):
             raise WireError("pool: not a metric's name, '/' and 16 lower-case hexadecimal digits")
         if slash and not 0 < len(stratum) <= LONGEST_STRATUM:
             raise WireError(f"pool: a stratum of {len(stratum)} characters; it has 1 to {LONGEST_STRATUM}")
-        if not stratum.isprintable():  # half of a surrogate pair, above all, which nobody can encode
+        if not stratum.isprintable():  # for example half of a surrogate pair, which cannot be encoded
             raise WireError("pool: a stratum with characters that are not printable")
         return cls(metric, version, stratum if slash else None)
 

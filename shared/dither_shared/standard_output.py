@@ -25,17 +25,17 @@ def written_whole(program: str) -> Iterator[None]:
     file, or is of another kind, propagates.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")  # into a file, Windows writes cp1252
+        sys.stdout.reconfigure(errors="backslashreplace")  # when redirected to a file, Windows writes cp1252
     try:
         try:
             yield
         finally:
-            if sys.stdout is not None:  # as it is where the process began without one
+            if sys.stdout is not None:  # None stays None if the process began without standard output
                 sys.stdout.flush()
     except OSError as error:
         if error.filename is not None or error.errno not in _FULL | _GONE:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more at exit
         if error.errno not in _GONE:
             print(f"{program}: standard output cannot be written ({error.strerror})", file=sys.stderr)
         raise SystemExit(1) from None

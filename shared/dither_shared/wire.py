@@ -83,7 +83,7 @@ class Batch(NamedTuple):
     def encode(self) -> bytes:
         """Return the JSON body; its length depends on names, stratum and number of rows, never on an answer."""
         reports = base64(self.reports)
-        name = quoted(self.metric)  # the others are digits
+        name = quoted(self.metric)  # the others are hex digits
         stratum = "" if self.stratum is None else f',"stratum":{quoted(self.stratum)}'
         text = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}"{stratum},"reports":"{reports}"}}'
         return text.encode()

@@ -84,8 +84,8 @@ def running_collector(metrics: Path, folder: Path, origins: str = "") -> Iterato
     log = folder / "demo-collector.log"
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
     command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
-    command += ["--origins", origins, "--open", "report"] if origins else []  # a page has no token that it could hide
-    command += ["--config", os.devnull]  # ignore a collector.toml in this folder, which is about another collector
+    command += ["--origins", origins, "--open", "report"] if origins else []  # a page could not keep a token secret
+    command += ["--config", os.devnull]  # ignore a collector.toml in this folder, which belongs to another collector
     # In a session of its own Ctrl-C does not reach it: it outlives the devices, which would wait for it, and ends then.
     with (
         log.open("wb") as errors,
@@ -198,8 +198,8 @@ def send_all(
 
 
 def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
-    # Without the environment: a simulated device is not the user's own, who may have DO_NOT_TRACK set.
-    # It uploads when it is asked to, at the end, and not in the background while it still records.
+    # Without the environment: a simulated device is not the user's own, who may have DO_NOT_TRACK set. It uploads only
+    # when asked to, at the end, and not in the background while it still records.
     client = dither.Client(
         metrics, endpoint=url, app="dither-demo", state=dither.MemoryState(), background=False, environ={}
     )

@@ -108,7 +108,7 @@ def same_file(one: Path, other: Path) -> bool:
     """Return whether two paths lead to the same file, as far as can be determined."""
     try:
         return one.samefile(other)
-    except OSError:  # one is missing, or in a circle of links
+    except OSError:  # one is missing, or there is a circle of links
         return False
 
 

@@ -113,7 +113,7 @@ class _Attempt:
         self._token = token
         self._deadline = deadline
         self._addresses: list[Address] = []
-        self._open: Stream | None = None  # a connection on which nothing was asked yet
+        self._open: Stream | None = None  # a connection that has carried no request yet
         self._reply = Reply(0)
 
     def name(self) -> Finding:

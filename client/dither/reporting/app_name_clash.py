@@ -96,7 +96,7 @@ def noted(data: bytes, metrics: Mapping[str, Metric], today: int) -> bytes | Non
         came, version = known.pop(name, []), metrics[name].version
         if not came or came[-1][0] != version:
             came, new = [*came, (version, today)][-3:], True
-        known[name] = came  # behind those of others, which are forgotten first
+        known[name] = came  # after those of other programs, which are forgotten first
     kept = [*known.items()][-_MOST_KEPT:]
     lines = (" ".join([name, *(f"{version} {day}" for version, day in came)]) for name, came in kept)
     return ";".join(lines).encode("ascii") if new else None

@@ -122,7 +122,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
         )
     except (StateError, OSError):
         return whole.metrics()
-    with suppress(Exception):  # whatever is wrong with it, it is as if there were none
+    with suppress(Exception):  # if anything is wrong with it, it counts as missing
         kept = read_small(file, _MOST)
         content = kept[_TAG_BYTES:]
         if kept and kept[:_TAG_BYTES] == family.first(content, _TAG_BYTES):

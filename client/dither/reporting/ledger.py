@@ -179,7 +179,7 @@ class Ledger:
         self._last: dict[str, int] = {}
         self._disabled: dict[str, int] = {}
         self._corrected: set[int] = set()
-        self._draws = 0  # sum of the sizes of all accounts: counted here, because a sum over 1,000 takes 100 us
+        self._draws = 0  # sum of the sizes of all accounts, kept because adding up 1,000 takes 100 us
         self.furthest = _NEVER
         """Upper bound on the days of all marks."""
         self._hold = Hold(_NEVER, 0)
@@ -384,8 +384,8 @@ class Ledger:
 
 
 def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:
-    yield from map(Corrected, corrected)  # before the marks, which are those that were left, or made later
-    for version, one in accounts.items():  # before the debits, so that no tag stands behind a day
+    yield from map(Corrected, corrected)  # before the marks, which are older or were made later
+    for version, one in accounts.items():  # before the debits, so that no tag comes after a day
         yield from one.draws(version)
     for _ in range(2):
         yield from marks

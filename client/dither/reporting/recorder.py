@@ -64,7 +64,7 @@ class Recorder:
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = self.unasked = 0
         self._misnamed = False
-        self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were logged
+        self._mistaken_sorts: set[tuple[str, str]] = set()  # by metric and type; these were logged
 
     def record(self, name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
@@ -75,7 +75,7 @@ class Recorder:
         """
         try:
             metric = self._metrics[name]
-        except (KeyError, TypeError):  # a name that cannot be hashed is none either
+        except (KeyError, TypeError):  # an unhashable name is not the name of a metric either
             raise self._undefined(name, value) from None
         answer = metric.answers.encode(value)
         if answer.mistake:
@@ -83,7 +83,7 @@ class Recorder:
         if given:
             self.strata.check(metric, given)
         today = self._today()
-        # First without the journal, because most calls end here; and again when it is held and there was news.
+        # First without the journal, because most calls end here; and again once it is held, if there was news.
         journal, day = self._journal, today.toordinal()
         ledger, seen = journal.ledger, journal.cursor
         if not ledger.open_to(metric, day):

@@ -138,6 +138,6 @@ class Transactions:
         return today
 
     def _leave(self, turn: Turn) -> None:
-        if self._turns.has(turn):  # else it was released before
+        if self._turns.has(turn):  # otherwise it was released before
             self._state.release()
             self._turns.leave(turn)

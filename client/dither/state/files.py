@@ -22,7 +22,7 @@ if sys.platform != "win32":
     import fcntl
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # no effect on a file, but a pipe in its place blocks nobody
+_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # no effect on a file, but prevents blocking if a pipe is in its place
 _SMALL, _FOREIGN = 1 << 18, 1 << 16
 """Maximum bytes of small files, such as ``consent`` with some 2,300 accepted metrics, and of files of others."""
 

@@ -101,7 +101,7 @@ class FolderState(FolderJournal):
         try:
             replace(self._paths["consent"], b"".join(map(to_line, records)))
         except OSError:
-            if choice.mode == "off":  # on a full disk, say; then at least no yes is left
+            if choice.mode == "off":  # for example on a full disk; then at least no yes remains
                 delete(self._paths["consent"])
             raise
 
@@ -159,7 +159,7 @@ class FolderState(FolderJournal):
         if holder is None or 0 <= time.time() - holder.since < longer:
             return None
         lock = FileLock(self._paths["sending"], 1)
-        if lock.acquire():  # only a probe: released at once
+        if lock.acquire():  # only a test: released at once
             lock.release()
             return None
         return holder

@@ -241,7 +241,7 @@ def from_line(line: bytes) -> Record | None:
     try:
         kind, _, rest = text.decode("ascii").partition(" ")
         record, readers = _FIELDS[kind]
-        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may hold blanks
+        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may contain blanks
         values = [read(field) for read, field in zip(readers, fields, strict=True)]
     except (KeyError, ValueError):
         return None

@@ -229,7 +229,7 @@ class Attempts:
             return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
-        self._unwritten = memory  # while it cannot be written, this process keeps it
+        self._unwritten = memory  # while it cannot be written, this process keeps it in memory
         with importing():
             import json  # noqa: PLC0415 - likewise
 

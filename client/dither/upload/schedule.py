@@ -63,7 +63,7 @@ class UploadSchedule:
         self.held: dict[str, Hold] = {}
         """The reports that failed, by batch."""
         self._paused_until = -math.inf
-        self._unreached = 0  # failures to reach anybody since somebody was reached
+        self._unreached = 0  # failed attempts to reach anybody since the last success
 
     def next_due(self, waiting: Sequence[Queued]) -> tuple[Queued, float]:
         """Return which of ``waiting``, oldest first, leaves next, and in how many seconds."""
@@ -75,7 +75,7 @@ class UploadSchedule:
         first, soonest = waiting[0], math.inf
         for entry in waiting:
             moment = known(entry.batch)
-            if moment is None or not moment <= latest:  # NaN is not a moment either
+            if moment is None or not moment <= latest:  # NaN is not a time either
                 moment = self._drawn(now)
             due[entry.batch] = moment
             if moment < soonest:

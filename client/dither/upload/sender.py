@@ -41,8 +41,8 @@ class Sender:
         self._permitted = permitted
         self._attempts = attempts
         self._schedule = schedule or UploadSchedule()
-        self._flushes = self._flushes_over = 0  # how many were begun, and how many of these are over
-        self._tried: set[str] = set()  # batches, in this flush
+        self._flushes = self._flushes_over = 0  # how many flushes were begun, and how many of them have ended
+        self._tried: set[str] = set()  # batches sent in this flush
 
     @property
     def flushing(self) -> bool:

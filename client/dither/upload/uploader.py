@@ -138,7 +138,7 @@ _armed: WeakSet[ExitWait] = WeakSet()
 
 
 def _at_exit() -> None:
-    begun = time.monotonic()  # common to all clients, which wait together
+    begun = time.monotonic()  # shared by all clients, which wait together
     for one in list(_armed):
         with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
             one.wait(begun)

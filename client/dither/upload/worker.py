@@ -48,7 +48,8 @@ class Worker:
         with importing():
             from threading import Condition  # noqa: PLC0415 - it is a tenth of a start
 
-        return cast("threading.Condition", vars(self).setdefault("_condition", Condition()))  # of two threads, one
+        # if there are two threads, one of them
+        return cast("threading.Condition", vars(self).setdefault("_condition", Condition()))
 
     def wake(self, *, cut: bool = False) -> None:
         """Make sure that a thread runs; return at once. With ``cut``, end a wait between two steps.
@@ -57,7 +58,7 @@ class Worker:
         never runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
         """
         if sys.is_finalizing() or (self._woken and self._thread is not None and not cut):
-            return  # the interpreter ends, or the step that follows an earlier wake is still to come
+            return  # the interpreter is shutting down, or the step after an earlier wake is still to come
         with self._changed:
             self._woken = True
             if cut and not self._cut:

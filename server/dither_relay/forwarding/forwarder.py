@@ -52,7 +52,7 @@ class Forwarder:
         self._rejected: dict[str, str] = {}
         self._lines = OnceAMinute()
         self.trouble = ""
-        self._is_open = True  # a former process may have left something on its way
+        self._is_open = True  # an earlier process may have left something half posted
         self._is_tidy = False
         self._try_at = float("-inf")
         self._failures = 0
@@ -107,7 +107,7 @@ class Forwarder:
             try:
                 with self._store.exclusive_lock("round", ANOTHER_ROUND):
                     pause = self.beat()
-                if self._monotonic() >= self._try_at:  # it has tried again what had failed
+                if self._monotonic() >= self._try_at:  # which has retried what had failed
                     self.trouble = ""
             except StoreError as error:
                 self.trouble, pause = str(error), _FIRST

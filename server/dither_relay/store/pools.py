@@ -66,7 +66,7 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
         connection.execute(this.values(length=sa.bindparam("now"), listed=True), kept)
     unused = [~POOLS.c.listed, *(POOLS.c[name] == 0 for name in _COUNTS)]
     waited = sa.exists().where(BATCHES.c.pool == POOLS.c.number)
-    # The last one stays, so that no number is given twice: a report that is just taken in bears that of its pool.
+    # The last one stays, so that no number is reused: a report being added has the number of its pool.
     connection.execute(sa.delete(POOLS).where(*unused, ~waited, POOLS.c.number < last))
     gone = [{"this": row.number} for key, row in known.items() if row.listed and key not in lengths]
     if gone:

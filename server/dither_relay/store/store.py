@@ -211,7 +211,7 @@ class RelayStore(Database):
             try:
                 yield
             finally:
-                connection.invalidate()  # the lock goes with the connection
+                connection.invalidate()  # the lock is released with the connection
 
 
 def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:

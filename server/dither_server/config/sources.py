@@ -165,7 +165,7 @@ def _read(like: object, given: object, source: str) -> object:
         return truth
     if isinstance(like, int | float):
         try:
-            return int(str(given)) if isinstance(like, int) else float(str(given))  # TOML's true is no number either
+            return int(str(given)) if isinstance(like, int) else float(str(given))  # TOML's true is not a number either
         except ValueError:
             raise ParameterError(source, f"not a {'whole ' if isinstance(like, int) else ''}number") from None
     if not isinstance(given, str):

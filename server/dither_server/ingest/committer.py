@@ -85,7 +85,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
             _log.warning("old batch ids were not dropped: %s", error)
         except Exception:
             _log.exception("old batch ids could not be dropped")
-            self._forgotten = today  # a fault of ours does not pass by trying again
+            self._forgotten = today  # an internal error does not go away by trying again
 
 
 class RefusalCounts:

@@ -97,7 +97,7 @@ class EstimateReader:
         planned = [[Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
         missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
-        # All of it before the first step, for once a part is sent nothing can be refused any more.
+        # All of it before the first step, because once a part is sent nothing can be refused any more.
         self._demand(cost * missing // max(1, len(sources)))
         for some in planned:
             for _, table in self._of_one_moment(some, query, candidates, places):
@@ -340,7 +340,7 @@ def _table_key(
     source: Source, query: EstimateQuery, candidates: tuple[str, ...] | None, places: Indices | None
 ) -> Hashable:
     """Return the key of the estimates of a source: of every value, or at ``places``."""
-    # Only the source depends on these, so that answers about other days share those of the days that they share.
+    # Only the source depends on these, so that answers about other days share the cached estimates of common days.
     same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
     if isinstance(same, Query):
         same = replace(same, by_day=False, by=())

@@ -28,7 +28,7 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
     written = {} if everything else store.estimates.bases(metric.version)
     reported = store.reports_by_day(metric)
     for day in store.estimates.bases(metric.version).keys() - reported.keys():
-        store.days.purge(metric.version, day)  # its reports were removed while its estimates were made
+        store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
             survey = Survey(metric, store.tally(metric, day, day), (day, day), {})

@@ -111,7 +111,7 @@ def share_of(text: str, place: str, example: str = "0.01") -> float:
         share = float(text)
     except ValueError:
         share = 0.0
-    if not 0 < share < 1:  # NaN compares false
+    if not 0 < share < 1:  # comparisons with NaN are false
         raise ParameterError(place, f"not a number strictly between 0 and 1, such as {example}")
     return share
 

@@ -134,7 +134,7 @@ def _require_dither(connection: sqlite3.Connection, path: Path) -> str:
 def _take_alone(database: sqlite3.Connection, path: Path) -> None:
     """Lock a database; a collector that has it open caches what it has counted, and the cache would be wrong."""
     try:
-        (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # not while another has it open
+        (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # fails while another process has it open
         database.execute("PRAGMA synchronous=FULL")
     except sqlite3.OperationalError:
         mode = "wal"

@@ -185,7 +185,7 @@ class Database:
                     yield connection
         except IntegrityError as error:
             raise RacedError(message_of(error)) from error
-        except StoreError:  # the lock's, or that of a file which is gone
+        except StoreError:  # an error of the lock, or of a file that is gone
             self._failed = self._failed or write
             raise
         except SQLAlchemyError as error:

@@ -80,7 +80,7 @@ class ProcessLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if wait <= 0:  # a thread left waiting would take the lock from the next who asks for it
+                if wait <= 0:  # a thread left waiting would take the lock from the next process that asks for it
                     os.close(descriptor)
                     raise StoreError(self._timeout) from None
                 _Waiter(descriptor, self._timeout).wait(wait)

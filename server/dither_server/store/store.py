@@ -55,7 +55,7 @@ class Store(Database):
         try:
             with self._transaction(write=True) as connection:
                 register(connection, metrics)
-        except RacedError:  # another collector that starts was first; what it wrote is visible now
+        except RacedError:  # another collector that starts at the same time was first; what it wrote is visible now
             with self._transaction(write=True) as connection:
                 register(connection, metrics)
 

@@ -44,7 +44,7 @@ def to_blocks(mechanism: Mechanism, folded: Folded) -> Blocks:
     """Return the blocks that the rows touch; memory depends only on these, however large the whole tally is."""
     cells = folded.cells + _count(mechanism.cohorts) * _WIDTH
     places = np.concatenate([folded.cohorts, cells])
-    owners = places // _WIDTH  # ascending, as the cohorts and the cells are
+    owners = places // _WIDTH  # ascending, because cohorts and cells are
     first = np.diff(owners, prepend=-1) > 0
     counts = np.zeros((int(first.sum()), _WIDTH), dtype=np.int64)
     counts[np.cumsum(first) - 1, places % _WIDTH] = np.concatenate([folded.reports, folded.counts])
@@ -102,7 +102,7 @@ def reports_in(mechanism: Mechanism, first: int, stored: bytes, *, is_chunk: boo
 def to_bytes(counts: Counts) -> list[bytes]:
     """Return blocks, shape (blocks, 128), as they are stored."""
     widths = [_width(most) for most in counts.max(axis=1).tolist()]
-    if len(set(widths)) == 1:  # as it is for most commits, for which this is a good part of the work
+    if len(set(widths)) == 1:  # true for most commits, for which this is a good part of the work
         return _packed(counts, widths[0])
     stored = [b""] * len(counts)
     for bits, places in _alike(widths):

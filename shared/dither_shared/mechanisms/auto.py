@@ -121,7 +121,7 @@ def _calibrated(
         try:
             found.append(family.configure(size, {**parameters, **relied}))
         except ParameterError as error:
-            # No field is small enough for its table; or what it must be promised is missing, or more than it can use.
+            # No field is small enough for its table; or a required promise is missing, or one is too large.
             if error.place not in {"symbols", "order", "at_most"}:
                 raise
     return found

@@ -26,7 +26,8 @@ def checked_size(size: object) -> int:
 def index_of(item: Item, size: int) -> int:
     """Return ``item`` if it is an index of a domain of that size."""
     if not isinstance(item, int) or not 0 <= item < size:
-        raise ParameterError("item", f"not an index of a domain of {size}")  # the value itself stays out of errors
+        # the value itself must not appear in errors
+        raise ParameterError("item", f"not an index of a domain of {size}")
     return item
 
 

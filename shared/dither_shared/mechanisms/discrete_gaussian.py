@@ -63,7 +63,7 @@ class DiscreteGaussian(NumericMechanism):
             raise ParameterError(
                 "deviation", f"{float(self.deviation):g} steps; it must lie between {MIN_DEVIATION} and {MAX_DEVIATION}"
             )
-        deviation = Fraction(self.deviation)  # which a whole number may stand for
+        deviation = Fraction(self.deviation)  # which may be represented by a whole number
         noise, ratio = gaussian_noise(deviation), _odds(loss)
         self._derive(
             shape=Shape.SYMBOL,
@@ -164,7 +164,7 @@ def _checked_delta(delta: object) -> Fraction:
         )
     if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
         raise ParameterError("delta", f"{delta!r} is not a number")
-    if not MIN_DELTA <= delta <= MAX_DELTA:  # NaN compares false
+    if not MIN_DELTA <= delta <= MAX_DELTA:  # comparisons with NaN are false
         raise ParameterError(
             "delta", f"{float(delta):g} is out of range; it must lie between {MIN_DELTA:g} and {MAX_DELTA:g}"
         )

@@ -104,7 +104,7 @@ class LocalHashing(ChainOfSymbols):
     def two_level(self) -> TwoLevel:
         """A value owns a symbol of each seed; two values collide under 1/g of the seeds."""
         g, third = self.symbols, None
-        if self.size > 2:  # on the line of 0 and 1, or, over two elements, where there is none, off it
+        if self.size > 2:  # on the line of 0 and 1; over two elements, where there is no third, off it
             third = Fraction(0) if g > 2 else Fraction(1, 8)
         return TwoLevel(self.ratio, Fraction(1, g), Fraction(1, g**2), third)
 

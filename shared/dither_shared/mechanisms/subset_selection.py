@@ -41,7 +41,8 @@ class SubsetSelection(Mechanism):
         d = checked_count(self.subset, "subset", 1, k - 1)
         inside = checked_inside(self.inside, d, k)
         other = (inside * (d - 1) + (1 - inside) * d) / (k - 1)
-        as_list = 2 * d * (k - 1).bit_length() <= k  # drawing a list takes longer: only where it halves the report
+        # drawing a list takes longer, so do it only if it halves the report
+        as_list = 2 * d * (k - 1).bit_length() <= k
         self._derive(
             shape=Shape.LIST if as_list else Shape.BITS,
             listed=d if as_list else 0,

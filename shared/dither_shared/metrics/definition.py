@@ -56,10 +56,10 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
     import tomllib  # noqa: PLC0415 - an app that hands its metrics over ready-made need not load a parser
 
     try:
-        document = tomllib.loads(text.removeprefix("\ufeff"))  # by which some editors mark UTF-8
+        document = tomllib.loads(text.removeprefix("\ufeff"))  # with which some editors mark UTF-8
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(source, f"not TOML: {error}") from None
-    except (ValueError, RecursionError):  # digits without end, or lists in lists
+    except (ValueError, RecursionError):  # a number with too many digits, or lists nested too deeply
         raise ParameterError(source, "a number or a list in it is too long to be read") from None
     try:
         Fields(document).require_known({"metrics", "seal"})
@@ -165,7 +165,7 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
     )
 
 
-@lru_cache(maxsize=1024, typed=True)  # typed: a parameter may be refused for its type, so 12 and 12.0 differ
+@lru_cache(maxsize=1024, typed=True)  # typed, because a parameter may be refused for its type: 12 and 12.0 differ
 def _configured(family: type[Mechanism], size: int | None, **parameters: float | str) -> Mechanism:
     """Return the mechanism asked for; metrics of one shape share it, because it never changes."""
     return family.configure(size, parameters)

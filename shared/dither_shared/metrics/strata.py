@@ -25,7 +25,7 @@ MOST_CELLS = 16
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
-    # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
+    # arguments of the client's functions and methods, parameters of the API's URLs, and its columns
     "self|metric|value|ok|failed|"
     "at|by|by_day|change|confidence|distinct|find|forged|format|limit|name|offset|other|other_[a-z0-9_]*|page|quantile|"
     "simultaneous|since|step|tier|token|top|until|values|version|"
@@ -179,7 +179,7 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
                 f'{value!r:.80} is not a value; 1 to 32 printable characters, none of / [ ] {{ }} " \\,'
                 " and no blank at an end",
             )
-    seen = Counter(values)  # a list may be long before its cells are counted
+    seen = Counter(values)  # check the length first: a list may be long
     if len(seen) < len(values):
         raise ParameterError(place, f"{seen.most_common(1)[0][0]!r} is listed twice")
     if not set(values) - {OTHER}:

@@ -96,7 +96,7 @@ class Entropy(ABC):
         missing = size - lanes.bit_count()
         if not missing:
             return lanes
-        turned = lanes if missing > 0 else ~lanes  # the lanes that must stay as they are
+        turned = lanes if missing > 0 else ~lanes  # the lanes that must not change
         for chosen in self.each_below(width):
             lane = 1 << chosen
             if not turned & lane:
@@ -174,7 +174,7 @@ class KeyedEntropy(Entropy):
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
         self._start = b"".join((start, len(key).to_bytes(4, "big"), key, _encoded(*context) if context else b""))
         self._number = 0
-        self._block = b""  # of this number, or as much of it as was asked for
+        self._block = b""  # of this number, or the requested part of it
         self._used = 0
 
     def __repr__(self) -> str:
@@ -242,7 +242,8 @@ def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, p
     unmarked = lanes & ~marked
     result = (marked if high == certain else 0) | (unmarked if low == certain else 0)
     undecided = lanes & ~result
-    steps = _steps(high % certain, low % certain, precision)  # a certain lane has threshold 0: it can gain nothing
+    # a lane that is already certain has threshold 0: it cannot gain anything
+    steps = _steps(high % certain, low % certain, precision)
     thresholds = 0, unmarked, marked, lanes
     size, step, from_bytes = (width + 7) // 8, 0, int.from_bytes
     while undecided and step < len(steps):

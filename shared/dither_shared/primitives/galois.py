@@ -54,7 +54,7 @@ class Field:
             raise ParameterError("field", f"{order} is not a prime power")
         self.order = order
         self.characteristic, self.degree = factors
-        # The first index of the points with 0, 1, 2, … entries behind their leading 1.
+        # The first index of the points with 0, 1, 2, … entries after their leading 1.
         self._firsts: tuple[int, ...] = tuple((order**free - 1) // (order - 1) for free in range(_LONGEST))
         self.lower: int | None = None
         """L of the primitive polynomial x^m + L, as a base-p number; None for a prime field, which needs none."""

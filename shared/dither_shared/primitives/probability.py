@@ -48,7 +48,7 @@ def as_probability(value: float | Fraction, place: str) -> Fraction:
     """Return ``value`` as an exact rational in [0, 1]; raise ParameterError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise ParameterError(place, f"{value!r} is not a number")
-    if not 0 <= value <= 1:  # NaN compares false
+    if not 0 <= value <= 1:  # comparisons with NaN are false
         raise ParameterError(place, f"{value!r} is not a probability; it must lie in [0, 1]")
     return Fraction(value)
 
@@ -58,7 +58,7 @@ def _context(rounding: str) -> decimal.Context:
     return decimal.Context(_DIGITS, rounding, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 0, [], [])
 
 
-@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
+@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon needs the same few values
 def exp_below(exponent: Fraction) -> Fraction:
     """Return a rational just below e^exponent; relative distance under 1e-100, if ``exponent`` is under 10^8."""
     context = _context(decimal.ROUND_FLOOR)

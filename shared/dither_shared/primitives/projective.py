@@ -58,7 +58,7 @@ class Points:
         """Return the points that a point owns, ascending; O(K)."""
         value = self.field.point(point, self.length)
         owned: list[int] = []
-        for free in range(self.length):  # the number of entries behind the leading 1
+        for free in range(self.length):  # the number of entries after the leading 1
             products = [value[self.length - 1 - free]]
             for entry in value[self.length - free :]:
                 products = list(chain.from_iterable(map(_plus_multiples(self.order, entry).__getitem__, products)))

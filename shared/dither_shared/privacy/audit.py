@@ -117,8 +117,8 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
         if mechanism.items.ordered:
-            return sum(cells)  # the higher a cell is, the more it speaks for the last item
-        if not mechanism.independent_cells:  # then a report has some of what is marked, or it does not
+            return sum(cells)  # the higher a cell, the more it points to the last item
+        if not mechanism.independent_cells:  # then a report either has some of the marked cells, or none
             return bool(cells & first) - bool(cells & second)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
 
@@ -225,7 +225,7 @@ def upper_bound(successes: int, trials: int, confidence: float) -> float:
     return _quantile(confidence, successes + 1, trials - successes)
 
 
-@lru_cache(1 << 14)  # events with the same counts are common
+@lru_cache(1 << 14)  # many events have the same counts
 def _quantile(level: float, a: float, b: float) -> float:
     """Return x with I_x(a, b) = level, by bisection: 60 halvings reach the precision of floats."""
     low, high = 0.0, 1.0

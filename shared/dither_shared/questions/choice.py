@@ -25,7 +25,7 @@ class ChoiceQuestion(ListedQuestion):
     other: str = "other"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", self.domain.labels)  # one way to say the same question
+        object.__setattr__(self, "values", self.domain.labels)  # canonical: only one way to write the same question
 
     @classmethod
     def read(cls, fields: Fields) -> Self:

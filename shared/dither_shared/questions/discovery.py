@@ -58,7 +58,8 @@ class DiscoveryQuestion(Question):
         prefix_lengths(len(characters), checked_count(self.length, "length", 1, LONGEST))
         if self.fold and folded(characters) != characters:
             raise ParameterError("fold", "A to Z would count as a to z, but the alphabet has some of A to Z")
-        object.__setattr__(self, "alphabet", canonical(characters))  # one way to say the same question
+        # canonical: only one way to write the same question
+        object.__setattr__(self, "alphabet", canonical(characters))
 
     @classmethod
     def read(cls, fields: Fields) -> Self:

@@ -47,7 +47,7 @@ class NumberQuestion(Question):
         if len(self.unit) > _LONGEST_UNIT or not self.unit.isprintable():
             raise ParameterError("unit", f"not a word of at most {_LONGEST_UNIT} characters, such as s or MiB")
         ends = Grid(self.low, self.high, self.log, 2)
-        object.__setattr__(self, "low", ends.low)  # one way to say the same question
+        object.__setattr__(self, "low", ends.low)  # canonical: only one way to write the same question
         object.__setattr__(self, "high", ends.high)
 
     @classmethod

@@ -122,7 +122,7 @@ class SelectionQuestion(Question):
         few = min(_FEW, len(self.values) // 4)
         if self.at_most is not None or not few:
             return ()
-        epsilon = max(mechanism.epsilon, MIN_EPSILON)  # it was rounded down
+        epsilon = max(mechanism.epsilon, MIN_EPSILON)  # because it was rounded down
         limited = choose(self.size, epsilon, items=SETS, promises={"at_most": few})
         share = few / self.size
         needed = _spread(limited, share) / _spread(mechanism, share)
@@ -169,7 +169,8 @@ class _Answers(Answers):
         """Return the set of these values; one that is not a text, number or boolean is a mistake, and left out."""
         texts = [text_of(each) for each in given]
         known = dict.fromkeys(self._places[text] for text in texts if text in self._places)
-        chosen = list(known) if ordered else sorted(known)  # a set of the same values is the same answer every time
+        # sets of the same values must give the same answer every time
+        chosen = list(known) if ordered else sorted(known)
         return Encoded(
             sum(1 << place for place in chosen[: self._most]),
             outside=len(chosen) > self._most or any(text not in self._places for text in texts),

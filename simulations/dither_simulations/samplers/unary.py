@@ -110,7 +110,7 @@ def _fill(places: Counts, left: int, rng: np.random.Generator) -> int:
     low, high = int(present[0]), int(present[-1]) + 1
     taking = rng.binomial(places[low:high], np.arange(low, high) / left)
     places[low:high] -= taking
-    first = max(low, 1)  # a report without places takes nothing
+    first = max(low, 1)  # a report without remaining places takes nothing
     places[first - 1 : high - 1] += taking[first - low :]
     return int(taking.sum())
 

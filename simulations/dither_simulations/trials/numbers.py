@@ -81,7 +81,7 @@ def _mean(found: NumericEstimate, shares: Floats) -> Measures:
 
 
 def _distribution(found: NumericEstimate, shares: Floats) -> Measures:
-    inner = slice(1, -1)  # below the first point is nobody, and below the last place everybody
+    inner = slice(1, -1)  # nobody is below the first point, and everybody below the last place
     truth, cuts = below(shares)[inner], found.cuts
     raw = float(np.mean((cuts.frequency[inner] - truth) ** 2))
     away = np.abs(np.cumsum(found.fit.curve)[:-1] - truth)

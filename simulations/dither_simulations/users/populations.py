@@ -284,7 +284,7 @@ def _rows(path: Path) -> Iterator[Iterator[list[str]]]:
     try:
         with _text(path) as stream:
             yield csv.reader(stream)
-    except OSError as error:  # a damaged gzip is one, too
+    except OSError as error:  # a damaged gzip is an OSError, too
         raise ParameterError(str(path), f"cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ParameterError(str(path), "cannot be read: not UTF-8 text") from None

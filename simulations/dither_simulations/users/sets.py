@@ -84,9 +84,7 @@ class IndependentSets:
         return SetChain(np.eye(1, most + 1)[0], present, np.minimum(states + 1, most), states)
 
     def _fits(self, chances: Floats) -> Floats:
-        """Return the probability that at most w - m of these items are in a set, for m = 0, …, w + 1; 0 for the
-        last.
-        """
+        """Return the probabilities that at most w - m of these items are in a set, m = 0, …, w + 1 (0 for the last)."""
         law = np.zeros(self.at_most + 1)  # of the number of items; more than w are one case
         law[0] = 1.0
         for chance in chances:

@@ -51,7 +51,8 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
         yield ok("database", f"not checked completely, because it has {size(condition.size)}; --thorough does it")
         return
     if store.damage():
-        store.close()  # a collector that writes again by now makes a file look so, that is read as if nobody did
+        # a collector that has started writing makes a file look like that; reading it as immutable then fails
+        store.close()
     if damage := store.damage():
         advice = "Stop the collector, keep a copy of all its files, and restore the last backup"
         yield problem("database", f"it is damaged: {damage}", advice)

@@ -93,7 +93,7 @@ def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Findin
     """Yield a comparison with the clock that answers, which may be that of a proxy."""
     try:
         there = parsedate_to_datetime(health.fields.get("date", ""))
-    except (ValueError, OverflowError):  # a year of twenty digits, for example
+    except (ValueError, OverflowError):  # for example a year of twenty digits
         return
     if there.tzinfo is not None:
         yield compared("the clock of the server that answers", there, before, after)
@@ -121,7 +121,7 @@ def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
         yield ok("proxies", f"not checked; {_ADMIN}")
         return
     reply = peer.get("v1", "diagnosis", identified=True)
-    if reply.status == 403:  # as it should be: the token is good for what it is for
+    if reply.status == 403:  # as it should be: the token is valid for its purpose
         yield ok("proxies", f"not checked, because this token has another role; {_ADMIN}")
         return
     diagnosis = _json(reply)

@@ -223,7 +223,7 @@ def _locked(folder: Path, out: Path) -> Iterator[None]:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             held.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = os.fstat(descriptor).st_ino == folder.stat().st_ino  # or it was moved while we came
+            ours = os.fstat(descriptor).st_ino == folder.stat().st_ino  # or it was moved in the meantime
         except (BlockingIOError, FileNotFoundError):
             ours = False
         if not ours:

@@ -117,7 +117,7 @@ def base_of(text: str) -> str:
     try:
         parts = urlsplit(text)
         whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:  # half of an IPv6 address, a port that is no number
+    except ValueError:  # half of an IPv6 address, or a port that is not a number
         whole = False
     if not whole or parts.username is not None or parts.query or parts.fragment or not _SPELT.fullmatch(text):
         raise ParameterError(

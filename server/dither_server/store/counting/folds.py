@@ -91,7 +91,7 @@ class Folds(Repository):
         except SQLAlchemyError as error:
             raise StoreError(message_of(error)) from error
         with connection:
-            connection.detach()  # closed at the end, and the session with it
+            connection.detach()  # closed at the end, which ends the session
             try:
                 connection.exec_driver_sql(f"SET lock_timeout = {max(1, int(wait * 1000))}")
                 connection.execute(sa.select(sa.func.pg_advisory_lock(_FOLDING)))
@@ -195,7 +195,7 @@ def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]
 
     The two do not know each other's batch ids. Sealed reports do not matter, because collectors always count them.
     """
-    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # or the table would be read whole
+    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # otherwise the whole table would be read
     same = [SEALED.c[name] == TALLIES.c[name] for name in ("version", "day", "stratum", "shard")]
     plain = sa.not_(sa.exists().where(*same))
     of_folds, of_collectors = (

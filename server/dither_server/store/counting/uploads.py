@@ -134,7 +134,7 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
 
 
 def _outcome(upload: Upload, seen: Collection[bytes], disabled: Collection[str]) -> UploadOutcome:
-    # Of a body that opens each row has to be counted; of one that does not, one row shows that its key was retired.
+    # If a body opens, each of its rows has to be counted; if not, one row shows that its key was retired.
     if (all if upload.rows else any)(key in seen for key in upload.keys):
         return UploadOutcome.COUNTED
     return UploadOutcome.DISABLED if upload.metric.version in disabled else UploadOutcome.EMPTY

@@ -110,7 +110,7 @@ class Days(Repository):
     def close(self, metric: Metric, day: date) -> None:
         """Store a day of a metric version so that it is quick to read; no number changes."""
         with self._transaction(write=True) as connection:
-            exclusive_lock(connection)  # or a commit under way would add to rows that are gone
+            exclusive_lock(connection)  # otherwise a commit under way would add to rows that are gone
             _close(connection, metric, day)
 
     def rows(self, version: str, before: date | None = None) -> dict[date, int]:
@@ -126,7 +126,7 @@ class Days(Repository):
     def purge(self, version: str, day: date) -> int:
         """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
         with self._transaction(write=True) as connection:
-            exclusive_lock(connection)  # or a commit under way would add to what it has just seen
+            exclusive_lock(connection)  # otherwise a commit under way would add to what was just read
             connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 1))
             same = [sa.delete(table).where(table.c.version == version, table.c.day == day) for table in _PARTS]
             return sum(connection.execute(statement).rowcount for statement in same)

@@ -76,7 +76,7 @@ def _end(number: object, name: str) -> float:
         double = float(number)
     except OverflowError:
         double = math.inf
-    if double and not _LEAST <= abs(double) <= _MOST:  # NaN compares false
+    if double and not _LEAST <= abs(double) <= _MOST:  # comparisons with NaN are false
         raise ParameterError(name, f"{double!r} is neither 0 nor of a magnitude from {_LEAST:g} to {_MOST:g}")
     if isinstance(number, int) and number != (shortest := Fraction(repr(double))):
         raise ParameterError(name, f"{number} has more digits than a double keeps; write {shortest}")

@@ -29,9 +29,7 @@ from .poisoning import Forgery, SharePoisoning, best_symbols
 
 @dataclass(frozen=True)
 class SelectionPoisoning(SharePoisoning):
-    """Raises the shares of items. A person has at most ``at_most``, the first with probability 1/2, others by Zipf's
-    law.
-    """
+    """Raises shares of items. A person has up to ``at_most``: the first with chance 1/2, others by Zipf's law."""
 
     size: int = 16
     at_most: int | None = None
