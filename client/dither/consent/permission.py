@@ -146,7 +146,7 @@ class Permission:
     def _terms_of(self, metric: Metric) -> tuple[str, ...]:
         known = self._terms.get(id(metric))
         if known is None:
-            known = self._terms[id(metric)] = metric, covering(metric)  # which keeps the id
+            known = self._terms[id(metric)] = metric, covering(metric)  # keep the metric, so that its id stays in use
         return known[1]
 
     def _tested(self) -> str:

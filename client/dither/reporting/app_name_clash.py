@@ -26,7 +26,7 @@ OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app its own name, {OWN_NAME}"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
-"""Days after which a return to an earlier version may be a user who reinstalled it."""
+"""Days after which a return to an earlier version may be that of a user who went back to it."""
 
 _MOST_NOTED = 100
 """Maximum number of metrics of a program, by name, whose versions are noted."""

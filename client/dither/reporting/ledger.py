@@ -142,7 +142,7 @@ class Price(NamedTuple):
 
     @classmethod
     def of(cls, metric: Metric) -> Price:
-        """Return the price of ``metric``, which a compiled one has."""
+        """Return the price of ``metric``; a compiled metric has it stored."""
         if (known := getattr(metric, "price", None)) is not None:
             return known  # type: ignore[no-any-return]
         from fractions import Fraction  # noqa: PLC0415 - compiled definitions have their price

@@ -128,7 +128,7 @@ def _file(found: Found) -> "KeyFile":
 
 
 def _named(found: Found) -> set[SealKey]:
-    """Return the keys that metrics.toml names, none if no such file is."""
+    """Return the keys that metrics.toml names; none if there is no such file."""
     setting = found["metrics"]
     metrics = {} if setting is None else load_metrics(str(setting.value))
     return {metric.seal for metric in metrics.values() if metric.seal is not None}

@@ -73,8 +73,8 @@ export function permission({ mode, accepted }, metric, today) {
 }
 
 /**
- * Put the user's choice into the data, and drop what then will never be sent or shown: with "off" all that waits, with
- * "on" what was made for the user's eyes only. With a yes, what was accepted before stays accepted.
+ * Store the user's choice in the data, and drop reports that will never be sent or shown: with "off" all
+ * waiting ones, with "on" those that were made only to be shown. A yes keeps what was accepted before.
  * @param {import("../types.js").Data} data
  * @param {Mode} mode
  * @param {Iterable<import("../types.js").Metric>} metrics What the user was shown.

@@ -90,7 +90,7 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
         kinds[one.kind] += number
     if not kinds:
         return ok("refused", "nothing in the last 7 days")
-    sealed = kinds.pop(Kind.SEALED.slug, 0)  # which are counted one by one
+    sealed = kinds.pop(Kind.SEALED.slug, 0)  # sealed reports are counted one by one
     parts = [f"{counted(sealed, 'sealed report')} that did not open"] if sealed else []
     if kinds:
         most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
