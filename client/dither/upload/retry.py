@@ -1,4 +1,4 @@
-"""Retries: decide by the answer whether a report was sent, is dropped or is kept, and when it is tried again.
+"""Retries: decide by the answer whether a report was sent, is dropped or kept, and within which time it is tried again.
 
 A report is dropped only if the answer blames its bytes, because the same bytes would be refused again. Every other
 refusal may be over tomorrow: the collector is upgraded, or gets the app's questions or its token, or a hotel's login
@@ -6,7 +6,8 @@ page no longer answers in its place. So the report is kept, as long as the outbo
 minutes if the collector is busy, after hours if somebody must fix something first.
 
 Retries have full jitter (Brooker 2015, "Exponential Backoff and Jitter"): the n-th delay is uniform in
-[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together.
+[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together; ``schedule.py`` draws
+it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.mean import student
 from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.precision import half_width, planned_scores, users_for
+from dither_server.estimation.planning import half_width, planned_scores, users_for
 from dither_server.tally.arrays import Counts, Floats
 from dither_shared import Mechanism, ParameterError, RandomizedResponse
 from dither_shared.counted import counted
