@@ -134,7 +134,7 @@ class Proxies:
             found = ipaddress.ip_address(address)
         except ValueError:
             return False
-        mapped = getattr(found, "ipv4_mapped", None)  # as a socket for both families shows it
+        mapped = getattr(found, "ipv4_mapped", None)  # how a socket for both IPv4 and IPv6 shows an IPv4 address
         return any(one in network for network in self._networks for one in (found, mapped) if one is not None)
 
 

@@ -1,5 +1,5 @@
 /**
- * Consent: decide whether anything may be drawn and sent, and name who decided it. The first that speaks decides:
+ * Consent: decide whether anything may be drawn and sent, and name who decided it. The first of these that applies decides:
  *
  * 1. Global Privacy Control or Do Not Track in the browser, or a browser that a program drives (webdriver): off;
  * 2. the environment of a Node process, see node_environment.js;
