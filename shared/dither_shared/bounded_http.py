@@ -7,7 +7,7 @@ that sends a byte a second, or headers without end, costs one connection, a few 
 This is not ``http.client``, which has no deadline, follows the lengths that the peer declares, and takes 2 MiB to
 import.
 
-AnswerError the answer is not HTTP, or is longer than an answer may be
+AnswerError    the answer is not HTTP, or is longer than an answer may be
 """
 
 import socket

@@ -76,14 +76,16 @@ class Mechanism(ABC):
 
     Derived fields (a subclass sets them once, when it is made; ``size`` is given):
 
-    - ``shape``: how a payload is written, ``listed``: how many cells it lists, if it does; - ``cohorts``, ``cells``:
-    the shape of its tally; - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not; as with p
-    and q, a mechanism whose laws have more than two levels has none: its law is ``cell_law``; - ``p``, ``q``: P[a
-    report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure protocol"); for RAPPOR,
-    which has no single support, those of one bit, a and b; - ``coverage``: P[a cohort covers v at all], 1 unless
-    cohorts cover only parts of the domain; - ``ratio``: the worst case over outputs and pairs of inputs of
-    P[y|x]/P[y|x'], for one report; - ``permanent_ratio``: the same for all the reports that a device will ever make of
-    one value, or None if every report costs ``ratio`` again.
+    - ``shape``: how a payload is written, ``listed``: how many cells it lists, if it does;
+    - ``cohorts``, ``cells``: the shape of its tally;
+    - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not; as with p and q, a mechanism whose
+      laws have more than two levels has none: its law is ``cell_law``;
+    - ``p``, ``q``: P[a report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure
+      protocol"); for RAPPOR, which has no single support, those of one bit, a and b;
+    - ``coverage``: P[a cohort covers v at all], 1 unless cohorts cover only parts of the domain;
+    - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
+    - ``permanent_ratio``: the same for all the reports that a device will ever make of one value, or None if every
+      report costs ``ratio`` again.
     """
 
     name: ClassVar[str]

@@ -105,7 +105,7 @@ def _inherited(value: object, kind: type) -> str | float | None:
 
 
 def _is_decimal(value: object) -> bool:
-    decimal = sys.modules.get("decimal")  # whoever has a Decimal has imported the module
+    decimal = sys.modules.get("decimal")  # anybody who has a Decimal has imported the module
     return decimal is not None and issubclass(type(value), decimal.Decimal)
 
 

@@ -12,7 +12,7 @@ them may have been a debit of it. All other records count.
 needs. So the upload thread writes a draft, and holds the locks only while the draft replaces the journal, together with
 the records that were appended since. Only a damaged journal is rewritten at once, by the process that finds it damaged.
 
-A journal that holds the draws of an earlier day is compacted, too, so that no tag stands beside a day for long.
+A journal that holds the draws of an earlier day is compacted, too, so that no tag is stored with a day for long.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> byt
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
         data = read(descriptor, 0, most + 1) if found.st_size <= most else None
-        if data is None or len(data) > most:  # it may have grown meanwhile
+        if data is None or len(data) > most:  # it may have grown in the meantime
             raise OSError(errno.EFBIG, "too large; dither writes no file of this size here", path)
         return data
     finally:

@@ -12,10 +12,11 @@ class TwoLevel:
 
         P[y | x] = γ μ(y) · (ratio if x owns y, else 1),   γ = 1/(1 + (ratio - 1) · share).
 
-    - ``share``: μ of what a value owns, the same for all values; - ``overlap``: the least μ of what two values both
-    own. If some pair has less, the bound does not hold; a number that is too small is safe, because the stated loss is
-    then too large; - ``aside``: μ of what a third value owns together with the first but not the second of such a pair,
-    and equally the other way round; None if there is no third value, or none is known. Attacks need it, bounds do not.
+    - ``share``: μ of what a value owns, the same for all values;
+    - ``overlap``: the least μ of what two values both own. If some pair has less, the bound does not hold; a number
+      that is too small is safe, because the stated loss is then too large;
+    - ``aside``: μ of what a third value owns together with the first but not the second of such a pair, and equally the
+      other way round; None if there is no third value, or none is known. Attacks need it, bounds do not.
     """
 
     ratio: Fraction

@@ -96,10 +96,11 @@ _POINTS = 10
 def weigh(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> list[Row]:
     """Return what the reports of one person add up to, for each part and, if there are several, for all; none too low.
 
-    - ``epsilon``: the loss of one report, or None if they differ; - ``sum``, ``sum_delta``: the sum of all losses,
-    which holds with the sum of the reports' own δ; - ``advanced``: ε by Dwork and Roth's advanced composition; None if
-    no δ is granted, or if it exceeds all floats; - ``optimal``: the least valid ε, never above ``sum``; - ``delta``:
-    the δ with which these two hold: ``granted``, the allowed δ, and ``sum_delta``.
+    - ``epsilon``: the loss of one report, or None if they differ;
+    - ``sum``, ``sum_delta``: the sum of all losses, which holds with the sum of the reports' own δ;
+    - ``advanced``: ε by Dwork and Roth's advanced composition; None if no δ is granted, or if it exceeds all floats;
+    - ``optimal``: the least valid ε, never above ``sum``;
+    - ``delta``: the δ with which these two hold: ``granted``, the allowed δ, and ``sum_delta``.
 
     With ``one_of_them`` each person answers only one part. Raises ParameterError for an invalid δ, or if the total δ is
     1 or more.

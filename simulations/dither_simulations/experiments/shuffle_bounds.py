@@ -121,12 +121,13 @@ class Shuffle:
 def weigh(one: Shuffle) -> Row:
     """Return what ``own`` reports reveal to an observer of a shuffled batch; all ε but ``attack`` are upper bounds.
 
-    - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged; -
-    ``generic``, ``blanket``: ε with ``delta``, for any mechanism with that ε₀ and by the law of this one; None if there
-    is no amplification, and ``blanket`` also if the law has more than two levels; - ``best``: the least of these and of
-    ``own`` times ε₀; ``attack``: a lower bound of ε, proved by an attack on one report, None if a device has several; -
-    ``epsilon_after``, ``delta_after``: the privacy loss of ``batches`` such batches of one device; - ``reason``: why
-    there is no amplification.
+    - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
+    - ``generic``, ``blanket``: ε with ``delta``, for any mechanism with that ε₀ and by the law of this one; None if
+      there is no amplification, and ``blanket`` also if the law has more than two levels;
+    - ``best``: the least of these and of ``own`` times ε₀; ``attack``: a lower bound of ε, proved by an attack on one
+      report, None if a device has several;
+    - ``epsilon_after``, ``delta_after``: the privacy loss of ``batches`` such batches of one device;
+    - ``reason``: why there is no amplification.
 
     Raises ParameterError for an impossible number of reports or δ.
     """

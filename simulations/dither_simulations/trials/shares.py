@@ -25,10 +25,11 @@ Measures = Mapping[str, Any]
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
     """Return frequencies after a step; shape (k,). ``consistent`` computes the step of that name.
 
-    - ``raw``: unbiased, unchanged; - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector
-    shows it; - ``shift``: the same number added to all, so that they sum to 1 ("Norm"); still unbiased if the truth
-    sums to 1; - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large; - ``rescale``:
-    clipped, then divided by their sum ("Norm-Mul").
+    - ``raw``: unbiased, unchanged;
+    - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
+    - ``shift``: the same number added to all, so that they sum to 1 ("Norm"); still unbiased if the truth sums to 1;
+    - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
+    - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
     """
     if step == "raw":
         return frequency

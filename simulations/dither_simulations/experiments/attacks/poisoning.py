@@ -1,8 +1,8 @@
 """Poisoning: forged reports that raise estimates, compared with theory.
 
-- ``random-report``: any report that the collector accepts, uniformly; - ``crafted-input``: a chosen answer, sent
-through the honest randomizer: an honest lie; - ``crafted-report``: the report that raises the estimate the most,
-without a randomizer.
+- ``random-report``: any report that the collector accepts, uniformly;
+- ``crafted-input``: a chosen answer, sent through the honest randomizer: an honest lie;
+- ``crafted-report``: the report that raises the estimate the most, without a randomizer.
 """
 
 from abc import abstractmethod
