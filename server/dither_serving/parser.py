@@ -124,7 +124,7 @@ class Parser:
     def _read_head(self) -> None:
         """Parse the line and the headers once they are whole. Another protocol is refused by its first bytes."""
         unparsed = self._unparsed
-        if unparsed[0] < _SPACE and not self._searched:  # empty lines may stand between requests
+        if unparsed[0] < _SPACE and not self._searched:  # empty lines are allowed between requests
             unparsed = self._unparsed = unparsed.lstrip(b"\r\n")
             if not unparsed:
                 return

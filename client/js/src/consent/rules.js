@@ -3,8 +3,7 @@
  *
  * 1. Global Privacy Control or Do Not Track in the browser, or a browser that a program drives (webdriver): off;
  * 2. the environment of a Node process, see node_environment.js;
- * 3. the user's own choice, stored on the device, pinned to the terms that were shown; one that cannot be read is
- *    taken for off;
+ * 3. the user's own choice, stored on the device, pinned to the terms that were shown; one that cannot be read counts as off;
  * 4. otherwise: off.
  *
  * @typedef {[mode: string, by: string]} Verdict Of who decides in the user's place, for all metrics.

@@ -182,8 +182,8 @@ export const subsetWith = (entropy, width, size, lane) => [
 
 /**
  * Return `size` of `width` lanes that have some of the `marked` ones among them, each such set with the same
- * probability: a marked lane and a subset of the others, which come in as many ways as the set has marked lanes, and
- * so are kept once in so many times. For 1 <= size <= width, 2 <= width, and some lane marked.
+ * probability: a marked lane and a subset of the others are drawn. A set with h marked lanes can be drawn in h
+ * ways, so it is kept with probability 1/h. For 1 <= size <= width, 2 <= width, and some lane marked.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number} size

@@ -161,7 +161,7 @@ class Device:
     def _report(self, item: Item) -> Report:
         cohort = self.mechanism.draw_cohort(self.entropy) if self.cohort is None else self.cohort
         permanent = None
-        if self.secret is not None:  # one draw for all values that mark the same cells, as a client's
+        if self.secret is not None:  # like a client, make one draw for all values that mark the same cells
             permanent = KeyedEntropy(self.secret, repr(sorted(self.mechanism.permanent_key(item, cohort))).encode())
         return Report(cohort, self.mechanism.randomize(item, self.entropy, cohort, permanent))
 
