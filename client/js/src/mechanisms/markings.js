@@ -7,7 +7,10 @@ import { fieldOf, vectorOf } from "./fields.js";
  * @typedef {(law: Law) => (item: any, cohort: number) => number[] | Promise<number[]>} Marking
  */
 
-/** Draw one of the cohorts: a row and, if there are levels, one of them by its weight. */
+/**
+ * Draw one of the cohorts: a row and, if there are levels, one of them by its weight.
+ * @type {import("./index.js").Cohort}
+ */
 export const cohort = ({ cohorts, rows = cohorts, weights = [1] }, entropy) => {
   if (cohorts < 2) return 0;
   const whole = weights.reduce((/** @type {number} */ sum, /** @type {number} */ weight) => sum + weight);
