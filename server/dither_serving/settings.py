@@ -15,7 +15,7 @@ _LEVELS = ("debug", "info", "warning", "error")
 
 
 def setting(default: Any, about: str) -> Any:
-    """Return the dataclass field of a setting, which flags, environment and file may give."""
+    """Return the dataclass field of a setting, which flags, environment and file can set."""
     return field(default=default, metadata={"about": about})
 
 
@@ -65,5 +65,5 @@ class ServerSettings:
 
 
 def other_default(name: str, default: Any) -> Any:
-    """Return the field of a setting of every server, with the default of one of them."""
+    """Return the field of a common setting, with a default of its own."""
     return setting(default, ServerSettings.__dataclass_fields__[name].metadata["about"])

@@ -153,7 +153,7 @@ class Folder(BlobStore):
 
 @dataclass(frozen=True)
 class ObjectStore(BlobStore):
-    """A folder of an object store, which shows an object only when it is whole."""
+    """A folder of an object store, which shows an object only when it is complete."""
 
     url: str
 

@@ -152,10 +152,10 @@ Record = (
 )
 
 _LONGEST_WORD = 64
-"""Most characters of a metric's name; no other word is longer."""
+"""Maximum characters of a metric's name; no other word is longer."""
 
 _LONGEST_NUMBER = 25
-"""Most characters of a double; no day or total has as many."""
+"""Maximum characters of a double; no day or total has as many."""
 
 
 def _word(text: str) -> str:
@@ -241,7 +241,7 @@ def from_line(line: bytes) -> Record | None:
     try:
         kind, _, rest = text.decode("ascii").partition(" ")
         record, readers = _FIELDS[kind]
-        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may hold blanks
+        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may contain blanks
         values = [read(field) for read, field in zip(readers, fields, strict=True)]
     except (KeyError, ValueError):
         return None

@@ -27,14 +27,14 @@ _WAIT = 5.0
 """Seconds to wait for another command that changes the file."""
 
 _LONGEST = 1 << 20
-"""Bytes that are read of a file."""
+"""Maximum bytes that are read of the file."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True)
 class SecretKey:
-    """A key, the day on which it was made, and its private part, which nothing shows."""
+    """A key, the day on which it was made, and its private part, which is never shown."""
 
     public: SealKey
     made: date
@@ -60,7 +60,7 @@ class KeyFile:
     def read(self) -> list[SecretKey]:
         """Return the keys, in the order in which they were made.
 
-        Raises ParameterError, which quotes nothing of the file, if others may read it or it holds no seal keys.
+        Raises ParameterError, which quotes nothing from the file, if others may read it or it holds no seal keys.
         """
         with self._read_errors():
             try:
@@ -83,10 +83,10 @@ class KeyFile:
         return keys
 
     def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
-        """Replace the keys by what ``changed`` makes of them, while no other command can change them.
+        """Replace the keys by the result of ``changed``, while no other command can change them.
 
-        Raises ParameterError where the file cannot be read or written, StoreError where another command holds it or the
-        disk is full.
+        Raises ParameterError if the file cannot be read or written, StoreError if another command holds it or the disk is
+        full.
         """
         lock = ProcessLock(
             self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them"
