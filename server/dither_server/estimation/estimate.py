@@ -1,6 +1,6 @@
 """Estimate frequencies from a tally: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple, Self
 
@@ -13,7 +13,6 @@ from ..tally.tally import Tally
 from .confidence import Simultaneous, level_of_each, require_confidence
 from .consistency import onto_sums
 from .decoders.support import decoder_of, support
-from .fit import Fit
 from .intervals.exact import exact_interval
 from .intervals.score import (
     nearly_normal,
@@ -217,11 +216,9 @@ def _fitted(
     """
     confidence = min(1 - alpha, _SUREST)
     fit, repeats = decoder_of(mechanism).fit(mechanism, labels, tally, confidence), tally.repeats.effect
+    if not mechanism.pure:  # a regression's errors are of the scatter between cohorts: not of all that people repeat
+        fit = fit.of_people((repeats - 1) / tally.total)
     share = np.clip(fit.frequency, 0, 1)
-    if repeats > 1 and not (mechanism.pure and mechanism.permanent_stage):
-        # Within a row of a sketch the fit allows for people; between rows, in which the same ones report, it does not.
-        within = 1 / mechanism.cohorts if mechanism.pure else 0.0
-        fit = _of_people(fit, share, (repeats - 1) * (1 - within) / tally.total)
     people = noise_law(mechanism, repeats).people
     left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
@@ -255,25 +252,6 @@ def _of_few(mechanism: Mechanism, columns: _Columns, tally: Tally, alpha: float)
     none = np.full(len(low), np.nan)
     return columns._replace(
         noise_low=none, noise_high=none, low=np.fmin(columns.low, low), high=np.fmax(columns.high, high)
-    )
-
-
-def _of_people(fit: Fit, share: Floats, times: float) -> Fit:
-    """Return a fit with so many times the variance of who is asked added.
-
-    A regression's errors are of the scatter between cohorts, which shows what permanent draws repeat, but not all of
-    who is asked.
-    """
-    with np.errstate(invalid="ignore"):  # of candidates that are not told apart
-        error = np.sqrt(fit.standard_error**2 + times * share * (1 - share))
-        wider = np.where(np.isfinite(error), error / fit.standard_error, 1.0)
-    rest = min(1.0, max(0.0, fit.unlisted))
-    return replace(
-        fit,
-        standard_error=error,
-        low=np.clip(fit.frequency - wider * (fit.frequency - fit.low), 0, 1),
-        high=np.clip(fit.frequency + wider * (fit.high - fit.frequency), 0, 1),
-        unlisted_error=float(np.hypot(fit.unlisted_error, np.sqrt(times * rest * (1 - rest)))),
     )
 
 

@@ -19,6 +19,7 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
+from ..fit import with_people
 from ..hashing import Buckets, hashed_buckets
 from .cells import Cells
 from .rows import Rows
@@ -94,7 +95,8 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     found, fit = selected(rows, marks)
     listed = Cells.of(rows, fit.read).listed(marks)
     order = np.argsort(-fit.read.frequency, kind="stable")
-    frequency, error = fit.read.frequency[order], fit.read.error[order]
+    frequency = fit.read.frequency[order]
+    error = with_people(fit.read.error[order], frequency, rows.between)
     margin = -scipy.special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
     return Discovered(
         items=tuple(bytes(item) for item in tried[found[order]]),
@@ -108,7 +110,7 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         high=np.clip(frequency + margin, 0, 1),
         consistent=onto_subsimplex(frequency),
         unlisted=1 - listed.share,
-        unlisted_error=listed.error,
+        unlisted_error=float(with_people(listed.error, listed.share, rows.between)),
     )
 
 

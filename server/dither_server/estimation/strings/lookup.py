@@ -42,7 +42,7 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
         confidence,
         prior=Scores(read.score, read.error),
         listed=cells.listed(marks),
-    )
+    ).of_people(rows.between)
 
 
 def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
