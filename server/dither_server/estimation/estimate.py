@@ -19,6 +19,7 @@ from .intervals.score import (
     noise_interval,
     noise_law,
     normal_interval,
+    people_interval,
     score_interval,
     third_moment,
 )
@@ -231,28 +232,16 @@ def _fitted(
         fit.high,
         fit.consistent,
     )
-    if not mechanism.pure or nearly_normal(mechanism, tally.total):
-        return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
-    return _of_few(mechanism, columns, tally, alpha), fit.found, None
-
-
-def _of_few(mechanism: Mechanism, columns: _Columns, tally: Tally, alpha: float) -> _Columns:
-    """Return the columns of strings of few reports, whose law is not that of a normal fit.
-
-    They have no noise intervals, as in ``noise_interval``, and those of the population reach as far as score intervals:
-    the error at an estimate knows nothing of what few reports may have missed.
-    """
-    law, trials = noise_law(mechanism, tally.repeats.effect).sampled(), np.full(len(columns.low), float(tally.total))
-
-    def skewness(at: Floats) -> Floats:
-        moment = third_moment(mechanism, at, trials, tally.repeats.effect, sampled=True)
-        return np.asarray(moment / law.error(at, trials) ** 3)
-
-    low, high = score_interval(law, columns.frequency, trials, alpha, 0.0, skewness)
-    none = np.full(len(low), np.nan)
-    return columns._replace(
-        noise_low=none, noise_high=none, low=np.fmin(columns.low, low), high=np.fmax(columns.high, high)
-    )
+    few = mechanism.pure and not nearly_normal(mechanism, tally.total)
+    if few or (mechanism.pure and repeats > 1):
+        # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
+        trials = np.full(len(labels), float(tally.total))
+        low, high = people_interval(mechanism, fit.frequency, trials, alpha, repeats)
+        columns = columns._replace(low=np.fmin(fit.low, low), high=np.fmax(fit.high, high))
+    if few:
+        none = np.full(len(labels), np.nan)
+        return columns._replace(noise_low=none, noise_high=none), fit.found, None
+    return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
 
 
 def _of_nothing(values: int) -> _Columns:

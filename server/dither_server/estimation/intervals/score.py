@@ -103,6 +103,19 @@ def noise_interval(
     return where_normal(mechanism, trials, score_interval(law, frequency, trials, alpha, bias, skewness))
 
 
+def people_interval(
+    mechanism: Mechanism, frequency: Floats, trials: Floats | Counts, alpha: float, repeats: float
+) -> Ends:
+    """Return the interval of a share in the population, by a support without collisions."""
+    law = noise_law(mechanism, repeats).sampled()
+
+    def skewness(at: Floats) -> Floats:
+        moment = third_moment(mechanism, at, trials, repeats, sampled=True)
+        return np.asarray(moment / law.error(at, trials) ** 3)
+
+    return score_interval(law, frequency, trials, alpha, 0.0, skewness)
+
+
 def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends) -> Ends:
     """Return the ends of noise intervals, NaN where supports are not ``nearly_normal``."""
     normal, (low, high) = nearly_normal(mechanism, trials), ends

@@ -21,6 +21,7 @@ from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
 from ..fit import with_people
 from ..hashing import Buckets, hashed_buckets
+from ..intervals.score import people_interval
 from .cells import Cells
 from .rows import Rows
 from .selection import highest, selected
@@ -97,7 +98,10 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     order = np.argsort(-fit.read.frequency, kind="stable")
     frequency = fit.read.frequency[order]
     error = with_people(fit.read.error[order], frequency, rows.between)
-    margin = -scipy.special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
+    alpha = (1 - confidence) * max(1, len(found)) / len(tried)
+    margin = -scipy.special.ndtri(alpha / 2) * error
+    # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
+    low, high = people_interval(mechanism, frequency, np.full(len(order), float(rows.total)), alpha, rows.effect)
     return Discovered(
         items=tuple(bytes(item) for item in tried[found[order]]),
         reports=tally.total,
@@ -106,8 +110,8 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         confidence=confidence,
         frequency=frequency,
         standard_error=error,
-        low=np.clip(frequency - margin, 0, 1),
-        high=np.clip(frequency + margin, 0, 1),
+        low=np.clip(np.minimum(frequency - margin, low), 0, 1),
+        high=np.clip(np.maximum(frequency + margin, high), 0, 1),
         consistent=onto_subsimplex(frequency),
         unlisted=1 - listed.share,
         unlisted_error=float(with_people(listed.error, listed.share, rows.between)),

@@ -82,6 +82,11 @@ class Rows:
         """The reports of all rows."""
         return int(self.reports.sum())
 
+    @property
+    def effect(self) -> float:
+        """The design effect of the reports of all rows."""
+        return self.repeats + self.between * self.total
+
     def listed(self, marks: Buckets, beyond: float) -> Total:
         """Return the share of people who hold any string of ``marks``, shape (rows, S); no error if nothing tells it.
 
