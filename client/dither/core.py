@@ -21,7 +21,7 @@ from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies import SEALED, SealError, kind_for, require
-from .reporting.bookkeeping import Journal
+from .reporting.journal import Journal
 from .reporting.recorder import Recorder
 from .reporting.strata import Stratifier
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number

@@ -42,7 +42,10 @@ class ServerSettings:
     )
     group_limit: int = setting(512, "Maximum uploads in one transaction.")
     horizon: int = setting(45, "Days for which uploads are remembered; one that is sent again later counts again.")
-    lock_wait: float = setting(5.0, "Seconds to wait for another process's write lock.")
+    lock_wait: float = setting(
+        5.0,
+        "Seconds to wait for SQLite's write lock; PostgreSQL has its own lock_timeout.",
+    )
     log_level: str = setting("info", "Lowest level that is logged: debug, info, warning, error.")
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from .primitives.bloom import bloom_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .answers import Item
+    from .encoding import Item
     from .primitives.entropy import Entropy
 
     Pair = tuple[int, int]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from .answers import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
+from .encoding import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
 from .errors import ParameterError
 from .light import cached_property
 from .primitives.entropy import Entropy

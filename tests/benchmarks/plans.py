@@ -18,7 +18,7 @@ from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.precision import worst_share
+from dither_server.estimation.planning import worst_share
 from dither_server.estimation.sets import estimate_sets
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion

@@ -6,7 +6,7 @@ It asks for a number of stars, one to five, and its estimate is their average. A
 import csv
 import io
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ from dither_shared import (
     Question,
     parse_metrics,
 )
-from dither_shared.answers import Answers, Encoded
+from dither_shared.encoding import Answers, Encoded
 from dither_shared.mechanism import LISTED, Items
 from dither_shared.plain import plain
 from dither_shared.questions.fields import Fields
@@ -189,10 +189,8 @@ class Averages(Summary[Average]):
 
     def time_series(
         self, metric: Metric, view: EstimateView, over: Steps, estimate: Callable[[Span], Average], query: Query
-    ) -> Generator[None, None, object | None]:
-        """Return none."""
-        yield
-        return None
+    ) -> None:
+        """Return None."""
 
     def text(self, answer: Mapping[str, Any]) -> TextTable:
         """Return a line."""

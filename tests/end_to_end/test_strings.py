@@ -14,7 +14,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Query
 from dither_shared import KeyedEntropy, parse_metrics
-from server.collecting import TODAY, config
+from server.collecting import TODAY, config, rows_of, upload
 from server.devices import bodies, count
 
 DEFINITION = """
@@ -52,9 +52,15 @@ def test_a_list_that_came_later_finds_what_many_hold(app: Flask) -> None:
     assert {value for value, row in rows.items() if row["found"]} == {"vim-mode", "tidy"}
     assert rows["vim-mode"]["low"] <= 0.5 <= rows["vim-mode"]["high"]
     assert rows["tidy"]["low"] <= 0.25 <= rows["tidy"]["high"]
-    assert table.about["unlisted"] is None  # of a list so long so few reports tell nothing
-    unlisted = reader.table(METRICS["plugin"], Query(), candidates[:2]).about["unlisted"]
-    assert unlisted["low"] <= 0.25 <= unlisted["high"]
+    assert table.about["unlisted"] is None  # so few reports tell nothing of it
+
+
+def test_share_of_people_beyond_the_list_is_stated_of_enough_reports(app: Flask) -> None:
+    plugin = METRICS["plugin"]
+    collector_of(app).store.commit([upload(plugin, rows_of(plugin, 8_000, value="my own"))], TODAY, b"s" * 16)
+    unlisted = EstimateReader(collector_of(app).store).table(plugin, Query(), ("vim-mode", "tidy")).about["unlisted"]
+    assert unlisted["low"] <= 8_100 / 8_400 <= unlisted["high"]
+    assert unlisted["high"] - unlisted["low"] < 0.1
 
 
 def test_what_nobody_listed_is_discovered(app: Flask) -> None:

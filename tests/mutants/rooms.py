@@ -59,7 +59,7 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "ledger": Room(
-        (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
+        (*_named(f"{_CLIENT}/reporting", "ledger", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
             *_tests(

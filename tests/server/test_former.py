@@ -48,7 +48,7 @@ def test_commands_read_former_versions_and_former_metrics(folder: Path) -> None:
     assert "200 reports" in invoke(folder, "trend", "mobile").stdout
     assert "mobile" in invoke(folder, "export", "mobile").stdout
     assert "--version: not collected here" in told(invoke(folder, "estimate", "theme", "--version", "0" * 16))
-    assert "there are mobile, theme" in told(invoke(folder, "estimate", "nothing"))
+    assert "known: mobile, theme" in told(invoke(folder, "estimate", "nothing"))
 
 
 def test_without_metrics_toml_the_database_is_enough(folder: Path) -> None:

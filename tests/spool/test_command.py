@@ -239,7 +239,7 @@ def test_wrong_arguments_of_fold_get_one_line_each(
     here = ("fold", "--spool", str(spool))
     unset = told(invoke(folder, "fold"))
     assert "DITHER_SPOOL: not set" in unset
-    assert unset.endswith("; for example /var/lib/spool\n")
+    assert unset.endswith(", for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
     unmade = "is not a spool: a collector creates it when it starts"
     assert nowhere == f"dither-server: spool: {folder}/no {unmade}\n"

@@ -12,8 +12,8 @@ import marshal
 import os
 
 from dither_shared import VERSION
-from dither_shared.answers import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.draws import draws_of
+from dither_shared.encoding import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.errors import ParameterError
 from dither_shared.light import cast, suppress
 from dither_shared.primitives.digests import sha256
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any
 
-    from dither_shared.answers import Answers
+    from dither_shared.encoding import Answers
     from dither_shared.metrics.metric import Metric
 
     from ..state.state import State

@@ -13,6 +13,9 @@ silence would reveal that the value had changed; it always has a cap, by default
 holds over all metrics. A metric with permanent draws counts towards it with its whole cap from its first report on, so
 that whether another metric still reports does not reveal how often this one changed.
 
+**Damage.** Any record that cannot be read may have been the debit of any metric. So each metric is silent until its
+next period, and one that is asked once for good; each such record counts as a charge of each metric, too.
+
 **The clock.** A period ends when the clock shows a day of a later one. So a clock that is behind opens nothing, and one
 that was ahead has left future marks (of last reports, of damage, of disabled versions). When marks beyond tomorrow are
 seen, they are set to today, so that metrics are open from their next period on. This is a correction, and these are its

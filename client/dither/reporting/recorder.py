@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
 
-    from dither_shared.answers import Encoded, Item
+    from dither_shared.encoding import Encoded, Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..diagnostics import Diagnostics
     from ..state.journal_records import Permanent, Queued
     from ..state.state import Cursor
-    from .bookkeeping import Journal
+    from .journal import Journal
     from .keys import Keys
     from .ledger import Ledger
     from .strata import Stratifier

@@ -28,7 +28,7 @@ import time
 from dither_shared.light import contextmanager, suppress
 
 from .files import delete, is_own, overwrite, read_small, replace
-from .journal import KEEPS_OPEN, FolderJournal
+from .folder_journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line
 from .locks import FileLock, holder_of, sign
 from .state import StateError

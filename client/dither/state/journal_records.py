@@ -7,7 +7,7 @@ the outbox. No field holds a value, an unmasked permanent draw, or a time finer 
 (``datetime.date.toordinal``), in UTC.
 
 The tag of a new answer is appended behind a record with its day, and stays there until the journal is next rewritten,
-which is after the first report of a later day (reporting/bookkeeping.py). From then on tags have neither day nor order.
+which is after the first report of a later day (reporting/journal.py). From then on tags have neither day nor order.
 """
 
 from __future__ import annotations

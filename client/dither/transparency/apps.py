@@ -20,7 +20,7 @@ from dither_shared.primitives.entropy import SystemEntropy
 from ..consent.permission import Permission
 from ..consent.rules import Mode
 from ..diagnostics import Diagnostics, described
-from ..reporting.bookkeeping import Journal
+from ..reporting.journal import Journal
 from ..state.folder import FolderState
 from ..state.journal_records import ConsentChoice, Record
 from ..state.state import Cursor, News, Notes, StateError

@@ -1,4 +1,4 @@
-"""Retries: decide by the answer whether a report was sent, is dropped or is kept, and when it is tried again.
+"""Retries: decide by the answer whether a report was sent, is dropped or kept, and within which time it is tried again.
 
 Only an answer that blames the very bytes drops a report: the same bytes would be blamed again. Every other refusal may
 be over tomorrow: the collector is upgraded, or is given the app's questions or its token, or a hotel's login page no
@@ -6,7 +6,8 @@ longer answers in its place. So the report is kept, as long as the outbox keeps 
 the collector is busy, after hours if somebody must first mend something.
 
 Retries have full jitter (Brooker 2015, "Exponential Backoff and Jitter"): the n-th delay is uniform in
-[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together.
+[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together; ``schedule.py`` draws
+it.
 """
 
 from __future__ import annotations

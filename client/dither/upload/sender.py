@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..reporting.bookkeeping import Journal
+    from ..reporting.journal import Journal
     from ..state.journal_records import Queued
     from .attempts import Attempts
     from .transport import Answer, Transport

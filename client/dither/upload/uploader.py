@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..reporting.bookkeeping import Journal
+    from ..reporting.journal import Journal
     from .attempts import Attempts
     from .transport import Transport
 

@@ -75,7 +75,7 @@ class Rounds:
         def cut(pool: SealedPool, total: int) -> int | None:
             if total < self._rules.batch or "batch_limit" not in limits:
                 return None
-            share = share_of(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
+            share = reports_per_body(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
             if share is None:
                 _log.error("%s: not one report fits in a body that the collector takes", pool.pool)
             return share
@@ -142,7 +142,7 @@ def _check(receipt: Receipt, reports: int) -> None:
         raise RejectedError(f"the collector's receipt says {counts}; is that URL a collector's?")
 
 
-def share_of(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
+def reports_per_body(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
     """Return the reports per body, so that all bodies are about equal; None if not even one report fits."""
     bare = SealedBatch("0" * 32, pool.pool, pool.suite, total, b"").encode()
     most = min(batch_limit, (min(body_limit, _LARGEST_BODY) - len(bare)) // 4 * 3 // pool.length)

@@ -1,7 +1,7 @@
 """The store: what the rest of the relay asks of its database."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 
 import sqlalchemy as sa
@@ -209,7 +209,10 @@ class RelayStore(Database):
             try:
                 yield
             finally:
-                connection.invalidate()  # the lock goes with the connection
+                # The lock also goes with the connection, but only once PostgreSQL notices that it is closed.
+                with suppress(sa.exc.DBAPIError):
+                    connection.execute(sa.select(sa.func.pg_advisory_unlock(_KEYS[what])))
+                connection.invalidate()
 
 
 def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:

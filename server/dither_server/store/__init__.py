@@ -13,7 +13,7 @@ from .history import History, Slice, Snapshot
 from .store import Store
 from .tables.estimates import Basis
 from .tables.refusals import Refusal
-from .tables.sealed import Sealed
+from .tables.sealed_sums import Sealed
 from .tables.tokens import StoredToken
 
 __all__ = [

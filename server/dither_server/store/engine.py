@@ -35,7 +35,7 @@ _DRIVERS = {
 _EXAMPLES = "for example sqlite:///dither.db or postgresql://user@host/name"
 
 LOCK_WAIT = 5.0
-"""Seconds for which a connection waits for a lock of the database, unless its owner says otherwise."""
+"""Seconds for which a connection waits for SQLite's write lock, unless its owner says otherwise."""
 
 
 def open_engine(

@@ -13,7 +13,7 @@ from dither_shared import Metric
 from .counting.folds import read_folded_up_to
 from .tables.refusals import read_refused
 from .tables.schema import IDENTITY
-from .tables.sealed import Sealed, read_sealed
+from .tables.sealed_sums import Sealed, read_sealed
 from .tables.tallies import Places, read_reports, read_stored_rows, read_tally
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ _COUNTING = 0x636F756E74
 def shared_lock(connection: sa.Connection) -> None:
     """Hold off ``exclusive_lock`` until the transaction ends; others may count in the meantime.
 
+    PostgreSQL waits without limit, unless its ``lock_timeout`` says otherwise; uploads are answered 503 meanwhile.
     SQLite has one writer at a time, so both functions do nothing there.
     """
     if connection.dialect.name == "postgresql":

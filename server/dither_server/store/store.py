@@ -20,7 +20,7 @@ from .tables.definitions import Definitions, register
 from .tables.estimates import Estimates
 from .tables.refusals import Refusal, Refusals, add_refusals
 from .tables.schema import IDENTITY
-from .tables.sealed import Sealed
+from .tables.sealed_sums import Sealed
 from .tables.tallies import Days, Places
 from .tables.tokens import Tokens
 

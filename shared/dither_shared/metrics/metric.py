@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ..answers import Answers
 from ..draws import Draws, draws_of
+from ..encoding import Answers
 from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256

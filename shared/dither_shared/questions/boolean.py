@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, BooleanAnswers
+from ..encoding import Answers, BooleanAnswers
 from ..mechanism import Mechanism
 from .domains.domain import Domain
 from .fields import Fields

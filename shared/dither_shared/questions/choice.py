@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, ChoiceAnswers
+from ..encoding import Answers, ChoiceAnswers
 from ..mechanism import Mechanism
 from .domains.domain import Domain
 from .fields import Fields

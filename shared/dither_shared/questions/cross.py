@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from typing import ClassVar, NamedTuple, Self
 
-from ..answers import Answers, Encoded
+from ..encoding import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.sums import costs, within

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from ..answers import Answers, Encoded
+from ..encoding import Answers, Encoded
 from ..errors import ParameterError
 from ..light import cached_property
 from ..mechanism import SPELLED, Items, Mechanism

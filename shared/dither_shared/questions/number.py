@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..answers import Answers
+from ..encoding import Answers
 from ..errors import ParameterError
 from ..mechanism import NUMBERS, Items, Mechanism
 from ..mechanisms import MECHANISMS

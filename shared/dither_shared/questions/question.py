@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
-from ..answers import Answers
+from ..encoding import Answers
 from ..errors import ParameterError
 from ..mechanism import Items, Mechanism
 from ..privacy.wording import odds_sentence

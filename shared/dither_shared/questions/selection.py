@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, Encoded
+from ..encoding import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import SETS, Items, Mechanism
 from ..mechanisms import MECHANISMS

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, StringAnswers
+from ..encoding import Answers, StringAnswers
 from ..mechanism import STRINGS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING

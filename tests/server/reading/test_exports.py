@@ -195,7 +195,7 @@ def test_failed_export_leaves_the_former_file(folder: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(Store, "history", fail)
     result = run(folder, "theme", "--output", str(path))
-    assert (result.exit_code, result.stderr) == (2, "dither-server: database: gone\n")
+    assert (result.exit_code, result.stderr) == (1, "dither-server: database: gone\n")
     assert path.read_text(encoding="utf-8") == "before"
     assert not list(folder.glob("*.part"))
 

@@ -1,6 +1,6 @@
 import { MAX_BYTES, trim } from "../reporting/ledger.js";
 import { retain } from "../state/data.js";
-import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
+import { addressOf, DEADLINE, exchange, headersOf } from "./transport.js";
 import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, ruleFor } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
 

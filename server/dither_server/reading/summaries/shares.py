@@ -22,7 +22,7 @@ from .schemas import ABOUT
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import (
+from .terminal_text import (
     TOO_FEW,
     change_words,
     head_line,

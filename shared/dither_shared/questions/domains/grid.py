@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...answers import NumberAnswers
+from ...encoding import NumberAnswers
 from ...errors import ParameterError
 
 _LEAST, _MOST = 1e-300, 1e300

@@ -23,8 +23,8 @@ from ...options.common import (
     sizes_of,
     users_list,
 )
+from ...options.population import source_options
 from ...options.run import Run, run_options
-from ...options.source import source_options
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
 
 if TYPE_CHECKING:

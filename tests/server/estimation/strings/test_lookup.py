@@ -129,7 +129,7 @@ def test_lookup_of_few_reports_finds_nothing_and_of_one_says_nothing() -> None:
 
 
 def test_the_lower_end_of_the_weakest_found_allows_for_frequent_strings_that_are_not_listed() -> None:
-    """Each of 100 strings has 1% and few are listed: chance adds much to cells, and a higher score is needed to pass."""
+    """Each of 100 strings has 1%, few are listed: chance adds much to cells, and a higher score is needed to pass."""
     names, rng = tuple(f"held-{place}" for place in range(100)), np.random.default_rng(3)
     sketch, listed, least = ProjectiveSketch.calibrate(None, 3.0, buckets=2048), (*names[70:], *LONG[500:1500]), []
     for _ in range(12):

@@ -1,8 +1,9 @@
 """The journal: one append-only log from which ledger and outbox follow, shared by threads and processes.
 
-A writer enters a transaction: it takes turns with other threads (transactions.py) and processes (state/journal.py),
-and reads what they wrote since, so that it decides on the current state. No transaction syncs, sends or waits, so each
-takes microseconds. Records that belong together are written in one system call, a debit before its report.
+A writer enters a transaction: it takes turns with other threads (transactions.py) and processes (in
+state/folder_journal.py), and reads what they wrote since, so that it decides on the current state. No transaction
+syncs, sends or waits, so each takes microseconds. Records that belong together are written in one system call, a debit
+before its report.
 
 Records that cannot be read are left out and counted, and they hold every metric until its next period, because any of
 them may have been a debit of it. All other records count.
@@ -23,7 +24,7 @@ from itertools import chain
 from dither_shared.light import partial, suppress
 
 from ..clock import is_ahead
-from ..state.journal import paced
+from ..state.folder_journal import paced
 from ..state.journal_records import Debit, Disabled, Done, Permanent
 from ..state.state import START, BusyError, Cursor, StateError
 from .bodies import kind_for, read
