@@ -134,6 +134,7 @@ def test_the_lower_end_of_the_weakest_found_allows_for_frequent_strings_that_are
     sketch, listed, least = ProjectiveSketch.calibrate(None, 3.0, buckets=2048), (*names[70:], *LONG[500:1500]), []
     for _ in range(12):
         told = estimate(sketch, listed, tally_of(sketch, Population.drawn(names, np.ones(100), 60_000, rng), rng))
+        assert told.found is not None
         score = np.where(told.found, told.frequency / told.standard_error, np.inf)
         least += [(score.min(), told.low[score.argmin()])] * int(np.isfinite(score.min()))
     scores, low = np.array(least).T
