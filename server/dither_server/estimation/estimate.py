@@ -16,12 +16,9 @@ from .decoders.support import decoder_of, support
 from .intervals.exact import exact_interval
 from .intervals.score import (
     nearly_normal,
-    noise_interval,
     noise_law,
     normal_interval,
-    people_interval,
-    score_interval,
-    third_moment,
+    share_interval,
 )
 from .verdicts import Verdict, informative, too_wide, verdicts
 
@@ -185,19 +182,13 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     if not mechanism.collision_variance:
         ends = exact_interval(mechanism, supporting, trials, alpha)
     if mechanism.collision_variance or repeats > 1:
-        sampled = noise.sampled()
-
-        def skewness(at: Floats) -> Floats:
-            moment = cube + third_moment(mechanism, at, trials, repeats, sampled=True)
-            return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
-
         # Never narrower than that of different people, which is exact: few share what nobody has.
-        low, high = score_interval(sampled, frequency, trials, alpha, bias, skewness)
+        low, high = share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=True)
         ends = np.minimum(ends[0], low), np.maximum(ends[1], high)
     columns = _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *noise_interval(mechanism, frequency, trials, alpha, bias, cube, repeats),
+        *share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=False),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
@@ -236,7 +227,7 @@ def _fitted(
     if few or (mechanism.pure and repeats > 1):
         # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
         trials = np.full(len(labels), float(tally.total))
-        low, high = people_interval(mechanism, fit.frequency, trials, alpha, repeats)
+        low, high = share_interval(mechanism, fit.frequency, trials, alpha, repeats=repeats, sampled=True)
         columns = columns._replace(low=np.fmin(fit.low, low), high=np.fmax(fit.high, high))
     if few:
         none = np.full(len(labels), np.nan)

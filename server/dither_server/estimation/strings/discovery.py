@@ -21,7 +21,7 @@ from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
 from ..fit import with_people
 from ..hashing import Buckets, hashed_buckets
-from ..intervals.score import people_interval
+from ..intervals.score import share_interval
 from .cells import Cells
 from .rows import Rows
 from .selection import highest, selected
@@ -101,7 +101,8 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     alpha = (1 - confidence) * max(1, len(found)) / len(tried)
     margin = -scipy.special.ndtri(alpha / 2) * error
     # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
-    low, high = people_interval(mechanism, frequency, np.full(len(order), float(rows.total)), alpha, rows.effect)
+    trials = np.full(len(order), float(rows.total))
+    low, high = share_interval(mechanism, frequency, trials, alpha, repeats=rows.effect, sampled=True)
     return Discovered(
         items=tuple(bytes(item) for item in tried[found[order]]),
         reports=tally.total,
