@@ -235,7 +235,6 @@ plan --type number --aim median | --aim
 plan --type number --aim p0 | --aim
 plan --type number --aim p100 | --aim
 plan --type number --aim pnan | --aim
-plan --type number --within 0 | --within
 plan --type number --report-budget 8 | --report-budget: needs --type share
 plan --type number --epsilon 30 | epsilon: 30
 plan --type string | --size: or --discover is needed

@@ -10,7 +10,7 @@ from scipy import special
 
 from dither_server.estimation.consistency import onto_simplex
 from dither_server.estimation.estimate import debiased, estimate
-from dither_server.estimation.intervals.score import noise_interval
+from dither_server.estimation.intervals.score import share_interval
 from dither_shared import Mechanism, SubsetSelection
 
 from ..choices import Law, Step
@@ -147,7 +147,7 @@ def estimated(
         return TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
     frequency, _, trials = debiased(decoded, population.labels, tally)
-    return TrialEstimate(frequency, *noise_interval(decoded, frequency, trials, 1 - confidence))
+    return TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
 
 
 def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:

@@ -85,8 +85,8 @@ class KeyFile:
     def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
         """Replace the keys by the result of ``changed``, while no other command can change them.
 
-        Raises ParameterError if the file cannot be read or written, StoreError if another command holds it or the disk is
-        full.
+        Raises ParameterError if the file cannot be read or written, StoreError if another command holds it or the disk
+        is full.
         """
         lock = ProcessLock(
             self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them"

@@ -36,7 +36,8 @@ from .terminal_text import (
 )
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
-_FOUND_RULE = f"found: candidates that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are false"
+_FALSE = f"{100 * FALSE_DISCOVERIES:g}%"
+_FOUND_RULE = f"found: candidates that stand out; an expected {_FALSE} of them are false, and so are their intervals"
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},

@@ -12,9 +12,9 @@ from dither_server.estimation.estimate import Estimate, estimate
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.intervals.score import (
     Law,
-    noise_interval,
     normal_interval,
     score_interval,
+    share_interval,
     third_moment,
 )
 from dither_server.tally.tally import Tally
@@ -257,7 +257,7 @@ def test_there_is_a_noise_interval_only_where_it_holds(
     for users in (5, 30, 100, 300, 999, 3000):
         support = np.arange(users + 1)
         frequency = (support / users - float(mechanism.q)) / float(mechanism.p - mechanism.q)
-        low, high = noise_interval(mechanism, frequency, np.full(users + 1, users), 0.05)
+        low, high = share_interval(mechanism, frequency, np.full(users + 1, users), 0.05, sampled=False)
         offered.append(bool(np.isfinite(low).all()))
         assert np.isnan(low).all() == np.isnan(high).all() == (not offered[-1])
         for holders in range(0, users + 1, max(1, users // 20)) if offered[-1] else ():
