@@ -99,7 +99,7 @@ def _range(sums: _Sums) -> float | None:
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)
     if trials.min() == trials.max():  # then only the rarest and the commonest can be the oddest
-        supporting, trials = np.array([supporting.min(), supporting.max()]), trials.max(keepdims=True)
+        supporting, trials = np.array([supporting.min(), supporting.max()]), trials.max()
     low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
     tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
     return min(1.0, 2 * values * float(tails.min()))
