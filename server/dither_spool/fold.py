@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import IntEnum
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 from dither_server.store import Refusal, Store
@@ -29,23 +29,23 @@ from .workers import Map, here
 class FoldStep(IntEnum):
     """The step that was just done. FOLDED, ADDED and REMEMBERED come once per bucket, DELETED once per segment."""
 
-    LISTED = 1
+    LISTED = auto()
     """The manifest names the segments of the run."""
-    BEGUN = 2
+    BEGUN = auto()
     """The database knows of the run."""
-    FOLDED = 3
+    FOLDED = auto()
     """A bucket is summed, in memory."""
-    ADDED = 4
+    ADDED = auto()
     """The bucket is in the counts, and the database knows it."""
-    REMEMBERED = 5
+    REMEMBERED = auto()
     """The ids of the bucket's batches are written."""
-    FINISHED = 6
+    FINISHED = auto()
     """The database knows that the run is counted completely."""
-    DELETED = 7
+    DELETED = auto()
     """A segment is deleted."""
-    CLOSED = 8
+    CLOSED = auto()
     """The manifest is deleted."""
-    FORGOTTEN = 9
+    FORGOTTEN = auto()
     """Ids and notes that are no longer needed are deleted."""
 
 

@@ -13,6 +13,9 @@ AMOUNTS: dict[tuple[str, str], str] = {
     ): "sums of whole numbers are the same in whatever parts",
     (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
+    ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
+    (f"{_SERVER}/analysis/composition.py", "_GUARD = 15"): "one digit less still leaves roundings a thousandth of δ's",
+    (f"{_SERVER}/estimation/intervals/exact.py", "_FEW = 400"): "ends above it differ by 1e-6 standard errors at most",
 }
 """Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
 
@@ -31,12 +34,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): "nearly all ends are computed one by one, which takes longer and gives the same",
     (
         f"{_PRIVACY}/audit.py",
-        "for cohort in range(min(mechanism.cohorts, 5))",
+        "for cohort in range(min(mechanism.cohorts, 5)):",
     ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
-    (
-        f"{_PRIVACY}/audit.py",
-        "(len(set(mechanism.marked(one, cohort)) | set(mechanism.marked(two, cohort))), cohort, (one, two))",
-    ): "inputs mark equally many cells, or none in common: the largest union is the largest difference, too",
     (
         f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ -1] != tag:",
@@ -71,16 +70,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "shared/dither_shared/mechanisms/subset_selection.py",
             f"def marked(self, item: Item, cohort: int = {cohort}) -> tuple[int, ...]:",
         ): "it has one cohort, and does not look at its number"
-        for cohort in ("1", " -1", "-1")
+        for cohort in ("1", "-1")
     },
-    (
-        f"{_SERVER}/analysis/health.py",
-        "if (trials == trials[ -1]).all():  # then only the rarest and the commonest can be the oddest",
-    ): "all are the same if all are the same as any of them",
-    (
-        f"{_SERVER}/analysis/health.py",
-        "return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 2.0)",
-    ): "a tail of all is never the smaller of two, and a p-value is cut to 1",
     (
         f"{_SERVER}/store/tables/tokens.py",
         "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",
@@ -109,5 +100,58 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/estimation/intervals/exact.py",
         "return int(np.ceil(np.log(1e10) / np.log(ratio + np.sqrt(ratio**2 + 1))))",
     ): "a degree less by one at most, of a fit that is checked afterwards",
+    **{
+        (f"{_SERVER}/analysis/composition.py", f"_POINTS = {points}"): "a finer or coarser lattice is a bound, too"
+        for points in ("1 << 17", "1 << 15", "2 << 16")
+    },
+    **{
+        (f"{_SERVER}/estimation/estimate.py", f"return {amount} * len(self.labels)"): "it is how much a cache may hold"
+        for amount in ("72", "74")
+    },
+    (
+        f"{_SERVER}/estimation/estimate.py",
+        "noise = np.sqrt(np.where(left >= 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))",
+    ): "a difference of two floats of a fit is never exactly 0",
+    **{
+        (
+            f"{_SERVER}/store/batch_ids.py",
+            f"opened = {first} if current is None else current.opened + 1",
+        ): "days are only put in the order in which they were opened"
+        for first in ("0", "2")
+    },
+    **dict.fromkeys(
+        (
+            (
+                f"{_SERVER}/store/batch_ids.py",
+                '_KNOWN = sa.select(BATCHES.c.batch).where(BATCHES.c.batch.in_(sa.bindparam("ids", expanding=False)))',
+            ),
+            (
+                f"{_SERVER}/store/counting/uploads.py",
+                '*_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=False))',
+            ),
+            (
+                f"{_SERVER}/store/tables/definitions.py",
+                "_AMONG = sa.select(DISABLED.c.version)"
+                '.where(DISABLED.c.version.in_(sa.bindparam("versions", expanding=False)))',
+            ),
+        ),
+        "SQLAlchemy's in_ makes any parameter an expanding one",
+    ),
+    ("server/dither_spool/records.py", "most = 2"): "ranks are only compared, and 0 is still the least",
+    (
+        "server/dither_spool/records.py",
+        "starts = np.flatnonzero(np.diff(ascending, prepend=- 2))",
+    ): "any number below 0 differs from the first value, which is not negative",
+    (
+        f"{_SERVER}/estimation/intervals/exact.py",
+        "move = value / np.where(slope > 0, slope, 0 / error[active])",
+    ): "it halves the bracket at first, where it would have tried a step, and meets the same root",
+    **{
+        (
+            "shared/dither_shared/mechanisms/discrete_gaussian.py",
+            f"low, unit = {first}, high / (1 << _BITS + 1)",
+        ): "the search ends at the same step, unless that is the first of 32,768"
+        for first in ("1", "-1")
+    },
 }
 """Lines as a mutant has them."""

@@ -96,6 +96,10 @@ def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
             parts = list(node.decorator_list)
         elif isinstance(node, ast.arg | ast.AnnAssign):
             parts = [node.annotation]
+        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            parts = [node.test]
+        elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["TYPE_CHECKING"]:
+            parts = [node.value]
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript) and node in tree.body:
             parts = [node.value] if isinstance(node.value, ast.Subscript) or _is_union(node.value) else []
         for part in filter(None, parts):

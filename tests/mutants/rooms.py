@@ -47,14 +47,14 @@ ROOMS: dict[str, Room] = {
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
             *_tests("shared", "metrics/test_metric", "plain"),
             *_tests("shared/questions", "questions", "domains/test_grid"),
-            *_tests("contract", "rows", "facts", "privacy", "law", "numeric"),
+            *_tests("contract", "rows", "facts", "privacy", "law", "joint", "two_level", "numeric"),
         ),
     ),
     "keys": Room(
         _named(f"{_CLIENT}/reporting", "keys"),
         (
             _VECTORS,
-            *_tests("client/reporting", "permanent", "keys", "ledger"),
+            *_tests("client/reporting", "permanent", "survey_draws", "permanent_questions", "keys", "ledger"),
             *_tests("client/state", "lost_secret"),
         ),
     ),
@@ -62,9 +62,8 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_CLIENT}/reporting", "ledger", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests(
-                "client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "app_name_clash", "strata"
-            ),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "survey_draws"),
+            *_tests("client/reporting", "periods", "app_name_clash", "strata"),
             *_tests("client/state", "lost_secret", "clock", "foul_state", "forged_files"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
@@ -75,7 +74,7 @@ ROOMS: dict[str, Room] = {
             *_named(f"{_SERVER}/store/tables", "definitions", "estimates", "refusals", "tokens"),
         ),
         (
-            *_tests("server/store", "store", "removal"),
+            *_tests("server/store", "store", "tables/test_sealed", "removal"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),

@@ -14,6 +14,9 @@ from functools import lru_cache
 
 Item = int | bytes
 LIMIT: int | None = 3
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    LIMIT = None
 
 
 @lru_cache(maxsize=8)

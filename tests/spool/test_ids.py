@@ -202,6 +202,15 @@ def test_ids_of_a_clock_that_was_behind_are_kept_for_the_horizon(blobs: BlobStor
     assert len(held(blobs)) == 45
 
 
+def test_ids_of_a_clock_that_was_behind_age_from_the_latest_day_of_their_bucket(blobs: BlobStore) -> None:
+    """On that day itself they are as young as its own, though other ids of 49 days stand between."""
+    for day in range(8_951, 9_001, 7):
+        add(blobs, BUCKET, "right", some(day, day + 1), day)
+    add(blobs, BUCKET, "behind", some(0, 1), 5_350)
+    assert forget(blobs, 45, 9_000) == 1
+    assert held(blobs) == bytes_of(some(0, 1), *(some(day, day + 1) for day in range(8_958, 9_001, 7)))
+
+
 def test_ids_of_a_clock_that_was_ahead_keep_none_of_the_others(blobs: BlobStore) -> None:
     add(blobs, BUCKET, "ahead", some(0, 1), 12_000)
     for day in range(9_000, 9_050):

@@ -98,8 +98,8 @@ def _range(sums: _Sums) -> float | None:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)
-    if (trials == trials[0]).all():  # then only the rarest and the commonest can be the oddest
-        supporting, trials = np.array([supporting.min(), supporting.max()]), trials[:2]
+    if trials.min() == trials.max():  # then only the rarest and the commonest can be the oddest
+        supporting, trials = np.array([supporting.min(), supporting.max()]), trials.max()
     low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
     tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
     return min(1.0, 2 * values * float(tails.min()))
@@ -180,6 +180,5 @@ def _as_expected(counts: Floats, law: tuple[Fraction, ...] | None = None) -> flo
 
 
 def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:
-    """Return P[Bin(trials, probability) <= counts]; 1 if nobody was asked."""
-    some = np.maximum(trials - counts, 1e-300)
-    return np.where(counts < trials, scipy.special.betainc(some, counts + 1, 1 - probability), 1.0)
+    """Return P[Bin(trials, probability) <= counts]; 1 if nobody was asked, which is the limit of a shape of 0."""
+    return np.asarray(scipy.special.betainc(np.maximum(trials - counts, 1e-300), counts + 1, 1 - probability))

@@ -56,8 +56,8 @@ def add_ids(connection: sa.Connection, ids: Collection[bytes], today: date) -> N
 
 def count_ids(connection: sa.Connection) -> int:
     """Return about how many ids are stored. They are random, so a large table is estimated from one slice."""
-    in_slice = connection.scalar(_COUNT.where(*_slice(0))) or 0
-    return _SLICES * in_slice if in_slice >= _FEW else connection.scalar(_COUNT) or 0
+    in_slice = connection.execute(_COUNT.where(*_slice(0))).scalar_one()
+    return _SLICES * in_slice if in_slice >= _FEW else connection.execute(_COUNT).scalar_one()
 
 
 class Expiry:

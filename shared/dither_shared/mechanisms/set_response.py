@@ -139,5 +139,5 @@ def _widest(size: int) -> int:
 
 
 def _spread(window: int, odds: float) -> float:
-    """Return 1/(s m²), with which the total risk grows; used only to choose."""
-    return ((odds + 2.0**window - 1) / (odds - 1)) ** 2 / window
+    """Return what the total risk grows with: 1/(s m²), but for the factor (e^ε - 1)² that all windows share."""
+    return (odds + 2.0**window - 1) ** 2 / window

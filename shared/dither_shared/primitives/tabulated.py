@@ -27,7 +27,7 @@ class TabulatedLaw:
     weights: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if min(self.weights, default=0) < 0 or sum(self.weights) != ONE:
+        if sum(self.weights) != ONE or min(self.weights) < 0:
             raise ParameterError("weights", "are not a distribution; they must not be negative and must sum to 2^64")
 
     @classmethod

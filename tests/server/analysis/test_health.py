@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from contract.cases import each, usual
-from dither_server.analysis.health import health, spare_supports, uniform_counts
+from dither_server.analysis.health import _at_most, health, spare_supports, uniform_counts
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
@@ -177,18 +177,23 @@ LASTING = [
 @each(lambda: LASTING)
 def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism: Mechanism) -> None:
     """Every p-value of seven equal periods is that of one of them, whatever the test."""
-    size = mechanism.size or 10
+    size, rng = mechanism.size or 10, np.random.default_rng(3)
     population = Population.spread(numbered(size), np.eye(size)[0], USERS)  # all alike, and a few forgers on top
-    tally = sample_tally(mechanism, population, np.random.default_rng(3))
-    forged = tally.counts.copy()
+    honest = sample_tally(mechanism, population, rng)
+    forged = honest.counts.copy()
     forged[:, 0] += 60 // mechanism.cohorts
     forged[:, 1] -= 60 // mechanism.cohorts
-    tally, seven = Tally(tally.reports, forged), Tally(7 * tally.reports, 7 * forged, Repeats((1,) * 7))
-    once, repeated = health(mechanism, (), tally), health(mechanism, (), seven)
-    assert [check["test"] for check in once] == [check["test"] for check in repeated]
-    assert min(check["p_value"] for check in once) < 0.9
-    for one, other in zip(once, repeated, strict=True):
-        assert other["p_value"] == pytest.approx(one["p_value"], rel=1e-6, abs=1e-15), one["test"]
+    shape = mechanism.cohorts, mechanism.cells
+    for reports, counts in (
+        (honest.reports, forged),
+        (rng.integers(290, 310, shape[0]), rng.integers(90, 130, shape)),  # so that no test is passed with 1
+    ):
+        once = health(mechanism, (), Tally(reports, counts))
+        repeated = health(mechanism, (), Tally(7 * reports, 7 * counts, Repeats((1,) * 7)))
+        assert [check["test"] for check in once] == [check["test"] for check in repeated]
+        assert min(check["p_value"] for check in once) < 0.9
+        for one, other in zip(once, repeated, strict=True):
+            assert other["p_value"] == pytest.approx(one["p_value"], rel=1e-6, abs=1e-15), one["test"]
 
 
 @pytest.mark.parametrize("name", ["bit-flip", "symmetric-unary", "randomized-response"])
@@ -210,7 +215,21 @@ def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
     assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
 
 
-def test_health_test_runs_once_reports_are_enough_for_its_approximation() -> None:
+def test_tail_of_a_count_is_that_of_the_binomial_law() -> None:
+    counts, trials = np.array([0.0, 3.0, 99.0, 100.0, 0.0]), np.array([100.0, 100.0, 100.0, 100.0, 0.0])
+    for probability in (0.01, 0.5, 0.99):
+        expected = stats.binom.cdf(counts, trials, probability)
+        assert _at_most(counts, trials, probability) == pytest.approx(expected, rel=1e-9)
+
+
+def test_cohorts_are_compared_by_pearsons_test() -> None:
+    hashing = LocalHashing.calibrate(10, 1.0)
+    tally = Tally(300 + 3 * np.arange(hashing.cohorts), np.full((hashing.cohorts, hashing.cells), 100))
+    found = {check["test"]: check["p_value"] for check in health(hashing, (), tally)}
+    assert found["cohorts"] == pytest.approx(stats.chisquare(tally.reports).pvalue)
+
+
+def test_health_test_runs_once_reports_are_enough_for_its_approximation(monkeypatch: pytest.MonkeyPatch) -> None:
     hashing = LocalHashing.calibrate(10, 1.0)
     for count, held in ((24, False), (25, True)):
         cells = np.full((hashing.cohorts, hashing.cells), count // hashing.cells)
@@ -224,6 +243,8 @@ def test_health_test_runs_once_reports_are_enough_for_its_approximation() -> Non
     for reports, held in ((enough - 1, False), (enough, True)):
         tally = Tally(np.array([reports]), np.full((1, 2), reports // 2))
         assert ("weight" in {check["test"] for check in health(unary, (), tally)}) == held
+    monkeypatch.setattr("dither_server.analysis.health._LEAST_VARIANCE", enough * moments[1])  # just enough
+    assert "weight" in {check["test"] for check in health(unary, (), tally)}
 
 
 def test_weight_of_all_ones_is_judged_by_both_tails_of_the_normal_law() -> None:
@@ -238,7 +259,9 @@ def test_weight_of_all_ones_is_judged_by_both_tails_of_the_normal_law() -> None:
 
 
 @pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])
-def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held: bool) -> None:
+def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(
+    least: int, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sketch = CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 2, "cohorts": 3})
     moments = sketch.weight_moments
     assert moments is not None
@@ -251,3 +274,5 @@ def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held
     if held:
         away = counts.sum(axis=1) - reports * moments[0]
         assert found["weight-by-cohort"] == pytest.approx(stats.chi2.sf((away**2 / (reports * moments[1])).sum(), 3))
+    monkeypatch.setattr("dither_server.analysis.health._LEAST_VARIANCE", enough * moments[1])
+    assert "weight-by-cohort" in {check["test"] for check in health(sketch, (), Tally(reports, counts))}

@@ -56,6 +56,8 @@ def test_value_forged_in_one_window_is_flagged_as_odd(periods: int) -> None:
     assert [check["test"] for check in health(mechanism, (), forged) if check["odd"]] == ["windows"]
     same = Tally(periods * honest.reports, periods * honest.counts, Repeats((1,) * periods))
     assert not any(check["odd"] for check in health(mechanism, (), same))
+    once, repeated = ([check["p_value"] for check in health(mechanism, (), tally)] for tally in (honest, same))
+    assert repeated == pytest.approx(once, rel=1e-6)
 
 
 def test_value_in_every_report_is_flagged_as_odd() -> None:

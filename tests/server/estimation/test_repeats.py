@@ -140,7 +140,7 @@ def test_without_permanent_draws_reports_of_a_device_share_who_it_is() -> None:
 
 @pytest.mark.parametrize("repeats", [1, 1.5])
 def test_intervals_of_different_people_are_exact_and_those_of_the_same_contain_them(repeats: float) -> None:
-    mechanism, counts = RandomizedResponse.calibrate(2, 1.0), np.array([[700, 300]])
+    mechanism, counts = RandomizedResponse.calibrate(2, 1.0), np.array([[975, 25]])
     reports = np.full(2, 1000)
     again = Repeats((750, 250)) if repeats > 1 else Repeats((1000,))
     found = estimate(mechanism, ("no", "yes"), Tally(reports[:1], counts, again))

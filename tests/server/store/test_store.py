@@ -13,6 +13,7 @@ import sqlalchemy
 from dither_server.store import Refusal, Store, StoredToken, StoreError
 from dither_server.store.counting.uploads import count
 from dither_server.store.errors import RacedError
+from dither_server.store.tables.definitions import register
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (
@@ -166,10 +167,11 @@ def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
     for read_only in (False, True):
         with closing(Store(url_of(tmp_path), read_only=read_only)) as store, listening("before_cursor_execute", note):
             store.ping()
+            assert store.condition().engine.startswith("sqlite 3")
     assert (set(waits), len(waits) >= 2) == ({5000}, True)
 
 
-def test_every_writing_transaction_begins_as_one(tmp_path: Path) -> None:
+def test_every_writing_transaction_begins_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two that read and then write SQLite lets one fail at once, however long it may wait."""
     begun: list[list[str]] = []
 
@@ -178,12 +180,21 @@ def test_every_writing_transaction_begins_as_one(tmp_path: Path) -> None:
             begun.append([])
         begun[-1].append(statement)
 
+    races = [RacedError("another was first")]
+
+    def raced(*arguments: Any) -> None:
+        if races:
+            raise races.pop()
+        register(*arguments)
+
+    monkeypatch.setattr("dither_server.store.store.register", raced)
     with closing(Store(url_of(tmp_path))) as store, listening("before_cursor_execute", note):
         token, fresh = (StoredToken(digest, "read", digest.hex(), TODAY) for digest in (b"1" * 32, b"2" * 32))
         store.register(METRICS.values())
         store.commit([upload()], TODAY, b"s" * 16)
         store.definitions.disable("theme", None, TODAY)
         store.definitions.enable("theme", None)
+        store.days.close(THEME, TODAY)
         store.days.purge(THEME.version, TODAY)
         store.add_refusals({Refusal("theme", TODAY, "malformed", ""): 1}, b"s" * 16)
         store.refusals.purge("theme")
@@ -192,5 +203,5 @@ def test_every_writing_transaction_begins_as_one(tmp_path: Path) -> None:
         store.tokens.rotate(token.digest, fresh, TODAY)
         assert [store.tokens.delete(fresh.digest) for _ in range(2)] == [True, False]
     written = [one for one in begun if any(not part.startswith(("BEGIN", "SELECT", "WITH")) for part in one)]
-    assert len(written) >= 10
+    assert len(written) >= 11
     assert {one[0] for one in written} == {"BEGIN IMMEDIATE"}

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from dither_shared import ParameterError, PrivSet
+from dither_shared import ParameterError, PrivSet, Shape
 from dither_shared.primitives.probability import exp_below
 
 
@@ -48,6 +48,12 @@ def test_dummies_fill_a_set_up() -> None:
     assert mechanism.marked(0b10011) == (0, 1, 4)
     with pytest.raises(ParameterError, match="item: a set of more than 3 values"):
         mechanism.marked(0b01111)
+
+
+def test_a_row_is_a_list_only_if_it_is_shorter_than_a_bit_per_cell() -> None:
+    """17 cells take 5 bits each."""
+    shapes = [PrivSet(size=14, at_most=3, subset=subset, inside=Fraction(9, 10)).shape for subset in (1, 3, 4)]
+    assert shapes == [Shape.SYMBOL, Shape.LIST, Shape.BITS]
 
 
 @pytest.mark.parametrize(("budget", "least"), [(1, 1), (33, 23), (64, 46), (1000, 80)])

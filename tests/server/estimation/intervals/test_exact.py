@@ -17,7 +17,7 @@ from dither_server.estimation.intervals.exact import (
     ends_of_many,
     exact_interval,
 )
-from dither_server.estimation.intervals.feldman_cousins import tails
+from dither_server.estimation.intervals.feldman_cousins import normal_scores, tails
 from dither_server.estimation.intervals.score import noise_law, score_interval
 from dither_shared import MECHANISMS, Mechanism, OptimizedUnary, RandomizedResponse
 from dither_shared.mechanism import LISTED
@@ -69,6 +69,7 @@ def test_the_estimate_is_the_share_of_which_so_many_are_expected() -> None:
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_tails_are_those_of_their_definition(alpha: float) -> None:
     split = tails(alpha)
+    assert split.wide(np.zeros(1)) == np.inf
     for part in (1e-3, 0.1, 0.5, 0.9, 0.999):
         share = np.array([part * split.alike])
         lower = split_of(float(share[0]), alpha)
@@ -117,6 +118,12 @@ def excess_at(support: Support, share: float, seen: int, trials: int, alpha: flo
     allowed = upper_by_1 + alpha / 2 - lower_by_0
     chance = upper_tail(seen, trials, support.q + share * support.gap)
     return (chance - allowed) / max(chance, allowed)
+
+
+def test_bends_of_many_are_those_of_each_by_itself() -> None:
+    ends, trials = LowEnds(LAWS["frequent"], 0.05), np.array([1e4, 30.0, 1e7])
+    alone = [ends.bends(trials[place : place + 1]) for place in range(3)]
+    assert ends.bends(trials).tolist() == np.concatenate(alone, axis=1).tolist()
 
 
 def opposite(law: Support) -> Support:
@@ -195,6 +202,9 @@ def test_intervals_of_normal_estimates_do_not_fall_and_leave_0_where_they_should
     low, high = score_interval(law, estimate, trials, alpha)
     assert (np.diff(low) >= -1e-12 * error).all()
     assert (np.diff(high) >= -1e-12 * error).all()
+    errors = np.full(1, error), np.full(1, 2 * error)
+    below, above = normal_scores(1 - estimate, errors, alpha)
+    assert np.stack(normal_scores(estimate, errors[::-1], alpha)) == pytest.approx(np.stack([above, below]), abs=1e-6)
     assert ((low > 0) == (estimate > -special.ndtri(min(alpha, 0.5)) * error)).mean() > 0.9999
     assert alpha == 0.5 or (high > 0).all()
 

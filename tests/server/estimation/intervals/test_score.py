@@ -84,6 +84,8 @@ def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, 
         exact = float(law @ (frequency - share[0]) ** 3)
         found = third_moment(mechanism, share, np.array([users]), sampled=sampled)[0]
         assert found == pytest.approx(exact, rel=1e-6, abs=1e-15)
+        few = third_moment(mechanism, share, np.array([0, 1]), sampled=sampled)
+        assert few == pytest.approx(users**2 * found), "of none as of one"
 
 
 def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
@@ -245,6 +247,13 @@ def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_witho
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
     low, high = normal_interval(estimates, np.full(3, 2.0), 0.95)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0], [1, 1, 1])
+
+
+def test_noise_is_that_of_different_people_unless_told_that_they_repeat() -> None:
+    mechanism, share, trials = RandomizedResponse.calibrate(16, 1.0, 2.0), np.array([0.2]), np.array([10_000])
+    once, again = (share_interval(mechanism, share, trials, 0.05, repeats=times, sampled=False) for times in (1.0, 2.0))
+    assert share_interval(mechanism, share, trials, 0.05, sampled=False) == once
+    assert again[0] < once[0] < once[1] < again[1]
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 6.0, 8.0])

@@ -1,10 +1,13 @@
 """RAPPOR decoding: right on average, honest about error, and aware of strings that are not in the list."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dither_server.estimation.estimate import estimate
+from dither_server.estimation.estimate import _fitted, _of_people, estimate
+from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.linear_system import Table
 from dither_server.estimation.regression.rappor import decode, regress
@@ -55,6 +58,21 @@ def test_the_mean_tally_gives_the_frequencies_back() -> None:
     fit = regress(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, frequency, 8 * 10**12))
     assert fit.frequency == pytest.approx(frequency, abs=1e-9)
     assert fit.consistent == pytest.approx(frequency, abs=1e-4)
+
+
+def test_level_of_one_of_many_strings_that_a_double_rounds_to_1_leaves_finite_intervals() -> None:
+    columns, _, _ = _fitted(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, zipf(60), 80_000), 1e-17)
+    assert (columns.noise_low < columns.frequency).all()
+    assert (columns.noise_high > columns.frequency).all()
+    assert np.isfinite(columns.noise_low + columns.noise_high).all()
+
+
+def test_interval_of_an_unknown_error_stays_if_people_are_added() -> None:
+    """Two strings with the same marks have an infinite error."""
+    fit = replace(Fit.of_nothing(2), frequency=np.array([0.1, 0.3]), high=np.array([0.9, 0.3]))
+    wider = _of_people(replace(fit, standard_error=np.array([np.inf, 0.01])), fit.frequency, 0.5)
+    assert (wider.low[0], wider.high[0]) == (fit.low[0], fit.high[0])
+    assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5])
 
 
 def test_errors_are_as_large_as_they_say() -> None:
