@@ -95,7 +95,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     default="0.01",
     show_default=True,
     help=(
-        "How far the printed interval may reach to each side: of a share; of a mean or a quantile, as a part of the "
+        "Most that the printed interval may reach to each side: of a share; of a mean or a quantile, as a part of the "
         "range. A quantile is planned for answers even over the range."
     ),
 )
