@@ -40,6 +40,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ -1] != tag:",
     ): "a draw is drawn anew each time, and is the same",
+    **{
+        (
+            f"{_CLIENT}/reporting/keys.py",
+            f"if last is None or last[: {end}] != (survey, period):",
+        ): "a question is drawn again each time, and is the same"
+        for end in (1, 3)
+    },
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", -1'): "no tag is empty, so nobody is given this draw",
     (
