@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 
 
 class _NoSetup:
-    """What is left of the arguments of such a client."""
+    """What remains of the arguments of a client that could not be made."""
 
     metrics = ()
 
 
 class _Gone:
-    """The core of a client that was off until the interpreter shut down, when nothing can be imported any more."""
+    """The core of a client that was off until the interpreter shut down, when nothing more can be imported."""
 
     setup = _NoSetup
-    _status = Status("off", "nobody: the interpreter shuts down")
+    _status = Status("off", "nobody: the interpreter is shutting down")
     _empty: Mapping[str, object] = MappingProxyType(
         {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
     )
@@ -122,7 +122,7 @@ class Client:
             from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
             from .reporting.definitions import load  # noqa: PLC0415 - likewise
 
-            utc_today()  # loads the calendar, because nothing can be imported at the interpreter's shutdown
+            utc_today()  # loads the calendar now, because nothing can be imported at the interpreter's shutdown
             setup = Setup(app, endpoint=endpoint, entropy=entropy, today=today or utc_today, environ=environ)
             setup = setup._replace(background=background, strict=strict, policy=policy)
             core: ClientCore | None = None
@@ -144,7 +144,7 @@ class Client:
 
         self._build, self._building = build, new_rlock()
         self._named: set[str] = set()
-        """The first names that were recorded while telemetry was off, and are looked up when the core is made."""
+        """The first names that were recorded while telemetry was off; they are checked when the core is made."""
         self._built: ClientCore | None = None
         self._off = _never if strict else _off_by(state, app, environ, policy)
         if not self._off():
@@ -153,7 +153,7 @@ class Client:
 
     @property
     def _core(self) -> ClientCore:
-        """What stands behind the methods: it is made when telemetry is not off, or when somebody asks for more."""
+        """The object behind the methods: made when telemetry is not off, or when more is asked of the client."""
         core = self._built
         if core is None:
             try:
@@ -196,7 +196,7 @@ class Client:
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all waiting reports have arrived.
 
-        Also returns False if the state cannot be read, so that nobody knows, and if answers were lost: one could not be
+        Also returns False if the state cannot be read (then nobody knows), and if answers were lost: one could not be
         written since the last flush, or the client could not be made or was closed before. Ends early if all remaining
         uploads must be expected to fail; ``status`` says why. A report that the collector postponed (Retry-After) is
         not sent earlier.
@@ -235,7 +235,7 @@ class Client:
         return self._core.pending()
 
     def consent_text(self, metrics: Iterable[str] | None = None) -> str:
-        """Return the text to show before ``consent``: each question, why, who reads it, its price, its bytes.
+        """Return the text to show before ``consent``: each question, its purpose, its readers, its cost, its bytes.
 
         ``metrics`` are names, such as those of ``pending``; by default all metrics that have not expired.
         """
@@ -284,7 +284,7 @@ def _off_by(
         name = check_app_name(app)
         given = state_of(state, name)
         permission = Permission(given, name, utc_today, Diagnostics(given.folder), environ=environ, policy=policy)
-    except Exception:  # the maker of the client names the mistake
+    except Exception:  # the error points to the code that makes the client
         return _never
 
     def off() -> bool:

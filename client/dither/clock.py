@@ -1,8 +1,8 @@
-"""The device's clock, which may be wrong: decide what a date on it proves.
+"""The device's clock, which may be wrong: decide what a stored date proves.
 
 A stored day beyond tomorrow shows that the clock was ahead then, or is behind now. It is certainly behind if it shows a
-day before this program was written; then nothing follows. Otherwise it is taken to be right, because a device must not
-stay silent until a year that its clock once showed.
+day before this program was written; then nothing can be concluded. Otherwise it is assumed to be right, because a
+device must not stay silent until a year that its clock once showed.
 """
 
 from __future__ import annotations

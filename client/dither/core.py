@@ -21,7 +21,7 @@ from .diagnostics import Diagnostics, Guard, described
 from .forks import importing
 from .reporting.app_name_clash import NameWatch
 from .reporting.bodies import SEALED, SealError, kind_for, require
-from .reporting.bookkeeping import Journal
+from .reporting.journal import Journal
 from .reporting.recorder import Recorder
 from .reporting.strata import Stratifier
 from .settings import EVERY, MOST_SECONDS, NONE_GIVEN, SPREAD, WAIT, number
@@ -126,7 +126,7 @@ class ClientCore:
             strict=setup.strict,
         )
         self.make_report: Callable[..., bool] = self.recorder.record
-        """Makes the report of an answer; tests replace it to listen."""
+        """Makes the report of an answer; tests replace it to observe answers."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._lost = False
@@ -180,7 +180,7 @@ class ClientCore:
     def check_names(self, names: Iterable[str]) -> None:
         """Log if ``names``, which were recorded while telemetry was off, are not all defined; quote none of them.
 
-        One may be an answer in the place of a name.
+        One of them may be an answer given in place of a name.
         """
         if unknown := len(set(names) - self.setup.metrics.keys()):
             advice = f"names recorded while telemetry was off: {unknown}; Client(strict=True) says which"
@@ -301,7 +301,7 @@ class ClientCore:
         kept = False
         try:
             self.permission.choose(mode, self._chosen(metrics))
-            kept = not self.stopped.disabled  # a disabled client may only have a state in memory
+            kept = not self.stopped.disabled  # a disabled client may have only a state in memory
             if mode != "off":
                 self.journal.begin()
             self.journal.apply_mode(self.permission.consent().mode)
@@ -318,7 +318,7 @@ class ClientCore:
             self._stop()
             try:
                 self.permission.choose("off", ())
-            except OSError:  # the disk may be full, and has room when all is deleted
+            except OSError:  # the disk may be full, and has space after the deletion
                 self.journal.forget()
                 self.permission.choose("off", ())
             self.journal.forget()

@@ -1,7 +1,7 @@
 """The default client of a program: made once by ``dither.init``, used from anywhere by ``dither.record``.
 
-Before ``init``, a record is ignored, and no mistake. So a library can record, and the program that uses it decides
-whether anything is reported.
+Before ``init``, a record is ignored, and that is not a mistake. So a library can record, and the program that uses it
+decides whether anything is reported.
 """
 
 from __future__ import annotations

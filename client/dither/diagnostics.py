@@ -1,7 +1,7 @@
 """Diagnostics: count what went wrong, and log each kind once; nothing is raised into the host.
 
-The log names the kind and type of an exception, the system's words for a system error, and the part of the state folder
-that it is about. It does not contain the message, which may quote a value, except that of a ``StateError``, which is
+The log names the kind and type of an exception, the system's message for a system error, and the path within the state
+folder. It does not contain the exception's message, which may quote a value, except that of a ``StateError``, which is
 ours.
 """
 
@@ -17,7 +17,7 @@ from .forks import importing
 from .state.state import BusyError, StateError
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
-"""Errors of a file that is already open, which name no path."""
+"""Errors of a file that is already open; they have no path."""
 
 _LONGEST_PATH = 500
 
@@ -91,7 +91,7 @@ class Guard:
 
 
 def described(error: BaseException, folder: str | os.PathLike[str] | None = None) -> str:
-    """Return an exception in words without any value: its type, the system's or our words, a path in ``folder``."""
+    """Return an exception in words without any value: its type, the system's or our message, a path in ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):
         said = f"{name}, {error}"

@@ -1,9 +1,9 @@
 """Forks: notify every living client after a fork, and fork only while no thread imports.
 
-A child has only the thread that forked. If another thread was importing a module, nobody is left in the child to end
-that, and an import of the same module there waits for ever. So what dither imports late, it imports inside
-``importing``, and a fork waits for the end of that, though not for long: a host that forks while it imports must not
-wait for a thread that waits for its import.
+A child has only the thread that forked. If another thread was importing a module, nothing in the child ends that
+import, and importing the same module there waits for ever. So dither does all late imports inside ``importing``, and a
+fork waits until they end, though not for long: a host that forks while it imports must not wait for a thread that waits
+for its import.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATIENCE = 1.0
-"""Seconds that a fork waits for an import, and an import for another or for a fork."""
+"""Seconds that a fork waits for an import, and an import for another import or for a fork."""
 
 
 class Forked(Protocol):
-    """An object that wants to know when it runs in a child process."""
+    """An object that must be notified when it runs in a child process."""
 
     def after_fork(self) -> None:
         """Start again, in the child."""
 
 
 class _Imports:
-    """The lock that an import holds, and a fork."""
+    """The lock that is held by an import, and by a fork."""
 
     def __init__(self) -> None:
         self._lock = new_rlock()
@@ -37,7 +37,7 @@ class _Imports:
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        """Enter to import; after a while without the lock, because at exit a thread may be frozen that holds it."""
+        """Enter to import; after a while even without the lock, because at exit a frozen thread may hold it."""
         lock = self._lock
         held = lock.acquire(timeout=_PATIENCE)
         try:
@@ -47,19 +47,19 @@ class _Imports:
                 lock.release()
 
     def before_fork(self) -> None:
-        """Wait until nobody imports."""
+        """Wait until no thread imports."""
         if self._lock.acquire(timeout=_PATIENCE):
             self._forking.add(get_ident())
 
     def after_in_parent(self) -> None:
-        """Let others import again."""
+        """Let other threads import again."""
         thread = get_ident()
         if thread in self._forking:
             self._forking.remove(thread)
             self._lock.release()
 
     def after_in_child(self) -> None:
-        """Begin with a lock that nobody holds."""
+        """Start with a free lock."""
         self._lock, self._forking = new_rlock(), set()
 
 
@@ -75,14 +75,14 @@ def watch(forked: Forked) -> None:
 
 
 def watched() -> list[Forked]:
-    """Return the watched objects that still live."""
+    """Return the watched objects that are still alive."""
     return list(_watched)
 
 
 def _after_fork_in_child() -> None:
     _imports.after_in_child()
     for forked in watched():
-        with suppress(Exception):  # the child is the host's, too
+        with suppress(Exception):  # the child belongs to the host, too
             forked.after_fork()
 
 

@@ -12,8 +12,8 @@ Both are context managers, and decorators of functions and of coroutine function
         load_everything()
 
 Further arguments are attributes of the metric's strata, as in ``record``. An exception of the work propagates. Ctrl-C,
-an exit and a task's cancellation (whatever is raised and is no Exception) interrupt the work from outside, and give no
-answer.
+an exit and a task's cancellation (anything raised that is not an Exception) interrupt the work from outside, and give
+no answer.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Timer(_Work):
     """Answers ``metric``, a number, with the seconds that the work took, also when it raises an Exception.
 
     Failed work took time, too, and leaving it out would reveal that it failed. One timer may be used by several threads
-    or tasks at once, and nested: each piece of work has its own beginning. Time in which the computer sleeps may count.
+    or tasks at once, and nested: each piece of work has its own start. Time during which the computer sleeps may count.
     """
 
     _clock = staticmethod(perf_counter)  # kept here, like the next: at shutdown the names of modules may be None
@@ -121,7 +121,7 @@ class Timer(_Work):
     def __init__(self, record: Callable[..., None], metric: str, strata: Mapping[str, object]) -> None:
         super().__init__(record, metric, strata)
         self._begun: dict[object, list[float]] = {}
-        """Beginnings of the work of each thread or task, the innermost last."""
+        """Start times of the work of each thread or task, the innermost last."""
 
     @property
     def busy(self) -> bool:

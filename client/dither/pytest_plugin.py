@@ -34,5 +34,5 @@ def telemetry(dither_metrics: "str | Path | Mapping[str, Metric]") -> "Iterator[
     with client.standing_in():
         yield client
     client.close()
-    if client.mistakes:  # also where the app caught the exception
+    if client.mistakes:  # even if the app caught the exception
         pytest.fail("wrong answers to dither's metrics:\n" + "\n".join(client.mistakes), pytrace=False)

@@ -26,7 +26,7 @@ WAIT = 0.25
 """The longest that an exit waits, in seconds, unless the app says otherwise."""
 
 EVERY = 300.0
-"""Seconds for which no exit of a device waits after one that waited in vain, unless the app says otherwise."""
+"""Seconds after a wait in vain during which no exit of a device waits, unless the app says otherwise."""
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here takes, and short enough for every clock and lock of the system."""

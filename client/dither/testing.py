@@ -1,4 +1,4 @@
-"""Help an app's tests: a client that touches no network, no disk and no user's choice, and a collector for it.
+"""Help to test an app: a client that touches no network, no disk and no user's choice, and a collector for it.
 
 Under pytest, ``telemetry`` is a fixture (pytest_plugin.py):
 
@@ -6,9 +6,9 @@ Under pytest, ``telemetry`` is a fixture (pytest_plugin.py):
         open_preferences(theme="dark")
         assert telemetry.recorded("theme") == ["dark"]
 
-It stands in for ``dither.record`` and ``dither.init``, and for every ``dither.Client`` of this process, whether the app
-made it before the test, say when it was imported, or makes it in the test. What a client does for good stays out of
-reach: an upload that was under way when the test began, another process.
+It replaces ``dither.record`` and ``dither.init``, and every ``dither.Client`` of this process, whether the app made it
+before the test, for example when it was imported, or makes it in the test. It cannot control what a client has already
+started: an upload that was under way when the test began, or another process.
 """
 
 # ruff: noqa: SLF001 - a client gets another core, so that code that holds it, or a method of it, need not know
@@ -54,7 +54,7 @@ class FakeCollector:
         self._accepted: dict[str, tuple[Batch, Report]] = {}
 
     def define(self, metrics: Mapping[str, Metric]) -> None:
-        """Take reports of these metrics, too; of one name there may be several versions."""
+        """Accept reports of these metrics, too; there may be several versions of the same name."""
         self._defined.append(metrics)
 
     def send(self, body: bytes) -> Answer:
@@ -68,7 +68,7 @@ class FakeCollector:
     def reports(self, metric: str, stratum: str | None = None) -> list[Report]:
         """Return the reports of ``metric`` that were accepted, of one stratum or of all.
 
-        They are noise, and say little of what was recorded.
+        They are noise, and say little about what was recorded.
         """
         arrived = [(batch, report) for batch, report in self._accepted.values() if batch.metric == metric]
         return [report for batch, report in arrived if stratum in (None, batch.stratum)]
@@ -115,18 +115,18 @@ class Telemetry(StandIn):
         own = _all_asked(_unsealed(metrics))
         self.collector = FakeCollector(own)
         self.mistakes: list[str] = []
-        """Mistaken answers, and where the app gave them; the fixture fails the test unless this is empty at its end."""
+        """Mistaken answers, and where the app gave them; the fixture fails the test if there are any at its end."""
         self._own = own
         self._known = set(own)
         self._answers: list[tuple[str, object, str | None]] = []
         self._others: list[tuple[Client, ClientCore]] = []
-        """The clients that it stands in for, with the core that they have otherwise."""
+        """The clients that it replaces, with their original cores."""
         arguments = _harmless("tests", today=today, collector=self.collector)
         _make(self, self._own, strata=strata, **arguments)
         self._listen(self._core)
 
     def recorded(self, metric: str) -> list[object]:
-        """Return all values that were recorded for ``metric``, in order, also those that made no report."""
+        """Return all values that were recorded for ``metric``, in order, including those that made no report."""
         return [value for value, _ in self._heard(metric)]
 
     def strata(self, metric: str) -> list[str | None]:
@@ -134,7 +134,7 @@ class Telemetry(StandIn):
         return [stratum for _, stratum in self._heard(metric)]
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Upload now, from this client and from those that it stands in for."""
+        """Upload now, from this client and from those that it replaces."""
         return all([super().flush(timeout), *(client.flush(timeout) for client, _ in self._others)])
 
     def init(self, *arguments: Any, **named: Any) -> "Telemetry":
@@ -149,7 +149,7 @@ class Telemetry(StandIn):
 
     @contextlib.contextmanager
     def standing_in(self) -> Iterator[None]:
-        """Stand in for the default client and for every other, each with its own metrics and a state in memory.
+        """Replace the default client and every other, each with its own metrics and a state in memory.
 
         Until the end, nothing that they do reaches the disk, the network or the user's choice. Then those that
         existed before work as before; those made in between stay off.
@@ -231,7 +231,7 @@ class Telemetry(StandIn):
 
 
 _make = Client.__init__
-"""The method that makes a client when nobody stands in."""
+"""The method that makes a client while nothing is replaced."""
 
 
 def _all_asked(metrics: Mapping[str, Metric]) -> dict[str, Metric]:

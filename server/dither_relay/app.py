@@ -1,4 +1,4 @@
-"""The relay's routes: sealed reports, whether it lives and is ready, and its numbers."""
+"""The relay's routes: sealed reports, health and readiness, and metrics for Prometheus."""
 
 import json
 import logging
@@ -36,7 +36,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
 
     def metrics(environ: WSGIEnvironment) -> Answer:
         if not relay.config.open_metrics and not here.made(environ):
-            raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
+            raise Problem(Kind.FORBIDDEN, "only this machine may read this; set open_metrics to let others read it")
         return _answer(relay.numbers.text(relay.families()), CONTENT_TYPE)
 
     def introduce(environ: WSGIEnvironment) -> Answer:

@@ -1,4 +1,4 @@
-"""The command line: run a relay, forward now, and see how it fares."""
+"""The command line: run a relay, forward now, and show its status."""
 
 import json
 import time
@@ -26,7 +26,7 @@ _UNASKED = ResolvedSetting("http://localhost", "default")
 def cli() -> None:
     """Take sealed reports from devices, and forward them to the collector in shuffled batches.
 
-    The relay sees addresses and no report; the collector sees reports and no address.
+    The relay sees addresses but no report; the collector sees reports but no address.
     """
 
 
@@ -53,7 +53,7 @@ def run(found: Found) -> None:
     with listener:
         relay = Relay(config)
         if config.token and CollectorUrl.parse("collector", config.collector).is_exposed:
-            click.echo("collector: without https, the token can be read on the way", err=True)
+            click.echo("collector: without https, the token can be read in transit", err=True)
         app = create_app(relay, url_of(listener).removeprefix("http://"))
         serve(app, relay, listener, click.echo)
 

@@ -22,7 +22,7 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 class TroubleError(DitherError):
-    """The collector cannot be reached, or takes nothing now; ``after`` are the seconds of its Retry-After."""
+    """The collector cannot be reached, or accepts nothing now; ``after`` is its Retry-After in seconds."""
 
     def __init__(self, message: str, after: int | None = None) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class TroubleError(DitherError):
 
 
 class RejectedError(DitherError):
-    """The collector does not take this, and would not take it soon."""
+    """The collector rejects this, and would not accept it soon."""
 
 
 class PoolList(NamedTuple):
@@ -49,7 +49,7 @@ class Receipt(NamedTuple):
 
 
 class CollectorClient:
-    """A collector behind a URL, asked with a token, if it has one; for an answer it may take ``seconds``."""
+    """A collector behind a URL, asked with its token, if any; an answer may take ``seconds``."""
 
     def __init__(self, url: str, token: str, seconds: float) -> None:
         self._url = CollectorUrl.parse("collector", url)
@@ -67,7 +67,7 @@ class CollectorClient:
             raise RejectedError("the collector's list of pools cannot be read; is that URL a collector's?") from None
 
     def post(self, body: bytes) -> Receipt:
-        """Post a body. Raises TroubleError, and then it may be counted or not, or RejectedError."""
+        """Post a body. Raises TroubleError (the body may or may not be counted) or RejectedError."""
         status, answer = self._ask(body, _LONGEST_ANSWER)
         if status != 202:
             raise RejectedError(_describe(status, answer))

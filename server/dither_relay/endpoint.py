@@ -1,4 +1,4 @@
-"""Serve POST /v1/sealed: from a request to a sealed report that is durably held, or to a Problem."""
+"""Serve POST /v1/sealed: from a request to a sealed report that is durably stored, or to a Problem."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dither_serving.problems import Answer, Kind, Problem, StoreError
 from dither_serving.request import read_body
 from dither_shared.sealed import SealedReport
 
-from .pools import Pools
+from .listed_pools import Pools
 from .prometheus import RelayNumbers
 from .rates import WINDOW, Rates
 from .store import Arrival
@@ -19,7 +19,7 @@ from .store import Arrival
 
 @dataclass(frozen=True)
 class SealedEndpoint(UploadEndpoint):
-    """Takes sealed reports. The address that one comes from is counted, and goes no further."""
+    """Takes sealed reports. The sender's address is counted for the rate limit, and used for nothing else."""
 
     pools: Pools
     committer: Committer[Arrival, None]
@@ -50,7 +50,8 @@ class SealedEndpoint(UploadEndpoint):
         header = environ.get("HTTP_X_FORWARDED_FOR")
         if address in self.proxies:
             address = self.proxies.forwarded(header or "")
-        elif header is None and is_loopback(address):  # with it, a proxy here that nobody named is one address
+        # with it, a proxy here that is not configured would count as one address
+        elif header is None and is_loopback(address):
             return
         if not self.rates.admits(group_of(address)):
             raise Problem(Kind.CROWDED, "this address has reached the limit of reports in an hour", int(WINDOW))

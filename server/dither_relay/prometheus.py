@@ -1,4 +1,4 @@
-"""The numbers of a relay for Prometheus: counts and times, nothing about any person."""
+"""The relay's numbers for Prometheus: counts and times, nothing about any person."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class RelayNumbers(ServerNumbers):
         self._refused = self.counter("dither_relay_refused", about, ["reason"])
 
     def refused(self, reason: str) -> None:
-        """Count a refused report; without its pool, because strangers make names up."""
+        """Count a refused report, without its pool, because strangers invent names."""
         self._refused.labels(reason).inc()
 
 
@@ -74,7 +74,7 @@ def _families(known: RelayCondition) -> Iterator[Family]:
 
 def _of_pools(family: GaugeMetricFamily | CounterMetricFamily, name: str, held: Sequence[Held]) -> Family:
     for one in held:
-        if not one.is_named:  # else its series would change their name with the first report
+        if not one.is_named:  # otherwise its series would change their name with the first report
             continue
         family.add_metric([one.pool, one.suite], getattr(one, name))
     return family

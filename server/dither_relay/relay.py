@@ -17,7 +17,7 @@ from .config import RelayConfig
 from .endpoint import SealedEndpoint
 from .forwarding.forwarder import Forwarder, is_overdue
 from .forwarding.rounds import TROUBLE, Rounds, Rules
-from .pools import Pools
+from .listed_pools import Pools
 from .prometheus import RelayCondition, RelayNumbers, relay_gauges
 from .rates import Rates
 from .store import Arrival, RelayStore

@@ -29,7 +29,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
 
 
 def _of_disk(store: RelayStore) -> str:
-    """Return why the relay takes no reports, empty if nothing speaks against it."""
+    """Return why the relay takes no reports, or "" if it does."""
     try:
         store.require_room()
     except StoreError as error:
@@ -57,7 +57,9 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _hours(status: Mapping[str, Any]) -> list[str]:
     day, hour = status["next"][:10], status["next"][11:16]
-    once = f"forwards at {hour} UTC each pool with {counted(status['batch'], 'report')} waiting or more, next on {day}"
+    once = (
+        f"at {hour} UTC, next on {day}, forwards each pool with at least {counted(status['batch'], 'waiting report')}"
+    )
     last = f"last forwarding hour: {status['last']}" if status["last"] else "no forwarding hour yet"
     late = "; overdue: is a relay running?" if status["overdue"] else ""
     return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]

@@ -10,8 +10,8 @@ _NEEDED = frozenset({"click", "flask", "numpy", "prometheus_client", "scipy", "s
 
 def main() -> None:
     """Run the command line, or say what to install if the server's own dependencies are missing."""
-    # One analysis computes at a time, in short steps. Threads that wait for each other on cores that ingest keeps busy
-    # made a step of 0.3 s take 13: numpy reads this when it is imported.
+    # One analysis computes at a time, in short steps. Threads that waited for each other on cores that ingest keeps
+    # busy made a step of 0.3 s take 13: numpy reads this variable when it is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from .cli.main import cli  # noqa: PLC0415  # the client's bare installation has this command too

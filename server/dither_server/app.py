@@ -53,7 +53,7 @@ def collector_of(app: Flask) -> Collector:
 
 
 def _admit() -> Response | None:
-    """Hold a request to the role of its route; one that meets no route is answered as an error in any case."""
+    """Check a request against the role of its route; one without a route is answered as an error in any case."""
     if request.endpoint is None:
         return None
     try:

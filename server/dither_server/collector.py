@@ -54,7 +54,8 @@ class Collector(Served):
         self._condition = CachedReading("database", self.store.condition)
         self._engine = "unknown"
         self.committer = self._committer(self.spool or self.store, self.prometheus)
-        # What comes sealed is in few large bodies, and counted at once: a spool keeps the ids of batches, not of rows.
+        # Sealed reports come in few large bodies, and are counted at once: a spool keeps the ids of batches, not of
+        # rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
@@ -96,8 +97,8 @@ class Collector(Served):
     def pools(self) -> dict[str, object]:
         """Return what a relay asks for: a digest of each pool, and how much it may send at a time.
 
-        They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
-        if the keys or the database cannot be read.
+        They are those of the metrics that are sealed in metrics.toml, in all versions that are counted. Raises
+        StoreError if the keys or the database cannot be read.
         """
         disabled = self.store.definitions.disabled()
         sealed = {
@@ -122,7 +123,7 @@ class Collector(Served):
         return Store(self.config.db, create=False, lock_wait=self.config.lock_wait)
 
     def close(self) -> None:
-        """Commit what was accepted and let go of the database, whose file is whole then by itself."""
+        """Commit what was accepted, and close the database, so that its file alone is complete."""
         self.committer.close()
         self._direct.close()
         if self.spool is not None:
@@ -134,7 +135,7 @@ class Collector(Served):
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:
-    """Return every version of a metric of which reports are counted: apps in the field still send the former ones."""
+    """Return every version of a metric whose reports are counted: apps in the field still send earlier ones."""
     known = {metric.version: metric}
     for version in store.definitions.versions(metric.name):
         try:

@@ -1,4 +1,4 @@
-"""JSON schemas, as the API's description holds them: each once, and referred to by name."""
+"""JSON schemas for the API's description: each is defined once, and referred to by name."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ REPORTS: Json = {"type": "integer", "minimum": 0}
 
 
 def object_of(properties: Json, **more: Any) -> Json:
-    """Return the schema of an object that has these properties at least, but for those that are ``Optional``."""
+    """Return the schema of an object with at least these properties, except for those that are ``Optional``."""
     required = [name for name, one in properties.items() if not isinstance(one, Optional)]
     return {"type": "object", "properties": properties, "required": required, **more}
 

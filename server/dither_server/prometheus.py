@@ -1,4 +1,4 @@
-"""The numbers of a collector for Prometheus, in addition to those of any server: its uploads, and its database."""
+"""The collector's numbers for Prometheus, in addition to those of any server: its uploads, and its database."""
 
 import platform
 import time
@@ -50,7 +50,7 @@ class Prometheus(ServerNumbers):
         self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc(count)
 
     def sealed(self, metric: str, reports: int, refused: int, alarming: bool) -> None:
-        """Count what became of the reports of a sealed batch, and the batch itself if too many were refused."""
+        """Count the outcome of the reports of a sealed batch, and the batch itself if too many were refused."""
         self._sealed.labels(metric).inc(reports)
         self._unopened.labels(metric).inc(refused)
         self._alarms.labels(metric).inc(int(alarming))
@@ -84,7 +84,7 @@ def of_up(is_up: bool) -> GaugeMetricFamily:
 
 
 def of_disk(disk: Disk | None) -> Iterator[GaugeMetricFamily]:
-    """Yield the room on a database's disk, if it is on this machine."""
+    """Yield the free space on a database's disk, if it is on this machine."""
     if disk is not None:
         yield gauge("dither_disk_free_bytes", "Free space on the database's file system.", disk.free)
         yield gauge("dither_disk_bytes", "Size of the database's file system.", disk.size)

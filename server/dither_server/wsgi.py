@@ -18,7 +18,7 @@ _answer = app.wsgi_app
 
 
 def _start_and_answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """Answer the first request: by now the server has forked, if it does."""
+    """Answer the first request: if the server forks, it has done so by now."""
     collector_of(app).start()
     app.wsgi_app = _answer  # type: ignore[method-assign]
     return _answer(environ, start_response)
@@ -28,5 +28,5 @@ app.wsgi_app = _start_and_answer  # type: ignore[method-assign]
 
 if parent_process() is None:
     atexit.register(collector_of(app).close)
-else:  # a worker that multiprocessing made, as granian's are: these end without atexit
+else:  # a worker started by multiprocessing, like granian's: these end without atexit
     Finalize(None, collector_of(app).close, exitpriority=10)

@@ -1,10 +1,10 @@
 """Find the address that a request comes from, behind declared proxies, and whether it was made on this machine.
 
-The peer's address says little: whatever a proxy passes on comes from the proxy's own. So a request is local only if
-nothing speaks against it: it comes from loopback to a socket that listens on loopback only, it names that socket as its
-host, and it bears no header by which proxies and browsers show that another is behind it. A proxy that hides all of
-that, or a TCP forwarder, still passes for local. Therefore being local lets a request report, where it may in most
-collectors anyway, and never read.
+The peer's address says little: whatever a proxy passes on comes from the proxy's address. So a request is local only if
+nothing contradicts it: it comes from loopback to a socket that listens only on loopback, it names that socket as its
+host, and it has no header by which proxies and browsers show that they act for somebody else. A proxy that hides all of
+that, or a TCP forwarder, still passes for local. Therefore being local allows a request only to report, which most
+collectors allow anyway, and never to read.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ _SHOWS_ANOTHER = (
     "HTTP_CDN_LOOP", "CLIENT_IP", "CLIENTIP", "HTTP_X_ORIGINAL_", "HTTP_X_CLUSTER_", "HTTP_X_ENVOY_", "HTTP_X_PROXY",
     "HTTP_PROXY_", "HTTP_MAX_FORWARDS", "HTTP_X_COMING_FROM", "HTTP_ORIGIN", "HTTP_REFERER", "HTTP_SEC_FETCH_",
 )  # fmt: skip
-"""Parts of names of headers that proxies and balancers add, and browsers, in which a page of another site may ask."""
+"""Parts of the names of headers that proxies and balancers add, and browsers for pages of other sites."""
 
 _DEFAULT_PORT = 80
 
@@ -44,7 +44,7 @@ class Here:
     def at(cls, address: str) -> Self:
         """Return what is local to a server at an address such as ``127.0.0.1:8000``.
 
-        If the address is empty, or not on loopback alone, nothing is. Raises ParameterError if it is no address.
+        If the address is empty, or not only on loopback, nothing is. Raises ParameterError if it is not an address.
         """
         try:
             parts = urlsplit(f"//{address}")
@@ -67,13 +67,13 @@ class Here:
             in self.hosts  # a page that rebinds its name to loopback sends that name
             and is_loopback(environ.get("REMOTE_ADDR") or "")
             and environ.get("SERVER_PROTOCOL") in _WITHOUT_A_PROXY
-            and environ.get("REQUEST_URI", "/").startswith("/")  # with a whole URL one asks a proxy
+            and environ.get("REQUEST_URI", "/").startswith("/")  # a whole URL is a request to a proxy
             and not _show_another("\n".join(environ))
         )
 
 
 def signs_of_another(environ: WSGIEnvironment) -> list[str]:
-    """Return what shows that another is behind a request: names of headers, and HTTP/1.0, which only proxies speak."""
+    """Return the signs that a request acts for somebody else: header names, and HTTP/1.0, which proxies speak."""
     names = sorted(name.removeprefix("HTTP_").replace("_", "-").title() for name in environ if _show_another(name))
     protocol = str(environ.get("SERVER_PROTOCOL"))
     return names if protocol in _WITHOUT_A_PROXY else [*names, protocol]
@@ -92,7 +92,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-@lru_cache(maxsize=32)  # a stranger's header may be large
+@lru_cache(maxsize=32)  # an unauthenticated header may be large
 def _show_another(names: str) -> bool:
     """Return whether header names show that a request was passed on; one app's devices always send the same names."""
     return any(part in names for part in _SHOWS_ANOTHER)
@@ -114,7 +114,7 @@ class Proxies:
     def forwarded(self, header: str) -> str:
         """Return the client behind a chain of proxies: the last address of X-Forwarded-For that is not a proxy's.
 
-        Anything before it may be forged. A port behind it is left out. "" if there is none.
+        Anything before it may be forged. A port after it is left out. "" if there is none.
         """
         addresses = (_without_port(part.strip()) for part in reversed(header.split(",")))
         return next((address for address in addresses if address and address not in self), "")
@@ -134,13 +134,13 @@ class Proxies:
             found = ipaddress.ip_address(address)
         except ValueError:
             return False
-        mapped = getattr(found, "ipv4_mapped", None)  # as a socket for both families shows it
+        mapped = getattr(found, "ipv4_mapped", None)  # how a socket for both IPv4 and IPv6 shows an IPv4 address
         return any(one in network for network in self._networks for one in (found, mapped) if one is not None)
 
 
 @lru_cache(maxsize=4096)
 def group_of(address: str) -> str:
-    """Return the group that counts as one address: for IPv6 the network of 64 bits, which one customer has."""
+    """Return the group that counts as one address: for IPv6 the network of 64 bits that one customer has."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

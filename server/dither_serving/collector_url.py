@@ -14,11 +14,11 @@ from .addresses import is_loopback
 _PORTS = {"http": 80, "https": 443}
 
 _HEADS = 1 << 17
-"""Bytes received beside the body: TLS and the heads of answers."""
+"""Bytes received in addition to the body: TLS and the heads of answers."""
 
 
 class NoAnswerError(DitherError):
-    """The collector gave no answer; the message says why, and follows the word for who was asked."""
+    """The collector gave no answer; the message says why, and is appended to the name of who was asked."""
 
 
 class CollectorUrl(NamedTuple):
@@ -49,7 +49,7 @@ class CollectorUrl(NamedTuple):
 
     @property
     def is_exposed(self) -> bool:
-        """Whether a token can be read on the way."""
+        """Whether a token can be read in transit."""
         return not self.is_secure and not is_loopback(self.host)
 
     def ask(self, path: str, fields: Mapping[str, str], seconds: float, most: int, body: bytes | None = None) -> Answer:
@@ -70,7 +70,7 @@ class CollectorUrl(NamedTuple):
             with closing(secured(stream, self.host) if self.is_secure else stream) as stream:
                 return exchange(stream, sent, most)
         except TimeoutError:
-            raise NoAnswerError(f"cannot be reached: no whole answer in {seconds:g} seconds") from None
+            raise NoAnswerError(f"cannot be reached: no complete answer within {seconds:g} seconds") from None
         except ssl.SSLCertVerificationError as error:
             raise NoAnswerError(f"cannot be trusted: its certificate is not valid: {error.verify_message}") from None
         except (OSError, UnicodeError) as error:  # UnicodeError: a label of the name is empty or too long

@@ -1,7 +1,7 @@
 """Commit uploads in groups, by one thread that takes whatever is waiting; requests are answered after their commit.
 
-While one transaction is being made durable the next batches gather, so the group grows with the load and the cost of
-an fsync is shared; nothing ever waits for a clock.
+While one transaction is being made durable, the next batches gather, so the group grows with the load and the cost of
+an fsync is shared; the thread never waits for a timer.
 """
 
 import logging
@@ -35,7 +35,7 @@ _R_co = TypeVar("_R_co", covariant=True)
 
 
 class Limits(NamedTuple):
-    """Batches that may wait, batches of one transaction, and the bytes of rows that may wait."""
+    """Maximum waiting batches, batches per transaction, and bytes of waiting rows."""
 
     queue: int = 1024
     group: int = 512
@@ -58,7 +58,7 @@ class Commits(Protocol[_U_contra, _R_co]):
 
 
 class _Waiting(NamedTuple, Generic[U, R]):
-    """An upload, the callback for its outcome, and since when it waits."""
+    """An upload, the callback for its outcome, and when it began to wait."""
 
     upload: U
     then: Callable[[R | StoreError], object]
@@ -202,5 +202,5 @@ def _refuse(group: Sequence[_Waiting[U, R]], error: StoreError) -> None:
 def _answer(then: Callable[[R | StoreError], object], outcome: R | StoreError) -> None:
     try:
         then(outcome)
-    except Exception:  # one answer's trouble is not that of the others
+    except Exception:  # the failure of one answer must not affect the others
         _log.exception("an answer could not be given")

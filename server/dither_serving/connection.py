@@ -1,8 +1,8 @@
 """One connection: answer its requests one at a time, in their order.
 
-While a request is being answered, nothing more of its connection is parsed. The connection goes on reading, so as to
-notice a peer that hangs up, until bytes of another request arrive; then it stops. So a connection holds at most one
-read beyond the request in work, and handles at most one request per iteration of the loop.
+While a request is being answered, nothing more of its connection is parsed. The connection continues to read, to notice
+a peer that hangs up, until bytes of another request arrive; then it stops. So a connection holds at most one read
+beyond the request in work, and handles at most one request per iteration of the loop.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ class _Handler(Protocol):
     """An object that answers requests. Its methods raise nothing."""
 
     def handle(self, request: Request, connection: "Connection") -> None:
-        """Have ``connection.end`` called once, later, with the answer or the last part of it."""
+        """Arrange that ``connection.end`` is called once, later, with the answer or its last part."""
 
     def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
-        """Return the answer to a request that cannot be served; the connection reads no other after it."""
+        """Return the answer to a request that cannot be served; the connection reads no further request."""
 
 
 def read_buffer() -> memoryview:
-    """Return a buffer that all connections of a loop share: each takes its bytes out of it before the next reads."""
+    """Return a buffer that all connections of a loop share: each copies its bytes before the next one reads."""
     return memoryview(bytearray(LARGEST_READ))
 
 
@@ -41,7 +41,7 @@ class Connection(asyncio.BufferedProtocol):
         self.here = ("", 0)
         self.held = 0
         self.is_gone = False
-        """Whether the peer is gone, or has said that it sends nothing more, as one that hangs up does."""
+        """Whether the peer is gone, or has closed its sending side, as a peer that hangs up does."""
         self._limiter = limiter
         self._handler = handler
         self._buffer = buffer
@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(0)  # to know of every byte that the peer has not taken
+        self._transport.set_write_buffer_limits(0)  # to know about every byte that the peer has not taken
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self.here = (transport.get_extra_info("sockname") or ("", 0))[:2]
         self._limiter.start_waiting(self)
@@ -92,7 +92,7 @@ class Connection(asyncio.BufferedProtocol):
             self._limiter.start_waiting(self)
 
     def eof_received(self) -> bool:
-        """Keep the connection for the answer to a request in work: a peer may end its own side after its request."""
+        """Keep the connection for the answer to a request in work: a peer may close its side after its request."""
         self.is_gone = True
         return self._served is not None
 
@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Cut the connection, and let go of what is held at once: many may give way in one iteration of the loop."""
+        """Cut the connection, and free what is held at once: many may be cut in one iteration of the loop."""
         self._parser.close()
         self._transport.abort()
 
@@ -158,14 +158,14 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _write(self, data: bytes) -> None:
-        """Write, but nothing to a peer that is gone: asyncio would log a line for each attempt."""
+        """Write, except to a peer that is gone: asyncio would log a line for each attempt."""
         if not self._transport.is_closing():
             self._transport.write(data)
             if not self._flows.is_set():
                 self._unsent += len(data)
 
     def _account(self) -> None:
-        """Count what is held; give way if the others do not, with an answer if the peer is still to get one."""
+        """Count the held bytes; give way if no other connection does, with an answer if the peer can still get one."""
         held = self._parser.held + self._unsent
         if held == self.held or self._limiter.hold(self, held):
             return
@@ -182,11 +182,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._proceed()
 
     def _proceed(self) -> None:
-        """Begin the next request if it is whole; refuse it if it never can be; otherwise read on."""
+        """Begin the next request if it is complete; refuse it if it never can be; otherwise continue to read."""
         found = self._parser.next()
         if isinstance(found, Request):
             self._account()
-            if self._parser.is_ended:  # it was refused: there is no room for it
+            if self._parser.is_ended:  # it was refused because there is no room for it
                 return
             self._served = found
             self._limiter.stop_waiting(self)

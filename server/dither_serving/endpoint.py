@@ -1,4 +1,4 @@
-"""What answers posts of reports, at a collector and at a relay alike: from a request to a commit, or to a Problem."""
+"""The endpoint for uploads, in a collector and in a relay: from a request to a commit, or to a Problem."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -15,14 +15,14 @@ from .prometheus import ServerNumbers
 _log = logging.getLogger(__name__)
 
 _SOON, _LATER = 1, 10
-"""Seconds after which to come again: when the queue is full, and when the database fails."""
+"""Seconds until a retry: if the queue is full, and if the database fails."""
 
 
 class UploadEndpoint(ABC):
     """Answers POST to ``paths``, most often without a thread of its own: at once, or when a commit is made.
 
-    ``begin`` answers requests to the first path; the app answers what takes long by ``respond``, in a thread. A commit
-    is waited for ``patience`` seconds. ``noun`` is what a request brings.
+    ``begin`` answers requests to the first path; the app answers slow requests by ``respond``, in a thread. A commit
+    may take ``patience`` seconds. ``noun`` names the content of a request.
     """
 
     numbers: ServerNumbers
@@ -58,7 +58,7 @@ class UploadEndpoint(ABC):
             return status, [*headers, *self.headers(environ.get("HTTP_ORIGIN"))], body
 
     def problem_of(self, error: Exception) -> Problem:
-        """Return the problem that an error is answered with; log one that nobody expects."""
+        """Return the problem that stands for an error; log an unexpected error."""
         match error:
             case Problem():
                 return error
@@ -73,7 +73,7 @@ class UploadEndpoint(ABC):
         return Problem(Kind.INTERNAL, f"the {self.noun} was not taken; the server's log says why")
 
     def accepted(self, body: bytes) -> Answer:
-        """Return the answer to what is committed, and count it."""
+        """Return the answer to committed reports, and count it."""
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
         return self.counted((202, headers, body))
 

@@ -34,13 +34,13 @@ _MAKE_ROOM = 0.1
 """Seconds between checks for a peer that holds a thread by not reading its answer, while a request waits."""
 
 _SLICE = 0.002
-"""Seconds after which the answers that are left wait for the next iteration of the loop."""
+"""Seconds after which the remaining answers wait for the next iteration of the loop."""
 
 _UNREAD = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: Kind.TOO_LARGE,
     HTTPStatus.SERVICE_UNAVAILABLE: Kind.OVERLOADED,
 }
-"""The problem of a refused report that was not read to its end; with any other status it is malformed."""
+"""The problem of a refused report that was not read completely; with any other status it is malformed."""
 
 
 class Gateway:
@@ -94,7 +94,7 @@ class Gateway:
                 self._loop.call_soon(self._make_room)
 
     def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
-        """Return the answer to what cannot be served, having counted it if it brought reports."""
+        """Return the answer to what cannot be served; count it if it brought reports."""
         code, headers, body = http_answer(status)
         self._endpoint.numbers.unread(code)
         if method == "POST" and target in self._paths:
@@ -103,7 +103,7 @@ class Gateway:
         return self._head(code, [*headers, ("Connection", "close")]) + body
 
     async def drain(self, seconds: float) -> None:
-        """Return when nothing is served any more, or after ``seconds``."""
+        """Return when no request is being served any more, or after ``seconds``."""
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
@@ -127,10 +127,10 @@ class Gateway:
         return status, headers, body
 
     def _write(self) -> None:
-        """Write the answers that are ready, and not those that become ready by this.
+        """Write the answers that are ready now, but not those that become ready during that.
 
         A connection whose next request is answered at once waits for the next iteration of the loop like any other, so
-        that all connections take turns. When many are ready, the loop looks at its sockets in between.
+        that all connections take turns. If many are ready, the loop checks its sockets in between.
         """
         until = time.monotonic() + _SLICE
         self._is_woken = False  # before the first is taken: an answer that is added after the last wakes the loop again
@@ -152,7 +152,7 @@ class Gateway:
         """Cut peers that do not read the answers that keep threads, while other requests wait for a thread.
 
         An answer that is sent in parts keeps its thread until the peer has read all but the last one, so a few dozen
-        peers that read nothing would keep everyone else out until their time is over.
+        peers that read nothing would keep everyone else waiting until their time is over.
         """
         lacking = self._in_pool - self._threads
         for _ in range(lacking):

@@ -1,9 +1,9 @@
 """Limit connections: their number, their number per address, the bytes held for them, and how long each waits.
 
-A connection waits from its start, from the first byte of a request and from an answer on, until it has brought a whole
-request; and it waits while its peer does not read what is sent. When it has waited too long it is closed. When all
-slots or all bytes are taken, the connection that has waited longest gives way to the next, so that no number of slow or
-silent peers keeps the others out.
+A connection waits from its start, from the first byte of a request and from an answer on, until it has sent a complete
+request; and it waits while its peer does not read the answer. If it has waited too long, it is closed. If all slots or
+all bytes are taken, the connection that has waited longest gives way to the next, so that no number of slow or silent
+peers keeps the others out.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _YOUNG = 0.1
 
 class _Limited(Protocol):
     held: int
-    """The bytes counted for this connection; the limiter alone writes it."""
+    """The bytes counted for this connection; only the limiter writes it."""
 
     @property
     def is_in_work(self) -> bool: ...
@@ -71,7 +71,7 @@ class ConnectionLimiter:
         self._prometheus.connected(self._open)
 
     def remove(self, connection: _Limited | None) -> None:
-        """Count a lost connection, or one that failed before it was made (None)."""
+        """Count a lost connection, or one that failed before it was established (None)."""
         if connection is not None:
             self._waiting.pop(connection, None)
             self.hold(connection, 0)
@@ -116,7 +116,7 @@ class ConnectionLimiter:
         return True
 
     async def slot(self) -> None:
-        """Return when another connection may come, after the one that waited longest gave way if need be."""
+        """Return when another connection may come; if necessary, the one that has waited longest gives way."""
         while self._open >= self._limit:
             if not self.evict():
                 await asyncio.sleep(_YOUNG)
@@ -159,7 +159,7 @@ class ConnectionLimiter:
             self._count_closing("late")
             try:
                 connection.expire()
-            except Exception:  # a fault of one connection must not keep the others open
+            except Exception:  # an error of one connection must not keep the others open
                 _log.exception("a connection could not be closed")
 
     async def drain(self, seconds: float) -> None:
@@ -172,7 +172,7 @@ class ConnectionLimiter:
             connection.abort()
 
     def close(self) -> None:
-        """Close the connections that wait, and from now on any that would wait."""
+        """Close the waiting connections, and from now on any that would wait."""
         self.is_ending = True
         for connection in list(self._waiting):
             connection.close()

@@ -83,7 +83,7 @@ class OnceAMinute:
             return self._take()
 
     def rest(self) -> int:
-        """Return the number of events since the last line, for a line at the end."""
+        """Return the number of events since the last line, for a final line."""
         with self._lock:
             return self._take()
 

@@ -1,9 +1,9 @@
 """Parse the bytes of a connection into requests, one at a time, within bounds while they arrive.
 
-llhttp, the parser of Node.js, judges every request in its strict mode. It cannot be paused, so it is given a whole head
-or a part of one body at a time, and what follows the request stays here unparsed. Refused besides are a line of another
-protocol, a second Host, and lengths and codings that could be read in two ways. A chunked request is the last of its
-connection, because llhttp alone knows where it ends.
+llhttp, the parser of Node.js, checks every request in its strict mode. It cannot be paused, so it is given a complete
+head or a part of one body at a time, and what follows the request stays here unparsed. Also refused are a line of
+another protocol, a second Host, and lengths and codings that could be read in two ways. A chunked request is the last
+of its connection, because only llhttp knows where it ends.
 """
 
 import re
@@ -20,10 +20,10 @@ _HEADERS = 100
 """Maximum headers: each takes several times its bytes as objects, and time to parse."""
 
 _READ = 1 << 14
-"""Maximum bytes of a read that may hold the beginning of another request."""
+"""Maximum bytes of a read that may contain the beginning of another request."""
 
 LARGEST_READ = 1 << 18
-"""Maximum bytes of a read that a body fills."""
+"""Maximum bytes of a read that belongs to a body."""
 
 _SPACE = b" "[0]
 _START = re.compile(rb"[A-Z-]{1,20}(?: |\Z)")
@@ -79,7 +79,7 @@ class Parser:
 
     @property
     def wanted(self) -> int:
-        """The bytes to read at most: as many as the body lacks, or few enough to be held beside a request in work."""
+        """The maximum bytes to read: the rest of the body, or few enough to hold beside a request in work."""
         if self._length <= _READ:
             return _READ
         return max(_READ, min(self._length - len(self._body), LARGEST_READ))
@@ -90,9 +90,9 @@ class Parser:
             self._unparsed = self._unparsed + data if self._unparsed else bytes(data)
 
     def next(self) -> Request | HTTPStatus | None:
-        """Return the next request when it is whole, or the status to refuse it with; None while bytes are missing.
+        """Return the next request if it is complete, or the status to refuse it with; None while bytes are missing.
 
-        ``begin`` is called before the one after it.
+        ``begin`` must be called before the following one.
         """
         if not self._unparsed:
             return None
@@ -112,7 +112,7 @@ class Parser:
         return expects
 
     def close(self) -> None:
-        """Let go of what is held, and drop whatever else arrives."""
+        """Free what is held, and drop whatever else arrives."""
         self.is_ended = True
         self.begin()
         self._unparsed = b""
@@ -124,7 +124,7 @@ class Parser:
     def _read_head(self) -> None:
         """Parse the line and the headers once they are whole. Another protocol is refused by its first bytes."""
         unparsed = self._unparsed
-        if unparsed[0] < _SPACE and not self._searched:  # empty lines may stand between requests
+        if unparsed[0] < _SPACE and not self._searched:  # empty lines are allowed between requests
             unparsed = self._unparsed = unparsed.lstrip(b"\r\n")
             if not unparsed:
                 return
@@ -143,7 +143,7 @@ class Parser:
             self._refuse(HTTPStatus.BAD_REQUEST)
 
     def _read_line(self) -> None:
-        """Read the line once it is whole; until then, refuse what does not begin as one."""
+        """Read the line once it is complete; until then, refuse what does not begin like one."""
         end = self._unparsed.find(b"\n", self._searched)
         if end < 0:
             if not _START.match(self._unparsed):
@@ -156,7 +156,7 @@ class Parser:
         self._method, self._target, self._version = method.decode("latin-1"), target, _VERSIONS[protocol]
 
     def _read_body(self) -> None:
-        """Parse no more than this request's body of what is there."""
+        """Parse at most the rest of this request's body."""
         missing = len(self._unparsed) if self._is_chunked else self._length - len(self._body)
         part, self._unparsed = self._unparsed[:missing], self._unparsed[missing:]
         self._fed += len(part)
@@ -168,14 +168,14 @@ class Parser:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # the request is whole, and the last: what follows is of a protocol that nobody speaks here
+            pass  # the request is complete, and the last: what follows belongs to a protocol that is not supported here
         except httptools.HttpParserError:
-            if self._request is None or not self._is_chunked:  # else it is about what follows the last request
+            if self._request is None or not self._is_chunked:  # otherwise it is about what follows the last request
                 self._status = self._status or HTTPStatus.BAD_REQUEST
                 raise _RefusedError from None
 
     def on_message_begin(self) -> None:
-        """Stop where another request begins: of a head, that is one that llhttp and this module read differently."""
+        """Stop where another request begins: within a head, llhttp and this module read the bytes differently."""
         if self._request is not None:
             self._refuse(HTTPStatus.BAD_REQUEST)
 
@@ -188,7 +188,7 @@ class Parser:
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Judge the head before a body is read."""
+        """Check the head before a body is read."""
         self._is_head_read = True
         fields: dict[bytes, bytes] = {}
         for name, value in self._headers:

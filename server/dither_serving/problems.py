@@ -16,14 +16,14 @@ SAFE_HEADERS = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
 )
-"""Sent with every answer, good or bad."""
+"""Headers of every answer, whether it succeeds or fails."""
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers and body of an answer."""
 
 
 class StoreError(DitherError):
-    """The database cannot be read or written now; nothing of what was asked has happened."""
+    """The database cannot be read or written now; nothing that was requested has happened."""
 
     public = "the database cannot be read or written now"
     """The message for strangers."""
@@ -70,7 +70,7 @@ class Kind(Enum):
 
 
 class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
-    """An error that is answered as a problem. ``retry_after`` says in how many seconds to come again."""
+    """An error that is answered as a problem. ``retry_after`` is the number of seconds after which to retry."""
 
     def __init__(self, kind: Kind, detail: str, retry_after: int | None = None) -> None:
         super().__init__(detail)
@@ -89,7 +89,7 @@ class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
 
 
 def http_answer(status: int) -> Answer:
-    """Return the problem that stands for a bare HTTP error, one that the framework or the server found."""
+    """Return the problem for a bare HTTP error from the framework or the server."""
     phrase = HTTPStatus(status).phrase
     kind = _OF_STATUS.get(status)
     if kind is not None:

@@ -1,7 +1,7 @@
 """The numbers of a server for Prometheus: counts and times, nothing about any person.
 
 Each process counts for itself. If several workers share a port, as under gunicorn, the one that answers reports the sum
-of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
+of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder that holds only their counts and is empty at the start.
 """
 
 import logging
@@ -28,13 +28,15 @@ _FRESH = 10.0
 """Seconds for which a value is served from the cache."""
 
 _REST = 200
-"""And this many times as long as the reading took, so that it takes half a percent of a processor at most."""
+"""Minimum time until the next reading, as a multiple of its duration, so that it takes at most half a percent of a
+processor.
+"""
 
 _AGAIN = 60.0
-"""But a failed reading is repeated after this many seconds: it spent the time waiting, not working."""
+"""A failed reading is repeated after this many seconds, because it spent the time waiting, not working."""
 
 _PATIENCE = 30.0
-"""Seconds after which a reading that has not ended counts as failed: a network may delay it for long."""
+"""Seconds after which an unfinished reading counts as failed: a network may delay it for long."""
 
 T = TypeVar("T")
 
@@ -53,7 +55,7 @@ class ServerNumbers:
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, answers: str = "dither_answers", to: str = "uploads"
     ) -> None:
-        """Count the answers to uploads under the name ``answers``; ``to`` says in its help what they answer."""
+        """Count the answers to uploads under the name ``answers``; ``to`` says in its help text what they answer."""
         self._clock = clock
         self._registry = registry = CollectorRegistry()
         self.counter = counter = partial(Counter, registry=registry)
@@ -112,7 +114,7 @@ class ServerNumbers:
             self._commit_batches.observe(batches)
 
     def text(self, more: Iterable[Family] = ()) -> bytes:
-        """Return everything in Prometheus' text format, and ``more``, which every process reports alike."""
+        """Return everything in Prometheus' text format, and ``more``, which every process reports in the same way."""
         registry = CollectorRegistry()
         registry.register(_Scrape(self._families, more))
         return generate_latest(registry)
@@ -152,13 +154,13 @@ class _Scrape:
 
 
 def _timeless(family: Family) -> Family:
-    """Return a family without start times of series, which show to the microsecond when the first report came."""
+    """Return a family without its start times, which show to the microsecond when the first report came."""
     family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
     return family
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """Drop the gauges of processes that have ended, which would never change again; their counts stay."""
+    """Drop the gauges of processes that have ended, which would never change again; keep their counts."""
     for pid in {file.stem.rpartition("_")[2] for file in folder.glob("gauge_live*_*.db")}:
         if not _lives(pid):
             mark_process_dead(int(pid), str(folder))  # type: ignore[no-untyped-call]  # it has no annotations
@@ -168,7 +170,7 @@ def _lives(pid: str | None) -> bool:
     """Return whether a process is alive. The files of a killed one stay, although nothing waits there."""
     if pid is None:
         return True
-    with suppress(PermissionError):  # it is there, and another's
+    with suppress(PermissionError):  # it exists, and belongs to another process
         try:
             os.kill(int(pid), 0)
         except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""One complete HTTP request, its WSGI environment, and the body that an app reads from that."""
+"""One complete HTTP request, its WSGI environment, and the body that an app reads from it."""
 
 import sys
 from collections.abc import Collection
@@ -12,7 +12,9 @@ from .problems import Kind, Problem
 
 JSON = ("application/json",)
 OF_PAGES = ("text/plain", *JSON)
-"""The media types of bodies. text/plain is what a page sends without asking first: so only with a listed Origin."""
+"""The media types of bodies. A page sends text/plain without a preflight, so it is accepted only from a listed
+Origin.
+"""
 
 LONGEST_LENGTH = 20
 """The number of digits of the largest 64-bit integer. Python refuses to read numbers of thousands of digits."""
@@ -37,7 +39,7 @@ class Request(NamedTuple):
 
 
 def path_of(target: bytes) -> tuple[bytes, bytes] | None:
-    """Return the path of a request's target, still quoted, and its query; None for what names no resource of ours."""
+    """Return the path of a request's target, still quoted, and its query; None if it names no resource of ours."""
     if not target.startswith(b"/"):
         if target == b"*":
             return target, b""
@@ -101,7 +103,7 @@ def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = JSO
     media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
     plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
     if media_type.strip().lower() not in types or not plain:
-        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: {' or '.join(types)} is right")
+        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: must be {' or '.join(types)}")
     length = _length(environ)
     if length > limit:
         raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")

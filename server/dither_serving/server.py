@@ -1,4 +1,4 @@
-"""Serve a collector on a socket: one event loop, one committer, and a clean end."""
+"""Serve a collector on a socket: one event loop, one committer, and a clean shutdown."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 1000
 
 _LAST = 30.0
-"""Seconds in which requests that began before the end are answered: a device waits no longer."""
+"""Seconds in which requests that began before the shutdown are answered: a device waits no longer."""
 
 _FLUSH = 5.0
 """Seconds in which peers read their last answers."""
@@ -66,7 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error  # Python's own words repeat the address
+        # Python's own words repeat the address; an errno below 0 is that of a name that has none
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "not an address of this machine"
         raise ParameterError(f"{host}:{port}", f"cannot listen there: {reason}; choose another port or host") from None
 
 
@@ -86,7 +87,7 @@ def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: C
 def memory_for(limits: ServerSettings) -> int:
     """Return the bytes that may be held for all peers: half of the queue's, but room for two of the largest bodies.
 
-    The other half is for what these bytes cost besides: a body is copied once when it is whole.
+    The other half is for additional copies: a body is copied once when it is complete.
     """
     return max(limits.queue_bytes // 2, 2 * limits.body_limit + LARGEST_READ)
 
@@ -95,7 +96,7 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
     limits, endpoint, proxies = parts.limits, parts.endpoint, parts.proxies
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
-    def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
+    def end(_signal: int, _frame: FrameType | None) -> None:  # when asked twice, it still finishes the commits
         loop.call_soon_threadsafe(stop.set)
 
     signal.signal(signal.SIGTERM, end)
@@ -122,7 +123,8 @@ async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, r
         each.cancel()
     listener.close()
     limiter.close()
-    await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))  # the second cuts peers that read no answer
+    # the second request cuts peers that read no answer
+    await asyncio.gather(gateway.drain(_LAST), limiter.drain(_FLUSH))
     await limiter.drain(_FLUSH)
     gateway.close()
     for task in ended:

@@ -1,6 +1,7 @@
 """The settings that every server has: its socket, its limits, and how it logs."""
 
 from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any
 
 from dither_shared import ParameterError
@@ -14,13 +15,13 @@ _LEVELS = ("debug", "info", "warning", "error")
 
 
 def setting(default: Any, about: str) -> Any:
-    """Return the dataclass field of a setting, which flags, environment and file may give."""
+    """Return the dataclass field of a setting, which flags, environment and file can set."""
     return field(default=default, metadata={"about": about})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """Settings of a server. Raises ParameterError for an invalid value, and for a number that is not positive."""
+    """Settings of a server. Raises ParameterError for an invalid value: each number is positive and finite."""
 
     host: str = setting("127.0.0.1", "Address to listen on.")
     port: int = setting(8000, "Port to listen on; 0 takes any free one.")
@@ -52,8 +53,8 @@ class ServerSettings:
         for one in fields(self):
             value = getattr(self, one.name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if is_number and value <= 0 and one.name != "port":
-                raise ParameterError(one.name, f"{value!r} is not positive")
+            if is_number and one.name != "port" and not 0 < value < inf:  # nan is not, either
+                raise ParameterError(one.name, f"{value!r} is not {'finite' if value == inf else 'positive'}")
         Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
@@ -64,5 +65,5 @@ class ServerSettings:
 
 
 def other_default(name: str, default: Any) -> Any:
-    """Return the field of a setting of every server, with the default of one of them."""
+    """Return the field of a common setting, with a default of its own."""
     return setting(default, ServerSettings.__dataclass_fields__[name].metadata["about"])

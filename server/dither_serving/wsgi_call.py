@@ -16,10 +16,10 @@ from .request import PEER_GONE, Request
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 300.0
-"""Seconds to wait for a piece to be read: the limit of a connection's wait comes long before."""
+"""Seconds to wait for a piece to be read: the limit of a connection's wait is much shorter."""
 
 _LOOK = 1.0
-"""Seconds after which a thread whose answer is not taken looks whether the loop has ended."""
+"""Seconds after which a thread whose answer is not read checks whether the loop has ended."""
 
 Headers = list[tuple[str, str]]
 
@@ -46,7 +46,7 @@ class WsgiCall:
         self._is_begun = False
         self._is_chunked = False
         self._keeps_alive = request.keeps_alive
-        environ[PEER_GONE] = lambda: connection.is_gone  # then nobody waits for a long answer
+        environ[PEER_GONE] = lambda: connection.is_gone  # so that nobody waits for a long answer
 
     def __call__(self, then: Callable[[], object]) -> None:
         """Answer, and have ``then`` called in the loop's thread."""
@@ -58,15 +58,16 @@ class WsgiCall:
             _log.exception("a request could not be answered")
             last = None if self._is_begun else self._failure()
         taken = threading.Event()
-        with suppress(RuntimeError):  # the loop has ended before us
+        with suppress(RuntimeError):  # the loop has ended before this thread
             self._loop.call_soon_threadsafe(self._end, last, then, taken)
             while not taken.wait(_LOOK) and not self._loop.is_closed():
-                pass  # else threads that answer faster than the loop writes would pile up answers that nothing counts
+                # otherwise threads that answer faster than the loop writes would pile up answers that nothing counts
+                pass
 
     def _end(self, last: bytes | None, then: Callable[[], object], taken: threading.Event) -> None:
         taken.set()
         if last is None:
-            self._connection.abort()  # so that no peer takes a part for the whole
+            self._connection.abort()  # so that no peer mistakes a part for the whole
         self._connection.end(last or b"", keeps_alive=self._keeps_alive and last is not None)
         then()
 
@@ -109,7 +110,7 @@ class WsgiCall:
         return lambda piece: self._send(self._framed(piece, None))
 
     def _head(self, length: int | None) -> bytes:
-        """Return the head of the answer: of a body of that length, or of one that ends when it ends."""
+        """Return the head of the answer: with the length of its body, or without, if it ends with the connection."""
         headers = [pair for pair in self._headers if pair[0].lower() not in {"content-length", "connection"}]
         if length is not None:
             headers.append(("Content-Length", str(length)))
@@ -133,4 +134,4 @@ class WsgiCall:
         try:
             asyncio.run_coroutine_threadsafe(self._connection.send(data), self._loop).result(_PATIENCE)
         except (RuntimeError, TimeoutError, CancelledError) as error:  # CancelledError: the loop has ended
-            raise ConnectionAbortedError("nobody takes the answer") from error
+            raise ConnectionAbortedError("nobody reads the answer") from error

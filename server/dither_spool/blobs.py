@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from dither_server.store import StoreError, without_password
-from dither_server.store.database import bytes_of
 from dither_shared import ParameterError
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -145,7 +144,7 @@ class Folder(BlobStore):
             with self._failing("listed", kind):
                 for entry in os.scandir(self.folder / kind):
                     if not entry.is_dir() and entry.name[0] != ".":
-                        sizes[entry.name] = bytes_of(Path(entry.path))
+                        sizes[entry.name] = _size(entry)
         except FileNotFoundError as error:
             if (self.folder / kind).is_symlink():  # to another disk, for example, which is not mounted
                 raise _failed(self.folder / kind, "listed", error) from None
@@ -154,7 +153,7 @@ class Folder(BlobStore):
 
 @dataclass(frozen=True)
 class ObjectStore(BlobStore):
-    """A folder of an object store, which shows an object only when it is whole."""
+    """A folder of an object store, which shows an object only when it is complete."""
 
     url: str
 
@@ -210,6 +209,14 @@ class ObjectStore(BlobStore):
 
     def _path(self, *parts: str) -> str:
         return "/".join((self._opened()[1], *parts))
+
+
+def _size(entry: "os.DirEntry[str]") -> int:
+    """Return the size of a file, 0 if a fold has deleted it. Raises OSError: an unknown size is not 0 bytes."""
+    try:
+        return entry.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def require_no_tilde(name: str, path: str) -> None:

@@ -1,6 +1,6 @@
 """Fold the records of one bucket: count each batch once, and report why the others do not count.
 
-Buckets have no batch id in common, so each can be folded by itself, anywhere and in any order.
+Buckets have no batch id in common, so each can be folded separately, anywhere and in any order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from .records import Ids, Keys, Records, are_first, as_ids, as_keys, grouped
 
 
 class FoldedBucket(NamedTuple):
-    """The tallies of a bucket, and the outcome of each record: it is counted under one of five names.
+    """The tallies of a bucket, and the outcomes of its records: each is counted under one of five names.
 
     ``tallies`` are by version, day (as in ``Records``) and stratum; ``ids`` are those of their batches, ascending.
     """
@@ -27,11 +27,11 @@ class FoldedBucket(NamedTuple):
     batches: int
     """Records that count."""
     rows: int
-    """The reports in these."""
+    """The reports in these records."""
     repeated: int
-    """Records of a batch that is counted here with this content, or was counted before."""
+    """Records of a batch that is counted here with the same content, or was counted before."""
     conflicts: dict[tuple[bytes, int], int]
-    """Records of a batch that is counted here with another content, by version and day."""
+    """Records of a batch that is counted here with other content, by version and day."""
     unknown: int
     """Records of a version that is not among the mechanisms."""
     damaged: int
@@ -43,11 +43,11 @@ def fold_bucket(
 ) -> FoldedBucket:
     """Fold the records of a bucket, each batch counted once; ``seen`` are ids that were counted before.
 
-    The order of segments, and of the records of one id, changes nothing. If a batch came with several contents
+    The order of segments, and of the records of one id, does not matter. If a batch came with several contents
     (version, stratum and rows), the first by version, day, stratum and rows counts, shorter rows first; records of an
     unknown version or with damaged rows do not take part. A batch counts on the first day on which its content came.
-    Each part of ``seen`` ascends; the parts are used one after the other, so a generator may read them.
-    Memory is at most 200 bytes per record and four times its rows, beside one part of ``seen``.
+    Each part of ``seen`` ascends; the parts are used one after the other, so a generator may read them. Memory is at
+    most 200 bytes per record and four times its rows, plus one part of ``seen``.
     """
     records = Records.merged(segments)
     fresh = records.where(~_found(records.keys, seen))
@@ -67,7 +67,7 @@ def fold_bucket(
 
 
 def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
-    """Return for each key, in ascending order, whether a part of ``seen`` has it."""
+    """Return for each key, in ascending order, whether a part of ``seen`` contains it."""
     first = are_first(keys)
     distinct = keys[first]
     found = np.zeros(len(distinct), dtype=bool)
@@ -103,7 +103,7 @@ def _are_sound(records: Records, mechanisms: Mapping[bytes, Mechanism]) -> Boole
 
 
 def _are_readable(records: Records, mechanism: Mechanism) -> Booleans:
-    """Return the same for records of one version and whole rows: parse all at once, and halves if that fails."""
+    """Return the same for records of one version with complete rows: parse all at once, or halves if that fails."""
     try:
         parsed(mechanism, records.rows_of(mechanism.row_bytes))
     except WireError:

@@ -69,7 +69,7 @@ def fold(
     pause = None if every is None else _seconds(every)
     for name, given in (("--every", every), ("--skip", skip)):
         if dry_run and given:
-            raise ParameterError(name, "not with --dry-run, which changes nothing")
+            raise ParameterError(name, "cannot be used with --dry-run, which changes nothing")
     with _ended_by_signals():
         begun = time.monotonic()
         _fold_once(request)
@@ -84,7 +84,7 @@ def fold(
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """End at once at a signal, without clearing up: a fold may be killed anywhere, and its workers end with it."""
+    """End at once at a signal, without cleaning up: a fold may be killed anywhere, and its workers end with it."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda number, _: os._exit(128 + number)) for number in numbers]
     try:
@@ -115,9 +115,9 @@ def _fold_once(request: _Request) -> None:
 
 
 def _blobs(request: _Request, database: str) -> "BlobStore":
-    """Return where the segments are; first seal the journals that dead collectors have left on this machine.
+    """Return where the segments are; first seal the journals that dead collectors left on this machine.
 
-    Raises ParameterError if no collector has made a spool there yet, or that of another database.
+    Raises ParameterError if no collector has made a spool there yet, or if it belongs to another database.
     """
     from .blobs import blob_store_at
     from .layout import SpoolLayout, require_owner

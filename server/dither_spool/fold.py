@@ -1,6 +1,6 @@
 """Fold a spool into a database, run by run and bucket by bucket. A fold may be killed anywhere; the next one resumes.
 
-A run is the set of segments that are there when it begins. The database alone knows what of a run is counted; ids are
+A run is the set of segments that exist when it begins. Only the database knows which part of a run is counted; ids are
 written and segments deleted after that is committed.
 """
 
@@ -34,13 +34,13 @@ class FoldStep(IntEnum):
     BEGUN = auto()
     """The database knows of the run."""
     FOLDED = auto()
-    """A bucket is added up, in memory."""
+    """A bucket is summed, in memory."""
     ADDED = auto()
-    """The bucket is in the counts, and the database knows that it is."""
+    """The bucket is in the counts, and the database knows it."""
     REMEMBERED = auto()
     """The ids of the bucket's batches are written."""
     FINISHED = auto()
-    """The database knows that all of the run is counted."""
+    """The database knows that the run is counted completely."""
     DELETED = auto()
     """A segment is deleted."""
     CLOSED = auto()
@@ -89,7 +89,7 @@ class Folding:
             if manifest.segments:
                 self._heads(manifest.segments)  # raises while there is no run yet
                 manifest.write(self.blobs)
-                check()  # the next owner of the lock sees the manifest and makes no other from these segments
+                check()  # the next owner of the lock sees the manifest and makes no other one from these segments
                 self.after(FoldStep.LISTED)
             yield self._run(manifest, resumed=False)
 
@@ -113,7 +113,7 @@ class Folding:
         return FoldReport("", bool(begun), fresh.begun, len(segments), sums)
 
     def _listed(self, taken: Iterable[str]) -> Manifest:
-        """Return a fresh run of all segments but those that are taken."""
+        """Return a new run of all segments except those in ``taken``."""
         begun, others = self.now().replace(microsecond=0), set(taken)
         names = [name for name in self.blobs.names(SEGMENTS) if is_segment(name) and name not in others]
         return Manifest(uuid.uuid4().bytes, begun, tuple(names))
@@ -134,7 +134,7 @@ class Folding:
             self.blobs.delete(SEGMENTS, name)
             self.after(FoldStep.DELETED)
         done = folds.run(manifest.run)
-        if manifest.segments:  # else there is no manifest
+        if manifest.segments:  # otherwise there is no manifest
             self.blobs.delete(RUNS, manifest.name)
         self.after(FoldStep.CLOSED)
         if manifest.segments or last is None or last.date() < manifest.begun.date():  # it lists a folder per bucket
@@ -147,7 +147,7 @@ class Folding:
         return FoldReport(manifest.run.hex(), resumed, manifest.begun, len(manifest.segments), sums)
 
     def _add(self, manifest: Manifest, first: int) -> None:
-        """Fold a run's buckets from one on: the last that is noted, whose ids may not be written yet."""
+        """Fold a run's buckets from ``first`` on: the last noted one, whose ids may not be written yet."""
         if not manifest.segments:
             return
         heads = self._heads(manifest.segments)
@@ -189,12 +189,12 @@ class Folding:
         return heads
 
     def _tasks(self, heads: "_Heads", segments: Iterable[str], bucket: int) -> "list[_Task]":
-        """Return the task of a bucket, none if no segment has a record in it."""
+        """Return the task of a bucket, None if no segment has a record in it."""
         some = tuple(name for name in segments if heads.counts[name][bucket])
         return [_Task(self.blobs, some, bucket, heads.mechanisms)] if some else []
 
     def _require_young(self, manifest: Manifest) -> None:
-        """Raise SpoolError for a run so old that the database would have forgotten it, had it been finished."""
+        """Raise SpoolError for a run so old that the database would have forgotten it if it had been finished."""
         now = self.now()
         if manifest.begun.date() < now.date() - self.horizon:
             where = f"{self.blobs}/{RUNS}/{manifest.name}"
@@ -205,7 +205,7 @@ class Folding:
 
 
 class _Heads(NamedTuple):
-    """What the heads of segments say: the mechanism of each version, and each segment's records by bucket."""
+    """The contents of segment heads: the mechanism of each version, and each segment's records by bucket."""
 
     mechanisms: dict[bytes, Mechanism]
     counts: dict[str, list[int]]
@@ -221,7 +221,7 @@ class _Task(NamedTuple):
 
 
 def _fold(task: _Task) -> FoldedBucket:
-    """Read a bucket of some segments and add it up."""
+    """Read a bucket of some segments and sum it."""
     parts = list[Records]()
     for name in task.segments:
         with _opened(task.blobs, name) as segment:

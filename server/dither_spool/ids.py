@@ -1,10 +1,10 @@
 """The ids of batches that were counted, so that each batch counts once however often it comes within the horizon.
 
 A file holds the ids that the runs of one day have counted in one bucket, ascending: ``ids/BUCKET/LATER-DAY-RUN.ids``,
-the bucket in two hexadecimal digits, the days in five decimal ones, the run that wrote it last. LATER is the latest day
-that the bucket knew; if it is after DAY, one of two clocks was wrong, and only a later clock can decide which. A file
-begins with a head of 20 bytes: ``dtherid1``, the number of ids (u64) and the CRC-32 of what follows (u32),
-little-endian.
+with the bucket in two hexadecimal digits, the days in five decimal ones, and the run that wrote it last. LATER is the
+latest day that the bucket knew; if it is after DAY, one of two clocks was wrong, and only a later clock can decide
+which. A file begins with a head of 20 bytes: ``dtherid1``, the number of ids (u64) and the CRC-32 of what follows
+(u32), little-endian.
 
 Each run rewrites the file of its day in the buckets that it counts, as one sorted run: that is at most a 45th of the
 ids that it has read. Only one fold at a time uses these files. An id that is in two of them does no harm, so a fold
@@ -29,7 +29,7 @@ _MAGIC = b"dtherid1"
 _NAME = re.compile(r"(\d{5})-(\d{5})-(.+)\.ids")
 
 _GAP = 7
-"""Maximum days counted between two folds: the horizon exceeds the 30 days of retries by twice as many."""
+"""Maximum days counted between two folds: the horizon exceeds the 30 days of retries by twice that."""
 
 _CHUNK = 1 << 18
 """Ids that are read at a time: 4 MiB."""
@@ -50,9 +50,9 @@ class _File(NamedTuple):
 
 
 def read(blobs: BlobStore, bucket: int) -> Iterator[Ids]:
-    """Yield all ids of a bucket, some at a time, each part ascending.
+    """Yield all ids of a bucket in parts, each ascending.
 
-    All days are read that ``forget`` has left, so a clock that jumps makes no id unknown. Raises SpoolError for a
+    It reads all days that ``forget`` has left, so a clock that jumps makes no id unknown. Raises SpoolError for a
     damaged file, before or after its ids are yielded.
     """
     for file in _files(blobs, bucket):
@@ -70,7 +70,7 @@ def add(blobs: BlobStore, bucket: int, run: str, ids: Ids, today: int) -> None:
     files = _files(blobs, bucket)
     former = [file for file in files if file.day == today]
     keys = np.concatenate([as_keys(ids), *(as_keys(part) for file in former for part in _ids(blobs, bucket, file))])
-    keys.sort(kind="stable")  # quick where ascending parts follow each other
+    keys.sort(kind="stable")  # fast if ascending parts follow each other
     written = _File(max([today, *(file.later for file in files)]), today, run)
     content = as_ids(keys[are_first(keys)]).tobytes()
     blobs.put(_kind(bucket), written.name, _HEAD.pack(_MAGIC, len(content) // 16, zlib.crc32(content)) + content)
@@ -95,7 +95,7 @@ def forget(blobs: BlobStore, horizon: int, today: int) -> int:
 
 
 def _ages(days: Iterable[int], today: int) -> dict[int, int]:
-    """Return the age of each of these days that has come."""
+    """Return the age of each of these days that is not in the future."""
     ages, age = dict[int, int](), 0
     for later, day in pairwise(sorted({today, *(day for day in days if day <= today)}, reverse=True)):
         age += min(later - day, _GAP)
@@ -113,12 +113,12 @@ def _files(blobs: BlobStore, bucket: int) -> list[_File]:
 
 
 def _ids(blobs: BlobStore, bucket: int, file: _File) -> Iterator[Ids]:
-    """Yield the ids of a file, some at a time; raise SpoolError unless it is whole."""
+    """Yield the ids of a file in parts; raise SpoolError unless the file is complete."""
     name = f"{blobs}/{_kind(bucket)}/{file.name}"
     try:
         opened = blobs.open(_kind(bucket), file.name)
     except FileNotFoundError:
-        raise SpoolError(f"spool: {name} is gone; does another command fold at this time?") from None
+        raise SpoolError(f"spool: {name} is gone; is another fold running?") from None
     with closing(opened):
         yield from _checked(opened, name)
 
@@ -149,5 +149,5 @@ def _read(opened: BinaryIO, size: int, name: str) -> bytes:
 
 def _damaged(name: str, why: str) -> SpoolError:
     return SpoolError(
-        f"spool: {name} {why}; restore it from a copy, or delete it, and batches that are sent again count again"
+        f"spool: {name} {why}; restore it from a copy, or delete it (batches that are sent again will then count again)"
     )

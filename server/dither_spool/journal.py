@@ -1,7 +1,8 @@
 """A journal: the file to which a process of the collector appends the batches of each commit.
 
 A journal holds one group per commit. A group begins with a mark of eight random bytes that nobody who sends rows knows,
-so rows are never taken for a group, and groups are found again after a power cut or damage. Integers are little-endian.
+so rows are never mistaken for a group, and groups can be found again after a power cut or damage. Integers are
+little-endian.
 
 A journal belongs to one process while that lives: it holds a lock on the file. When the journal is closed, it becomes a
 segment of the same random name, so a journal that is closed twice, because of a crash, is still one segment.
@@ -52,7 +53,7 @@ _GROUP = struct.Struct("<8sII")
 _SIZE = struct.Struct("<I")
 
 _BODY = struct.Struct("<IH")
-"""Records and their day. Ids, versions, strata and lengths of all follow, then their rows."""
+"""Number of records and their day. Then come all ids, versions, strata and lengths, and finally the rows."""
 
 _WIDTHS = (16, 8, 1, 4)
 """Bytes of an id, a version, a stratum and a length."""
@@ -75,7 +76,7 @@ class SpoolJournal:
         path = folder / f"{secrets.token_hex(16)}{JOURNAL}"
         try:
             make_folder(folder)
-            with _locked(folder):  # another process might else take it for an abandoned one
+            with _locked(folder):  # otherwise another process might consider it abandoned
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sync_folder(folder)
@@ -84,7 +85,7 @@ class SpoolJournal:
         return cls(path, descriptor)
 
     def append(self, uploads: Sequence[Upload], day: date) -> None:
-        """Write batches durably. If that fails, either none is there, or ``usable`` is False and some may be."""
+        """Write batches durably. If that fails, either none is written, or ``usable`` is False and some may be."""
         group = encode_group(self._mark, uploads, day)
         try:
             written = 0
@@ -103,9 +104,9 @@ class SpoolJournal:
     def seal(self, blobs: BlobStore) -> int:
         """Make a segment of the journal, delete and release it; return the number of records.
 
-        If that fails, the journal is unchanged, and the call may be repeated. Of a damaged journal the readable
-        part is taken, and a notice says how much was not. The journal itself is deleted even then, because it holds
-        the order in which batches came, which is to be forgotten.
+        If that fails, the journal is unchanged, and the call may be repeated. Of a damaged journal the readable part is
+        taken, and a notice says how much was not. The journal itself is deleted even then, because it contains the
+        order in which batches came, which must be forgotten.
         """
         try:
             found = decode_groups(self._mark, _content(self._descriptor))
@@ -133,7 +134,7 @@ class SpoolJournal:
         message = f"{taken}, and {counted(lost, 'byte')} could not be read"
         notice = self.path.with_suffix(NOTICE)
         write_file(notice, f"{message}. Check the disk, then delete this file.\n".encode())
-        _log.error("a journal was damaged: %s; %s says so", message, notice)
+        _log.error("a journal was damaged: %s; see %s", message, notice)
 
     def _truncate(self) -> None:
         """Remove what was written of batches that failed."""
@@ -144,7 +145,7 @@ class SpoolJournal:
 
 
 def abandoned(folder: Path) -> Iterator[SpoolJournal]:
-    """Yield each journal in a folder whose process is gone; this process holds it from now on. Raises SpoolError."""
+    """Yield each journal in a folder whose process is gone; this process now holds it. Raises SpoolError."""
     for path in sorted(folder.glob(_NAMES)):
         try:
             with _locked(folder):
@@ -184,9 +185,9 @@ def _content(descriptor: int) -> bytes:
 class Decoded(NamedTuple):
     """The readable part of a journal.
 
-    ``end`` is where the last whole group ends. What follows was torn by a power cut, and was never acknowledged.
-    ``damaged`` are the bytes before it that cannot be read, and also those after it if they are more than one torn
-    group: these were acknowledged.
+    ``end`` is where the last complete group ends. What follows was torn by a power cut, and was never acknowledged.
+    ``damaged`` are the unreadable bytes before it, and also those after it if they are more than one torn group: these
+    were acknowledged.
     """
 
     records: Records
@@ -249,9 +250,10 @@ def _is_consistent(body: memoryview) -> bool:
 
 
 def _is_more_than_torn(mark: bytes, rest: bytes) -> bool:
-    """Return whether a power cut alone cannot have left these bytes of one group.
+    """Return whether these bytes of one group cannot be explained by a power cut alone.
 
-    It leaves bytes or zeros of a group that begins here. The next group is begun when this one is durable.
+    A power cut leaves bytes or zeros of a group that begins here. The next group is begun only when this one is
+    durable.
     """
     return rest.find(mark, 1) >= 0 or any(byte not in (0, right) for byte, right in zip(rest, mark, strict=False))
 

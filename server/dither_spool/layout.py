@@ -1,4 +1,4 @@
-"""Where the files of a spool are, whose it is, and how full it is."""
+"""Where the files of a spool are, which database it belongs to, and how full it is."""
 
 import os
 import sys
@@ -20,13 +20,13 @@ NEARLY_FULL = 4
 """A spool is nearly full if less than this many journals fit beyond ``SpoolLayout.needed``."""
 
 _FULL = 2
-"""A spool is full if less than this many fit: a journal is there twice while it becomes a segment."""
+"""A spool is full if fewer than this many fit: a journal exists twice while it becomes a segment."""
 
 _IDS = 2 * BUCKETS
 """Pages that a fold may need for files of few ids: two per bucket."""
 
 _OWNER = "database"
-"""The kind of the file that names the owner. The name says all, so two that write it at once do no harm."""
+"""The kind of the file that names the owner. The file name says everything, so two that write it at once do no harm."""
 
 _ABOUT = b"The name of this file is that of the database into which this spool is folded.\n"
 
@@ -81,7 +81,7 @@ class SpoolLayout(NamedTuple):
             raise SpoolError(f"spool: {self.journals} cannot be made ({error.strerror})") from None
 
     def close_abandoned(self) -> int:
-        """Make segments of the journals of processes that are gone; return how many batches these held."""
+        """Make segments of the journals of dead processes; return how many batches these held."""
         return sum(journal.seal(self.blobs) for journal in abandoned(self.journals))
 
     def try_to_write(self) -> None:
@@ -103,10 +103,10 @@ class SpoolLayout(NamedTuple):
         return here if there is None else min(here, there)
 
     def needed(self) -> int:
-        """Return the bytes that a fold needs to count all that waits, before it can delete anything.
+        """Return the bytes that a fold needs to count everything that waits, before it can delete anything.
 
         A journal becomes a segment, and ids of at most the bytes of a segment are written before that is deleted. A
-        store without a known limit needs nothing kept free.
+        store without a known limit needs no reserve.
         """
         if self.blobs.free_bytes() is None:
             return 0
@@ -128,8 +128,9 @@ class SpoolLayout(NamedTuple):
             for entry in os.scandir(self.journals):
                 damaged += entry.name.endswith(NOTICE)
                 if entry.name.endswith(JOURNAL):
-                    sizes.append(entry.stat().st_size)
-        except FileNotFoundError:  # a journal was closed, or there is no folder yet
+                    with suppress(FileNotFoundError):  # it was closed
+                        sizes.append(entry.stat().st_size)
+        except FileNotFoundError:  # there is no folder yet
             pass
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
@@ -149,7 +150,7 @@ class SpoolLayout(NamedTuple):
 
 
 def claim(blobs: BlobStore, database: str) -> None:
-    """Name the database that counts a spool, if it has none yet; raise as ``require_owner`` if it has another.
+    """Name the database that counts a spool, if it has none yet; raise like ``require_owner`` if it has another.
 
     Collectors do this when they start. So a location without this file, such as a mistyped URL, is no spool.
     """
@@ -157,13 +158,13 @@ def claim(blobs: BlobStore, database: str) -> None:
         try:
             blobs.put(_OWNER, database, _ABOUT)
         except SpoolError:
-            if database not in blobs.names(_OWNER):  # else another collector was quicker
+            if database not in blobs.names(_OWNER):  # otherwise another collector was faster
                 raise
     require_owner(blobs, database)
 
 
 def require_owner(blobs: BlobStore, database: str | None) -> None:
-    """Raise UnmadeError if no collector has made the spool, ParameterError if it is of another database.
+    """Raise UnmadeError if no collector has made the spool, ParameterError if it belongs to another database.
 
     None is a database whose name is not known. Raises SpoolError if the spool cannot be read.
     """

@@ -1,6 +1,6 @@
-"""The manifest of a run: which segments are folded together, and what of them is skipped if it is damaged.
+"""The manifest of a run: its segments, which are folded together, and what is skipped if one is damaged.
 
-While the manifest is there, the run is to be continued.
+While the manifest exists, the run must be continued.
 """
 
 import json
@@ -74,13 +74,13 @@ class Skipped(NamedTuple):
 
 
 def skip_damage(store: Store, blobs: BlobStore, names: Iterable[str], wait: float) -> Iterator[Skipped]:
-    """Replace damaged segments by what can be read of them, so that the next fold counts that; yield what is skipped.
+    """Replace damaged segments by their readable parts, so that the next fold counts these; yield what is skipped.
 
-    ``names`` may be paths. The file is kept as it was found, in ``damaged``. A segment of a run that is gone is skipped
-    whole. If a copy is put back after the next fold, the rest counts and the others are repeated.
+    ``names`` may be paths. The original file is kept in ``damaged``. A missing segment of a run is skipped completely.
+    If a copy is put back after the next fold, its remaining batches count and the others are repetitions.
 
-    Raises ParameterError for a segment that is not there, or is not damaged and never was; StoreError as a fold does,
-    also for a segment that cannot be read at this time, which may be no damage.
+    Raises ParameterError for a segment that does not exist, or is not damaged and never was; StoreError as a fold does,
+    also for a segment that is temporarily unreadable, which may not be damage.
     """
     with store.folds.exclusive_lock(wait):
         for path in names:
@@ -113,7 +113,7 @@ def _kept(name: str) -> str:
 
 
 def _readable(content: bytes, name: str) -> tuple[Records, int | None]:
-    """Return the records of a segment that can be read, and the bytes that cannot, None if it is not damaged."""
+    """Return the readable records of a segment, and the number of unreadable bytes, None if it is not damaged."""
     try:
         segment = Segment(BytesIO(content), name)
     except DamagedError:

@@ -15,7 +15,7 @@ from dither_server.tally.arrays import Booleans, Counts, Indices
 from .blobs import SpoolError
 
 BUCKETS = 256
-"""Parts of a segment: bucket b holds the batches whose id begins with byte b. No two buckets share an id."""
+"""Number of parts of a segment: bucket b holds the batches whose id begins with byte b. No two buckets share an id."""
 
 Ids: TypeAlias = NDArray[np.uint8]
 """Ids of batches, shape (n, 16)."""
@@ -31,7 +31,7 @@ _CHUNK = 1 << 21
 
 
 def number_of(day: date) -> int:
-    """Return the days since 2000-01-01, which is how a record stores a day; 16 bits last until 2179.
+    """Return the days since 2000-01-01, as a record stores a day; 16 bits last until 2179.
 
     Raises SpoolError for any other day: the clock is wrong.
     """
@@ -47,7 +47,7 @@ def day_of(number: int) -> date:
 
 
 def as_keys(ids: Ids) -> Keys:
-    """Return ids as numpy compares them."""
+    """Return ids in the form that numpy compares."""
     return np.ascontiguousarray(ids).view("S16").reshape(-1)
 
 
@@ -131,7 +131,7 @@ class Records:
             versions,
             _joined("u1", [part.content for part in parts]),
         )
-        return merged.take(np.argsort(merged.keys, kind="stable"))  # quick where ascending parts follow each other
+        return merged.take(np.argsort(merged.keys, kind="stable"))  # fast if ascending parts follow each other
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -175,7 +175,7 @@ class Records:
 
     def ranks(self) -> Counts:
         """Return a number for the rows of each record: equal if these are, and ascending by length, then by bytes."""
-        ranks = np.zeros(len(self), dtype=np.int64)  # 0 is that of no bytes
+        ranks = np.zeros(len(self), dtype=np.int64)  # 0 is the checksum of no bytes
         most = 1
         for length, places in grouped(self.lengths):
             if length:

@@ -19,12 +19,12 @@ from .sink import DatabaseLink, SpoolSink
 _ABOUT = "configuration"
 
 _SMALL = 1_000_000
-"""Bytes of a small segment: with many of these a fold would spend most of its time on opening files."""
+"""Bytes of a small segment: with many of these, a fold would spend most of its time opening files."""
 
 _LATE = timedelta(days=1)
 
 _PAUSES = 2
-"""Searches for abandoned journals before a journal counts as abandoned for good."""
+"""Searches for abandoned journals after which a journal counts as permanently abandoned."""
 
 
 def check(config: Config) -> None:
@@ -47,7 +47,7 @@ def describe(config: Config) -> str:
 
 
 def findings_of_configuration(config: Config, database: str | None) -> Iterator[Finding]:
-    """Yield whose the spool is, and how full. Below some load a spool is only a delay."""
+    """Yield the owner of the spool, and how full it is. Below some load a spool is only a delay."""
     layout = _layout(config)
     try:
         require_owner(layout.blobs, database)
@@ -70,7 +70,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
         yield problem(_ABOUT, str(error), "")
     if backlog.damaged:
         where = f"{layout.journals} or {layout.blobs}/{DAMAGED}"
-        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
+        files = counted(backlog.damaged, "damaged file, or notice of one,", "damaged files, or notices of them,")
         message = f"{files} in {where}; what could be read was taken"
         yield warning(_ABOUT, f"spool: {message}", "Check the disk, then delete these files")
     if config.spool_bytes < _SMALL:
@@ -78,7 +78,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
 
 
 def findings_of_folds(config: Config, store: Store, now: datetime | None = None) -> Iterator[Finding]:
-    """Yield when the last fold began, and whether segments wait for one that is late. Raises StoreError."""
+    """Yield when the last fold began, and whether segments wait too long for the next. Raises StoreError."""
     up_to, waiting = store.folds.up_to(), _segments(config)
     age = None if up_to is None else (now or datetime.now(UTC)) - up_to
     last = "none has ended yet" if up_to is None else f"the last began {up_to:%Y-%m-%d %H:%M} UTC"

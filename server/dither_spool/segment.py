@@ -1,4 +1,4 @@
-"""A segment: a file of batches in the order of their ids, from which one bucket can be read alone.
+"""A segment: a file of batches sorted by id, from which one bucket can be read separately.
 
 The head names the versions and locates the buckets. A bucket is the ids, then the short columns, compressed, then the
 rows. Integers are little-endian. The head and each bucket have a CRC-32.
@@ -34,7 +34,7 @@ _FRONT = struct.Struct("<8sII")
 """The magic, the bytes of the head that follow, and their checksum."""
 
 _BUCKET = np.dtype([("start", "<u8"), ("size", "<u8"), ("count", "<u4"), ("packed", "<u4"), ("checksum", "<u4")])
-"""Where a bucket starts behind the head, its bytes, its records, the bytes of its compressed part, and its checksum."""
+"""Where a bucket starts after the head, its bytes, its records, the bytes of its compressed part, and its checksum."""
 
 _SHORT: tuple[np.dtype[Any], ...] = np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4")
 """The compressed columns: version, day, stratum, length."""
@@ -125,7 +125,7 @@ def _unpacked(packed: bytes, count: int) -> bytes | None:
     """Return the decompressed columns of ``count`` records, None if the bytes are not such columns."""
     size = count * sum(kind.itemsize for kind in _SHORT)
     try:
-        short = zlib.decompressobj().decompress(packed, size + 1)  # a forged bucket may not fill the memory
+        short = zlib.decompressobj().decompress(packed, size + 1)  # a forged bucket must not fill the memory
     except zlib.error:
         return None
     return short if len(short) == size else None

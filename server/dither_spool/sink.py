@@ -1,7 +1,7 @@
 """The sink of a collector that only appends: batches are durable once they are in a journal, and a fold counts them.
 
 Beside the committer's thread, one thread closes journals that are full, old or abandoned, and checks whether the spool
-can take more. Another talks to the database, which may be gone for a while.
+can take more. Another talks to the database, which may be unreachable for a while.
 """
 
 import logging
@@ -23,10 +23,10 @@ from .layout import NEARLY_FULL, Backlog, SpoolLayout, require_owner
 _log = logging.getLogger(__name__)
 
 _BEAT = 3.0
-"""Seconds between two looks at what may have changed."""
+"""Seconds between two checks for changes."""
 
 _PATIENCE = 10.0
-"""Seconds to wait at the end for what is still to be written to the database."""
+"""Seconds to wait at the end for pending writes to the database."""
 
 
 class _Journals:
@@ -69,7 +69,7 @@ class _Journals:
             self._close_open()
 
     def adopt(self) -> None:
-        """Take the journals of processes that are gone. Raises SpoolError."""
+        """Take over the journals of dead processes. Raises SpoolError."""
         for journal in abandoned(self._layout.journals):
             with self._lock:
                 self._closed.append(journal)
@@ -226,7 +226,7 @@ class SpoolSink:
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Append uploads durably and return their outcomes; COUNTED means that a fold will count each once.
 
-        The fold finds out whether an id belongs to a batch of another content. The database must have been reachable
+        The fold finds out whether an id belongs to a batch with other content. The database must have been reachable
         once before. Raises StoreError if the outcome is unknown; some may be counted all the same. No upload is taken
         if a fold would lack the disk space to count it, because then the disk would stay full.
         """
@@ -260,11 +260,11 @@ class SpoolSink:
             raise SpoolError(troubles)
 
     def backlog(self) -> Backlog:
-        """Return what waits in the spool. Raises SpoolError, also if its disk is no longer mounted, say."""
+        """Return what waits in the spool. Raises SpoolError, for example also if its disk is no longer mounted."""
         try:
             require_owner(self.layout.blobs, None)
         except UnmadeError:
-            raise SpoolError(f"spool: what a collector made at {self.layout.blobs} is gone") from None
+            raise SpoolError(f"spool: the files that a collector made at {self.layout.blobs} are gone") from None
         return self.layout.backlog()
 
     def families(self) -> Iterator[GaugeMetricFamily]:
@@ -300,7 +300,7 @@ class SpoolSink:
             step()
         except Exception as error:
             ours = not isinstance(error, StoreError)
-            message = f"spool: a fault of ours ({type(error).__name__})" if ours else str(error)
+            message = f"spool: internal error ({type(error).__name__})" if ours else str(error)
             if self._troubles.get(what) != message:
                 _log.warning("%s", message, exc_info=error if ours else None)
             self._troubles[what] = message
@@ -313,7 +313,7 @@ class SpoolSink:
             self._adopt_at = self._clock() + self._seconds
 
     def _try_to_write(self) -> None:
-        """Try whether what failed would succeed, because a collector that is not ready may be sent no reports."""
+        """Test whether what failed would succeed now, because a collector that is not ready may receive no reports."""
         if "append" in self._troubles:
             self.layout.try_to_write()
 

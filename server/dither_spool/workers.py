@@ -1,6 +1,6 @@
 """Spread work over this process, over several processes, or over the workers of a Dask scheduler.
 
-A task takes everything from its arguments, randomness too, so the results are the same wherever it runs.
+A task takes everything from its arguments, including randomness, so the results are the same wherever it runs.
 """
 
 import multiprocessing
@@ -48,7 +48,7 @@ def workers(jobs: int = 1, scheduler: str | None = None, show: Callable[[str], o
     WorkersError if the workers are lost.
     """
     if scheduler is not None and jobs != 1:
-        raise ParameterError("--jobs", "not with --scheduler, whose workers share the work")
+        raise ParameterError("--jobs", "cannot be used with --scheduler, whose workers share the work")
     if scheduler is not None:
         yield from _cluster(scheduler, show or sys.stderr.write)
     elif jobs == 1:
@@ -93,9 +93,7 @@ def _cluster(address: str, show: Callable[[str], object]) -> Iterator[Map]:
         futures = client.map(function, items, pure=False)
         while futures:
             try:
-                result = _awaited(
-                    client, futures[0], lambda: show(f"waits for a worker of {address}, which has none\n")
-                )
+                result = _awaited(client, futures[0], lambda: show(f"waiting: no worker is connected to {address}\n"))
             except (CancelledError, CommClosedError, KilledWorker) as error:
                 raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
             yield result
@@ -106,7 +104,7 @@ def _cluster(address: str, show: Callable[[str], object]) -> Iterator[Map]:
 
 
 _AHEAD = 2
-"""Items that are submitted per process ahead of the first result; their results wait in memory."""
+"""Items submitted per process ahead of the first result; their results wait in memory."""
 
 _PATIENCE = 10
 """Seconds to wait for a scheduler to answer."""
@@ -122,7 +120,7 @@ def _awaited(client: Any, future: Any, note: Callable[[], object]) -> Any:
         try:
             return future.result(timeout=silence)
         except TimeoutError:
-            if future.done():  # just now, or the error is the task's own
+            if future.done():  # just now; otherwise it is the task's own error
                 return future.result()
             if not client.nthreads():
                 note()

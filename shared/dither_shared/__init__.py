@@ -118,11 +118,11 @@ _HOMES = {
 
 
 VERSION = "0.1.0"
-"""Of client, collector and laboratory."""
+"""The version of client, collector and laboratory."""
 
 
 def __getattr__(name: str) -> object:
-    """Import what a name stands for when it is first used."""
+    """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOMES:

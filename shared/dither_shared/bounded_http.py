@@ -7,7 +7,7 @@ that sends a byte a second, or headers without end, costs one connection, a few 
 This is not ``http.client``, which has no deadline, follows the lengths that the peer declares, and takes 2 MiB to
 import.
 
-AnswerError    what came back is not HTTP, or is more than an answer may be
+AnswerError    the answer is not HTTP, or is longer than an answer may be
 """
 
 import socket
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class AnswerError(ConnectionError):
-    """What came back is not HTTP, or is more than an answer may be. The message is ours and quotes nothing of it."""
+    """The answer is not HTTP, or is longer than an answer may be. The message quotes nothing from it."""
 
 
 class Deadline:
@@ -126,7 +126,7 @@ class _Tls:
         self._wants_more: type[Exception] = ssl.SSLWantReadError
         self._ended: tuple[type[Exception], ...] = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
-        # as bytes: for a str the module loads the tables of international names
+        # bytes, because for a str the module loads the tables of international names
         self._tls: SSLObject = context.wrap_bio(self._in, self._out, server_hostname=host.encode("ascii"))
         self._run(self._tls.do_handshake)
 

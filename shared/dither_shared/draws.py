@@ -1,6 +1,6 @@
-"""Draws: a report by a few integers, as a device draws it whose definitions were calibrated before.
+"""Draw reports from a few integers, on a device whose definitions were calibrated before.
 
-Mechanisms that have ``draws`` randomize by them, so there is one way to draw, whatever calls it. A permanent draw comes
+Mechanisms that have ``draws`` use them in ``randomize``, so there is only one way to draw. A permanent draw comes
 first; without a permanent part it changes nothing. Thresholds are over 2^64.
 """
 
@@ -10,7 +10,7 @@ from .primitives.bloom import bloom_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .answers import Item
+    from .encoding import Item
     from .primitives.entropy import Entropy
 
     Pair = tuple[int, int]
@@ -20,7 +20,7 @@ class Draws:
     """Reports of ``cells`` cells in one of ``cohorts``, all equally likely, with payloads of ``payload_bytes``."""
 
     memoised = False
-    """Whether a device draws once for each value, and all its reports of the value repeat that draw."""
+    """Whether a device draws once for each value and repeats that draw in all reports of the value."""
 
     def __init__(self, cells: int, cohorts: int, payload_bytes: int) -> None:
         self.cells, self.cohorts, self.payload_bytes = cells, cohorts, payload_bytes
@@ -52,7 +52,7 @@ class Draws:
 
 
 class SymbolDraws(Draws):
-    """One symbol, kept with probability ``threshold`` and once for ever with ``permanent``, if that is given.
+    """One symbol, kept with ``threshold`` in each report and, if ``permanent`` is given, once for ever with that.
 
     An item is a point that falls into the cell (item + cohort) // cohorts; with one cohort it is the cell.
     """
@@ -67,16 +67,16 @@ class SymbolDraws(Draws):
         return ((item + cohort) // self.cohorts,)  # type: ignore[operator]  # an item of these is an index
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent symbol: the marked cell, or another one in its place."""
+        """Return the permanent symbol: the marked cell, or another one."""
         return key[0] if self._permanent is None else entropy.kept(key[0], self.cells, self._permanent)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the symbol of this report: the permanent one, or another in its place."""
+        """Return the symbol of this report: the permanent one, or another one."""
         return entropy.kept(drawn, self.cells, self._threshold).to_bytes(self.payload_bytes, "big")
 
 
 class BitDraws(Draws):
-    """A row of bits: 1 with the probabilities ``instant`` if it was 1 and if it was 0, and ``permanent`` before that.
+    """A row of bits; ``permanent`` and ``instant`` are P[1] for a bit that was 1 and for one that was 0.
 
     An item marks ``hashes`` cells of a Bloom filter or, if that is 0, a cell of its own.
     """

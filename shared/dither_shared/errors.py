@@ -27,7 +27,7 @@ class ParameterError(DitherError, ValueError):
         self.problem = problem
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str]]:
-        return type(self), (self.place, self.problem)  # so that it can come back from another process
+        return type(self), (self.place, self.problem)  # so that the error can be unpickled from another process
 
     def within(self, outer: str) -> ParameterError:
         """Return the same error seen from outside, its place prefixed with ``outer``."""
@@ -39,7 +39,7 @@ class WireError(DitherError, ValueError):
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the known name that is most like ``given``, or "" if none is."""
+    """Return "; did you mean 'x'?" for the known name that is most similar to ``given``, or "" if none is similar."""
     if type(given) is not str or len(given) > _LONGEST_NAME:
         return ""
     from difflib import get_close_matches  # noqa: PLC0415 - only those who made a mistake pay for it

@@ -1,4 +1,4 @@
-"""Flat JSON: objects of strings, bytes among them as base64, read strictly: any other JSON is refused."""
+"""Read and write flat JSON objects of strings, with bytes as base64; any other JSON is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def base64(data: bytes) -> str:
 
 @lru_cache(maxsize=1024)
 def quoted(text: str) -> str:
-    """Return a text as JSON has it."""
+    """Return a text as a JSON string."""
     if text.isascii() and text.isprintable() and not {*text} & {'"', "\\"}:
         return f'"{text}"'
     import json  # noqa: PLC0415 - with re, 4 ms of a device's start
@@ -34,7 +34,7 @@ def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> d
     """
     import json  # noqa: PLC0415 - likewise
 
-    # No honest body holds a bracket or a second brace, so depth is known before a parser recurses into it.
+    # No honest body contains a bracket or a second brace, so the depth is known before a parser recurses.
     if b"[" in body or body.count(b"{") > 1:
         raise WireError("body: nested; it must be one flat JSON object of strings")
     try:
@@ -54,7 +54,7 @@ def read_object(body: bytes, fields: Collection[str], known: Sequence[str]) -> d
 
 
 def read_base64(text: str, place: str) -> bytes:
-    """Return the bytes that a text holds in base64; raise WireError, which names the place, unless it is canonical."""
+    """Return the bytes that a text holds in base64; raise WireError, naming the place, unless it is canonical."""
     try:
         data = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
     except UnicodeEncodeError:

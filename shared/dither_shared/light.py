@@ -1,11 +1,11 @@
-"""What a device needs of the standard library, without the imports that would be most of a program's start.
+"""Replacements for parts of the standard library whose imports would take most of a program's start.
 
-``typing`` takes 6 ms, ``threading``, ``functools``, ``contextlib`` and ``datetime`` together 5 ms; what is used
-of them is built into the interpreter; where it is not, the modules themselves stand in. ``cached_property``
-has no lock, which Python 3.11 holds while one is computed: a process that was forked by another thread at that moment
-would wait for it for ever.
+``typing`` takes 6 ms, and ``threading``, ``functools``, ``contextlib`` and ``datetime`` together 5 ms; the interpreter
+has the needed parts built in, and if it does not, the modules themselves are used. ``cached_property`` has no lock:
+Python 3.11 holds one while a property is computed, and a process forked by another thread at that moment would wait for
+it for ever.
 
-Type checkers see the real thing. Annotations are never evaluated (``from __future__ import annotations``).
+Type checkers see the original names. Annotations are never evaluated (``from __future__ import annotations``).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ else:
         from weakref import ref
 
     class WeakSet:
-        """Objects, for as long as somebody else holds them."""
+        """A set of weak references: objects stay in it as long as something else holds them."""
 
         def __init__(self):
             self._refs = {}
@@ -97,7 +97,7 @@ else:
             return kind is not None and issubclass(kind, self._kinds)
 
     class _Entered:
-        """A generator that yields once, as a context manager."""
+        """A context manager made from a generator that yields once."""
 
         __slots__ = ("_steps",)
 
@@ -121,7 +121,7 @@ else:
             return False
 
     def contextmanager(steps):
-        """Return a function that makes context managers, of a generator function that yields once."""
+        """Return a function that makes context managers from a generator function that yields once."""
 
         def enter(*given, **named):
             return _Entered(steps(*given, **named))
@@ -130,13 +130,13 @@ else:
         return enter
 
     class Literal:
-        """Makes aliases, of which ``typing.get_args`` returns the values."""
+        """Makes aliases whose values ``typing.get_args`` returns."""
 
         def __class_getitem__(cls, values):
             return type(list[int])(cls, values)
 
     class cached_property:  # noqa: N801 - as it is called
-        """A property that is computed once for each object; by two threads at once, maybe twice, to the same."""
+        """A property that is computed once for each object (by two threads at once, perhaps twice)."""
 
         def __init__(self, compute):
             self._compute, self.__doc__ = compute, compute.__doc__
@@ -151,7 +151,7 @@ else:
             return value
 
     class Protocol:
-        """A base that says nothing."""
+        """An empty base class."""
 
         __slots__ = ()
 
@@ -164,7 +164,7 @@ else:
         return name
 
     class _Fields(type):
-        """Makes a tuple with named fields of a class that annotates them; their defaults are the values given there."""
+        """Adds the fields of a named tuple to a class with annotations; values given there are their defaults."""
 
         def __new__(meta, name, bases, own):
             fields = tuple(own.get("__annotations__", ()))
@@ -208,12 +208,12 @@ else:
 
 
 def new_lock() -> Lock:
-    """Return a lock as ``threading`` makes it, which may be gevent's, or the interpreter's if that is not loaded."""
+    """Return the lock that ``threading`` makes, or the interpreter's if ``threading`` is not loaded."""
     threading = sys.modules.get("threading")
     return threading.Lock() if threading else _thread.allocate_lock()
 
 
 def new_rlock() -> RLock:
-    """Return such a lock that its holder may take again."""
+    """Return a reentrant lock of the same kind."""
     threading = sys.modules.get("threading")
     return threading.RLock() if threading else _thread.RLock()

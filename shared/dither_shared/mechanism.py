@@ -1,12 +1,12 @@
 """The one abstraction: a frequency mechanism whose output law is known exactly.
 
-A cohort, which is public and chosen independently of the value, says with which probability each cell of a row is
-reported. Most have two such probabilities: a value marks some cells, and a cell is reported with a if it is marked and
-with b if it is not. So with n_c reports in cohort c and frequencies f,
+A public cohort, chosen independently of the value, determines the probability with which each cell of a row is
+reported. Most mechanisms have two such probabilities: a value marks some cells, and a cell is reported with a if it is
+marked and with b if it is not. So with n_c reports in cohort c and frequencies f,
 
     E[tally[c, j]] = n_c · Σ_v f_v · law(v, c)[j] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
 
-The randomizer stands beside its law, in plain Python, because it is the device that runs it. What analyses ask of a law
+The randomizer is defined beside its law, in plain Python, because devices run it. What analyses ask of a law
 (variances, bounds, cells that are reported alike) has a sound default here; a mechanism that knows more overrides it.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from .answers import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
+from .encoding import Item as Item  # noqa: PLC0414 - what a mechanism randomizes
 from .errors import ParameterError
 from .light import cached_property
 from .primitives.entropy import Entropy
@@ -27,7 +27,7 @@ from .rows import RowFormat, Shape
 
 @dataclass(frozen=True)
 class Items:
-    """What items stand for, in ``words``.
+    """The kind of items that a mechanism takes, described by ``words``.
 
     ``open``: there is no list of them; ``ordered``: cells follow their order; ``sets``: an item is any set of the
     ``size`` values, so that shares do not add up to 1.
@@ -39,11 +39,11 @@ class Items:
     sets: bool = False
 
     def count(self, size: int) -> int:
-        """Return how many items there are of ``size`` values."""
+        """Return the number of items over ``size`` values."""
         return 1 << size if self.sets else size
 
     def sums(self, size: int) -> tuple[int, int]:
-        """Return the least and the most that the shares of ``size`` values can add up to."""
+        """Return the minimum and the maximum of the sum of the shares of ``size`` values."""
         return (0, size) if self.sets else (0 if self.open else 1, 1)
 
 
@@ -60,11 +60,11 @@ STRINGS = Items("any string", open=True)
 """The UTF-8 bytes of any string."""
 
 SPELLED = Items("strings to discover, of an alphabet", open=True)
-"""Strings of one length over an alphabet, a byte for each symbol: its number."""
+"""Strings of one length over an alphabet: one byte per symbol, its number."""
 
 
 MAX_CELLS = 1 << 20
-"""Cells of the widest row: a wider one is a mistake in a definition."""
+"""Maximum number of cells in a row; a wider row is a mistake in a definition."""
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""
@@ -82,7 +82,7 @@ class Mechanism(ABC):
       laws have more than two levels has none: its law is ``cell_law``;
     - ``p``, ``q``: P[a report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure
       protocol"); for RAPPOR, which has no single support, those of one bit, a and b;
-    - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
+    - ``coverage``: P[a cohort covers v at all], 1 unless cohorts cover only parts of the domain;
     - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
     - ``permanent_ratio``: the same for all the reports that a device will ever make of one value, or None if every
       report costs ``ratio`` again.
@@ -92,21 +92,21 @@ class Mechanism(ABC):
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters that a metric's definition may give for this mechanism."""
     promised: ClassVar[frozenset[str]] = frozenset()
-    """Parameters that no definition gives, because they follow from the question (``Question.promises``)."""
+    """Parameters that follow from the question (``Question.promises``), so that no definition gives them."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Those of ``keys`` that are words, with the possible words of each."""
+    """The ``keys`` whose parameters are words, with the possible words of each."""
     items: ClassVar[Items] = LISTED
     """The kind of item that it randomizes, which decides the kinds of question it can answer."""
     pure: ClassVar[bool] = True
-    """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
+    """Whether a report supports a value or does not (p and q), so that frequencies follow from counts of support.
 
-    If not, they are fitted to the cells by regression, whose errors are those of the scatter between cohorts."""
+    If not, they are fitted to the cells by regression, and their errors come from the scatter between cohorts."""
     own_cells: ClassVar[bool] = False
     """Whether value v marks cell v and no other, in its only cohort."""
     independent_cells: ClassVar[bool] = False
     """Whether the cells of a report are reported independently of each other, given what the value marks."""
     always_memoised: ClassVar[bool] = False
-    """Whether every such mechanism has a permanent draw, asked for or not."""
+    """Whether every mechanism of this family has a permanent draw, even without permanent_epsilon."""
 
     size: int | None
     shape: Shape = field(init=False, repr=False)
@@ -125,7 +125,7 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the best such mechanism whose exact privacy loss is at most ``epsilon``.
+        """Return the best mechanism of this family whose exact privacy loss is at most ``epsilon``.
 
         Raises ParameterError if ``size`` or ``epsilon`` is out of range.
         """
@@ -140,7 +140,7 @@ class Mechanism(ABC):
 
     @classmethod
     def _with_epsilon(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
-        """Return the numeric parameters, epsilon among them."""
+        """Return the numeric parameters; raise ParameterError unless epsilon is among them."""
         numbers = cls._numbers(parameters)
         if "epsilon" not in numbers:
             raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
@@ -148,7 +148,7 @@ class Mechanism(ABC):
 
     @classmethod
     def _numbers(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
-        """Return the parameters but for ``words``; raise ParameterError if one of them is not a number."""
+        """Return the parameters except ``words``; raise ParameterError if one of them is not a number."""
         for key, value in parameters.items():
             if isinstance(value, str) and key not in cls.words:
                 raise ParameterError(key, f"{value!r} is not a number")
@@ -156,7 +156,7 @@ class Mechanism(ABC):
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy loss of one report: the logarithm of ``ratio``, rounded up, worked out when it is asked for."""
+        """The privacy loss of one report: the logarithm of ``ratio``, rounded up, computed on first access."""
         return epsilon_of(self.ratio)
 
     @cached_property
@@ -166,24 +166,24 @@ class Mechanism(ABC):
 
     @property
     def memoised(self) -> bool:
-        """Whether a device draws once for each value, and all its reports of the value repeat that draw."""
+        """Whether a device draws once for each value and repeats that draw in all reports of the value."""
         return self.permanent_ratio is not None
 
     @property
     def permanent_draws(self) -> int | None:
-        """How many permanent draws a device can have, in its cohort; None if that is not known to be few."""
+        """The number of permanent draws that a device can have in its cohort; None if it is not known to be small."""
         return None
 
     @property
     def largest(self) -> int:
-        """How many values an item may have, where items are sets."""
+        """The maximum number of values in an item, if items are sets."""
         return self.size or 0
 
     @cached_property
     def permanent_stage(self) -> Self | None:
         """The mechanism whose reports are the permanent draws, without the noise of one report; None if there is none.
 
-        It follows from the fields: the value of ``permanent_x`` is the ``x`` of the permanent draw.
+        Its parameter ``x`` is this mechanism's ``permanent_x``.
         """
         names = [f.name for f in fields(self) if f.init and f.name.startswith("permanent_")]
         alone: dict[str, Any] = {name.removeprefix("permanent_"): getattr(self, name) for name in names}
@@ -203,7 +203,7 @@ class Mechanism(ABC):
         return None
 
     def draw_cohort(self, entropy: Entropy) -> int:
-        """Return a cohort by ``cohort_law``."""
+        """Draw a cohort by ``cohort_law``."""
         return entropy.below(self.cohorts) if self.cohorts > 1 else 0
 
     @abstractmethod
@@ -211,9 +211,9 @@ class Mechanism(ABC):
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
     def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the cells of a value: a report has one of them with p if it is the user's value, else with q.
+        """Return the cells that support a value: a report has one with p if it is the user's value, else with q.
 
-        The value is an item or, where items are sets, an index. None where the cohort does not speak of it.
+        The value is an item or, if items are sets, an index. None if the cohort does not cover it.
         """
         return self.marked(value, cohort)
 
@@ -226,14 +226,14 @@ class Mechanism(ABC):
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         """Return the payload of one report of ``item``.
 
-        ``permanent`` is the stream of the permanent draw, where the mechanism has one; without it that draw too is
+        ``permanent`` is the stream of the permanent draw, if the mechanism has one; without it, that draw, too, is
         taken from ``entropy``, which is right for a device that reports once.
         """
 
     def permanent_key(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return what the permanent draw of ``item`` depends on: the cells that it marks, or numbers that decide them.
+        """Return what determines the permanent draw of ``item``: the cells that it marks, or numbers that decide them.
 
-        Values of one key share their draw, and are charged as one.
+        Values with the same key share their draw, and are charged as one.
         """
         return self.marked(item, cohort)
 
@@ -241,7 +241,7 @@ class Mechanism(ABC):
         """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
 
         That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked.
-        Mechanisms whose reports are not a chain of the two draws do not have it.
+        Only mechanisms whose reports are a chain of the two draws have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 
@@ -277,7 +277,7 @@ class Mechanism(ABC):
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """What a device draws one report by, beside the shape of rows; raises ParameterError if there is no such thing.
+        """The integers from which a device draws one report, beside the shape of rows; raises ParameterError if none.
 
         Thresholds over 2^64 are 16 hex digits (``probability.threshold_text``).
         """
@@ -293,7 +293,7 @@ class Mechanism(ABC):
 
     @property
     def stored_draws(self) -> tuple[object, ...] | None:
-        """What ``draws.draws_of`` makes the same reports of without this mechanism; None if nothing does."""
+        """The arguments of ``draws.draws_of`` to draw the same reports without this mechanism; None if it cannot."""
         return None
 
     @property
@@ -317,8 +317,8 @@ class Mechanism(ABC):
     def variance(self, frequency: float = 0.0) -> float:
         """Return n · Var[estimate] of a value of that frequency, from noise alone (the histogram fixed).
 
-        q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f. Where a share c < 1 of the
-        reports covers the value, this is divided by c, and which users these are adds (1/c - 1)·f(1-f).
+        q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f. If only a share c < 1 of the
+        reports covers the value, this is divided by c, and the choice of those users adds (1/c - 1)·f(1-f).
         """
         constant, slope, thinning = self._variance_terms
         return thinning * (constant + frequency * slope) + (thinning - 1) * frequency * (1 - frequency)
@@ -330,71 +330,71 @@ class Mechanism(ABC):
 
     @property
     def marks(self) -> int:
-        """How many cells a value marks in a cohort that covers it."""
+        """The number of cells that a value marks in a cohort that covers it."""
         return 1
 
     @property
     def weight(self) -> int | None:
-        """How many cells every report has; None if that varies."""
+        """The number of cells in every report; None if it varies."""
         return {Shape.SYMBOL: 1, Shape.LIST: self.listed, Shape.BITS: None}[self.shape]
 
     @property
     def weight_moments(self) -> tuple[float, float] | None:
-        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed."""
-        if not self.independent_cells or self.coverage != 1:  # else not every value marks as many
+        """Mean and variance of the number of cells in a report, the same for every value; None if unknown or fixed."""
+        if not self.independent_cells or self.coverage != 1:  # otherwise not every value marks equally many cells
             return None
         marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
         return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)
 
     @property
     def independent_supports(self) -> bool:
-        """Whether the supports of all values are independent, given the histogram: each is a cell of its own."""
+        """Whether the supports of all values are independent, given the histogram: each value has its own cell."""
         return self.own_cells and self.independent_cells
 
     @property
     def joint_support(self) -> tuple[Fraction, Fraction] | None:
         """P[a report supports u and v], if the user's value is one of the two and if it is a third; None if not known.
 
-        Where not all values are alike it is the mean over the third values that there is room for.
+        If not all values are alike, the mean over third values.
         """
         return (self.p * self.q, self.q**2) if self.independent_cells and self.size is not None else None
 
     @property
     def two_level(self) -> TwoLevel | None:
-        """The law of one report as a law of two levels, with its exact shares; None if it is not known to have two.
+        """The law of one report as a ``TwoLevel`` law, with its exact shares; None if it is not known to be one.
 
-        What shuffling is worth follows from it (the server's ``analysis/shuffling``).
+        The bounds on shuffling follow from it (the server's ``analysis/shuffling``).
         """
         return None
 
     @property
     def max_size(self) -> int | None:
-        """The largest ``size`` with the same cohorts and cells: what it has beyond its own stands for no value."""
+        """The largest ``size`` with the same cohorts and cells; values beyond the actual ``size`` stand for nothing."""
         return self.size
 
     @property
     def uniform_cells(self) -> tuple[int, int] | None:
-        """A cell and a length: from that cell on, all runs of this length are reported equally often.
+        """A cell and a length: from that cell on, consecutive runs of that length are reported equally often.
 
-        This holds over all cohorts together, whatever the users' values are; None if no such cells are known.
+        This holds over all cohorts together, whatever the users' values; None if no such cells are known.
         """
         return None
 
     @property
     def reach(self) -> tuple[float, float]:
-        """The least and the most that one report, honest or forged, adds to n times an estimate."""
+        """The minimum and the maximum that one report, honest or forged, adds to n times an estimate."""
         p, q = float(self.p), float(self.q)
         ends = (-q / (p - q), (1 - q) / (p - q))
         return min(ends), max(ends)
 
     @property
     def fitted_cells(self) -> float:
-        """How many independent cells the estimate of one value averages; 1 where it is a count of support."""
+        """The number of independent cells that the estimate of one value averages; 1 if it is a count of support."""
         return 1.0
 
     @property
     def collision_variance(self) -> float:
-        """Variance over fixed hash functions of an estimate's bias, per Σ f² of the other values; 0 without any."""
+        """Variance, over fixed hash functions, of an estimate's bias, per Σ f² of other values; 0 without hashing."""
         return 0.0
 
     @property
@@ -406,12 +406,12 @@ class Mechanism(ABC):
     def risk(self) -> float:
         """The total squared error over a listed domain, times n: k·V(0) + V(1) - V(0), whatever the frequencies.
 
-        (V is linear in f, but for the term of thinning, which is left out.)
+        (V is linear in f, except for the term of a coverage below 1, which is left out.)
         """
         size = self.size or 0
         return size * self.variance(0.0) + self.variance(1.0) - self.variance(0.0)
 
     def _derive(self, **derived: object) -> None:
-        """Set derived fields, once, on an object that is frozen from then on."""
+        """Set derived fields once; afterwards the object is frozen."""
         for name, value in derived.items():
             object.__setattr__(self, name, value)

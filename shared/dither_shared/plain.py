@@ -4,8 +4,8 @@ An answer is a string, a number or a boolean of Python's own, or of a subclass o
 stands for its ``item()``; or a member of an Enum, which stands for its value. Anything else (None, a list) is a mistake
 of the app's developer.
 
-An answer of several is a list, a tuple, a set, a frozenset or an array of numpy with one axis; a generator is none, for
-it is code of the app.
+An answer with several values is a list, a tuple, a set, a frozenset or a numpy array with one axis; a generator is not
+accepted, because it is code of the app.
 
 Nothing here runs code of the app, so no object can raise or take long: its type says what it is, and its content is
 read through the methods of Python's own types, even where a subclass overrides them.
@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 2048
 
 
 def plain(value: object) -> str | float | None:
-    """Return an answer as a str, bool, int or float of Python's own, or None for an object that is not an answer."""
+    """Return an answer as a built-in str, bool, int or float, or None for an object that is not an answer."""
     kind = type(value)  # isinstance would ask the object itself
     if kind is str or kind is bool or kind is int or kind is float:
         return value  # type: ignore[return-value]  # it is one of these
@@ -39,8 +39,8 @@ def plain(value: object) -> str | float | None:
 def double_of(value: object) -> float | None:
     """Return the double nearest to the number that an answer is, or None for an object that is not a number.
 
-    It is infinite for a number beyond all doubles. NaN, text and booleans are not numbers; a Decimal is one, of which
-    the first 800 digits are read.
+    It is infinite for a number beyond all doubles. NaN, text and booleans are not numbers; of a Decimal, the first 800
+    digits are read.
     """
     found = plain(value)
     if found is None:
@@ -69,7 +69,7 @@ def text_of(value: object) -> str | None:
 def members(value: object) -> list[object] | None:
     """Return the first ``MOST_MEMBERS`` members of a collection, or None if the object is not a collection.
 
-    A set's come in no order that means anything.
+    The members of a set have no meaningful order.
     """
     kind = type(value)
     try:
@@ -105,7 +105,7 @@ def _inherited(value: object, kind: type) -> str | float | None:
 
 
 def _is_decimal(value: object) -> bool:
-    decimal = sys.modules.get("decimal")  # anybody who has a Decimal has imported it
+    decimal = sys.modules.get("decimal")  # anybody who has a Decimal has imported the module
     return decimal is not None and issubclass(type(value), decimal.Decimal)
 
 
@@ -115,8 +115,8 @@ def _of_decimal(value: object) -> float | None:
         return None
     import decimal  # noqa: PLC0415 - it is loaded
 
-    # What is read: more than the 767 digits that a double may have, and all exponents of doubles. Nothing is trapped,
-    # so nothing raises; and what comes is a Decimal of Python's own.
+    # At most what is read: more than the 767 digits that a double may have, and all exponents of doubles. Nothing is
+    # trapped, so nothing raises; and the result is a Decimal of Python's own.
     first_digits = decimal.Context(800, decimal.ROUND_FLOOR, -1200, 400, 1, 0, [], [])
     number = first_digits.create_decimal(value)  # type: ignore[arg-type]  # it is one
     return None if number.is_nan() else float(number)
@@ -125,10 +125,10 @@ def _of_decimal(value: object) -> float | None:
 def _inside(value: object, kind: type) -> object:
     """Return the value of an Enum's member or of a numpy scalar, or None."""
     try:
-        enum = sys.modules.get("enum")  # anybody who has a member of one has imported it
+        enum = sys.modules.get("enum")  # anybody who has a member has imported the module
         if enum is not None and issubclass(kind, enum.Enum):
             return object.__getattribute__(value, "_value_")
-        # Anybody who has a numpy scalar has imported numpy; we need not.
+        # Anybody who has a numpy scalar has imported numpy, so we need not.
         scalar = getattr(sys.modules.get("numpy"), "generic", None)
         return scalar.item(value) if isinstance(scalar, type) and issubclass(kind, scalar) else None  # type: ignore[attr-defined]
     except Exception:  # it was made to fail: not an answer

@@ -1,7 +1,7 @@
-"""The layout of a report row, written once: devices write by it, and collectors read and count by it.
+"""The layout of a report row, defined once: devices write by it, and collectors read and count by it.
 
 A row is the cohort (big-endian, absent if there is one cohort) and the payload. A payload is one unsigned integer, in
-the order of bytes that its ``Shape`` says, and zero beyond its lowest ``payload_bits``. All rows have one width.
+the byte order of its ``Shape``, and zero beyond its lowest ``payload_bits``. All rows have the same width.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,15 +21,16 @@ class Shape(Enum):
     SYMBOL = "symbol"
     """The number of one cell, big-endian in as few bytes as hold every cell."""
     BITS = "bits"
-    """One bit a cell: cell j is bit j % 8 of byte j // 8, and the bits beyond the last cell are zero."""
+    """One bit per cell: cell j is bit j % 8 of byte j // 8, and the bits beyond the last cell are zero."""
     LIST = "list"
-    """The numbers of ``listed`` cells, ascending, in ``cell_bits`` bits each from the lowest on, little-endian: where
-    few of many cells are reported, this is shorter than a bit for each."""
+    """The numbers of ``listed`` cells, ascending, in ``cell_bits`` bits each from the lowest on, little-endian: shorter
+    than a bit for each cell if few of many cells are reported.
+    """
 
 
 @dataclass(frozen=True)
 class RowFormat:
-    """The rows of a mechanism with given ``cohorts`` and ``cells``; a LIST names ``listed`` cells, others none.
+    """The rows of a mechanism with these ``cohorts`` and ``cells``; a LIST names ``listed`` cells.
 
     Raises ParameterError if there are no such rows.
     """
@@ -40,28 +41,28 @@ class RowFormat:
     listed: int = 0
 
     def __post_init__(self) -> None:
-        least = 2 if self.shape is Shape.SYMBOL else 1  # one symbol alone would be a payload of no bytes
+        least = 2 if self.shape is Shape.SYMBOL else 1  # with only one symbol, the payload would have no bits
         if self.cohorts < 1:
             raise ParameterError("cohorts", f"{self.cohorts} is not positive")
         if self.cells < least:
             raise ParameterError("cells", f"{self.cells} is less than {least}, which a {self.shape.value} needs")
         right = range(1, self.cells + 1) if self.shape is Shape.LIST else range(1)
         if self.listed not in right:
-            raise ParameterError("listed", f"{self.listed} of {self.cells} cells cannot be, as a {self.shape.value}")
+            raise ParameterError("listed", f"a {self.shape.value} cannot list {self.listed} of {self.cells} cells")
 
     @cached_property
     def cell_bits(self) -> int:
-        """How many bits hold the number of a cell."""
+        """The number of bits for the number of a cell."""
         return (self.cells - 1).bit_length()
 
     @cached_property
     def payload_bits(self) -> int:
-        """How many bits of a payload are used: the lowest."""
+        """The number of used bits of a payload, from the lowest."""
         return {Shape.SYMBOL: self.cell_bits, Shape.BITS: self.cells}.get(self.shape, self.listed * self.cell_bits)
 
     @cached_property
     def limit(self) -> int:
-        """The upper bound of payloads as integers; no payload reaches it."""
+        """The exclusive upper bound of payloads as integers."""
         return self.cells if self.shape is Shape.SYMBOL else 1 << self.payload_bits
 
     @cached_property
@@ -120,7 +121,7 @@ class RowFormat:
         return _READERS[self.shape](self, int.from_bytes(payload, self.byteorder))
 
     def is_row(self, row: bytes) -> bool:
-        """Return whether this is one row that ``decode`` takes, quickly; False of a LIST, or of another length."""
+        """Return whether this is one row that ``decode`` accepts; fast. False for a LIST, and for another length."""
         split = self.cohort_bytes
         if len(row) != self.row_bytes or self.listed:
             return False

@@ -1,13 +1,13 @@
-"""Sealed reports: what a device hands to a relay, and what the relay hands to the collector.
+"""Sealed reports: what a device sends to a relay, and what the relay sends to the collector.
 
-A device seals the row of its report for the collector, and posts it to a relay: the relay sees the address, not the
-report. The relay posts many together, in an order that says nothing: the collector sees the reports, no address.
+A device seals the row of its report for the collector, and posts it to a relay: the relay sees the address, but not the
+report. The relay posts many together, in an order that reveals nothing: the collector sees the reports, but no address.
 
     {"pool": "theme/<version>[/<stratum>]", "sealed": "<base64 of one sealed row>"}                     (a device)
     {"batch": "<32 hex>", "pool": "…", "suite": "x25519", "total": "812", "sealed": "<base64 of many>"}   (a relay)
 
-Sealing is HPKE in base mode (RFC 9180) of the row alone, with the pool as ``info``. The two ends do that with the
-package ``cryptography``; here stands what they must agree on.
+Sealing is HPKE in base mode (RFC 9180) of the row alone, with the pool as ``info``. Both ends do it with the package
+``cryptography``; this module has what they must agree on.
 """
 
 import binascii
@@ -39,7 +39,7 @@ _MEMBERS = ("batch", "pool", "suite", "total", "sealed")
 
 
 class Suite(NamedTuple):
-    """A way to seal: bytes of a public key, and by how many bytes a sealed row is longer than the row."""
+    """A way to seal: the bytes of a public key, and the bytes that sealing adds to a row."""
 
     name: str
     key_bytes: int
@@ -47,7 +47,7 @@ class Suite(NamedTuple):
 
     @property
     def encapsulated_bytes(self) -> int:
-        """The bytes of the encapsulated key, with which a sealed row begins; behind it stand the row and its tag."""
+        """The bytes of the encapsulated key, with which a sealed row begins; the row and its tag follow."""
         return self.overhead - _TAG
 
 
@@ -81,7 +81,7 @@ class SealKey:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a key as ``dither-server key create`` prints it; raise ParameterError unless it is one."""
+        """Read a key as ``dither-server key create`` prints it; raise ParameterError if it is not one."""
         name, _, digits = text.partition(":")
         suite = SUITES.get(name)
         if suite is None:
@@ -92,8 +92,8 @@ class SealKey:
             public = b""
         key = cls(suite, public)
         if len(public) != suite.key_bytes or str(key) != text:
-            raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding behind {name}:")
-        u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit does not count
+            raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding after {name}:")
+        u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit is ignored
         if u % _PRIME in _LOW_ORDER:
             raise ParameterError("key", "its point of X25519 has a low order and protects nothing; create another key")
         return key
@@ -116,14 +116,14 @@ class Pool(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a pool's name; raise WireError unless it is one."""
+        """Read a pool's name; raise WireError if it is not one."""
         metric, _, rest = text.partition("/")
         version, slash, stratum = rest.partition("/")
         if not _NAME.fullmatch(metric) or not _VERSION.fullmatch(version):
             raise WireError("pool: not a metric's name, '/' and 16 lower-case hexadecimal digits")
         if slash and not 0 < len(stratum) <= LONGEST_STRATUM:
             raise WireError(f"pool: a stratum of {len(stratum)} characters; it has 1 to {LONGEST_STRATUM}")
-        if not stratum.isprintable():  # half of a surrogate pair, above all, which nobody can encode
+        if not stratum.isprintable():  # for example half of a surrogate pair, which cannot be encoded
             raise WireError("pool: a stratum with characters that are not printable")
         return cls(metric, version, stratum if slash else None)
 
@@ -137,7 +137,7 @@ class Pool(NamedTuple):
 
     @property
     def info(self) -> bytes:
-        """The ``info`` of HPKE: a row sealed for one pool opens in no other."""
+        """The ``info`` of HPKE: a row sealed for one pool cannot be opened in another."""
         return _INFO + str(self).encode()
 
 
@@ -161,8 +161,8 @@ class SealedReport(NamedTuple):
 class SealedBatch(NamedTuple):
     """Sealed rows of one pool and suite, ascending and without repetition, as a relay posts them to the collector.
 
-    ``batch`` is a digest of them, so the same rows have the same id. ``total`` is how many the relay has shuffled and
-    sends together, in this body and others.
+    ``batch`` is a digest of them, so the same rows have the same id. ``total`` is the number of reports that the relay
+    has shuffled and sends together, in this body and others.
     """
 
     batch: str

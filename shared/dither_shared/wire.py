@@ -4,8 +4,8 @@ All rows of a metric have one width (``rows``). A batch travels as one flat JSON
 
     {"batch": "<32 hex>", "metric": "theme", "version": "<16 hex>", "reports": "<base64 of n rows>"}
 
-or, for a metric with strata, of five: behind the version stands ``"stratum": "linux"``, the label of the cell that all
-its reports belong to. It is read strictly: whatever an honest peer does not write is refused.
+or, for a metric with strata, of five: after the version comes ``"stratum": "linux"``, the label of the cell of all its
+reports. It is read strictly: whatever an honest peer does not write is refused.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _DIGITS = frozenset("0123456789abcdef")
 
 @lru_cache(maxsize=1)
 def _usual() -> re.Pattern[bytes]:
-    """Return what nearly every peer writes: the members in their order, and a name of plain ASCII.
+    """Return the pattern of what nearly every peer writes: the members in their order, and a plain ASCII name.
 
-    There is one way to read it.
+    Such a body can be read in only one way.
     """
     import re  # noqa: PLC0415 - a device, which only writes, saves 3 ms
 
@@ -83,7 +83,7 @@ class Batch(NamedTuple):
     def encode(self) -> bytes:
         """Return the JSON body; its length depends on names, stratum and number of rows, never on an answer."""
         reports = base64(self.reports)
-        name = quoted(self.metric)  # the others are digits
+        name = quoted(self.metric)  # the others are hex digits
         stratum = "" if self.stratum is None else f',"stratum":{quoted(self.stratum)}'
         text = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}"{stratum},"reports":"{reports}"}}'
         return text.encode()
@@ -111,7 +111,7 @@ class Batch(NamedTuple):
 
     @classmethod
     def _strict(cls, body: bytes) -> Self:
-        """Read any body, and say what is wrong with it."""
+        """Read any body; raise WireError if something is wrong with it."""
         values = read_object(body, _FIELDS, _KNOWN)
         if len(values["batch"]) != 32 or not _DIGITS.issuperset(values["batch"]):
             raise WireError("batch: not 32 lower-case hexadecimal digits")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dither_shared.standard_output import written_whole
 
 _ASKED = "DITHER_SIM_UVX"
-"""Set once uvx was asked for the extra: if anything is missing then, asking again would not end."""
+"""Set after uvx was asked for the extra: if something is still missing then, asking again would never end."""
 
 
 def main() -> None:
@@ -27,13 +27,13 @@ def main() -> None:
             raise
         again = _with_the_extra(os.environ)
         if again:
-            print(f"dither-sim: uvx brings what the extra needs: {again[-1]}", file=sys.stderr)
+            print(f"dither-sim: uvx can install what the extra needs: {again[-1]}", file=sys.stderr)
             os.execve(again[0], [*again, "dither-sim", *sys.argv[1:]], {**os.environ, _ASKED: "1"})  # noqa: S606 — uv's own path
         sys.exit("dither-sim needs: pip install 'dither[simulations]', or: uvx --from 'dither[simulations]' dither-sim")
 
 
 def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
-    """Return the command by which uvx runs a program of this distribution with the extra; nothing without uvx."""
+    """Return the command by which uvx runs a program of this distribution with the extra; None without uvx."""
     if "UV" not in environ or "UV_RUN_RECURSION_DEPTH" in environ or _ASKED in environ:  # `uv run` sets the second
         return []
     version = f"{sys.version_info.major}.{sys.version_info.minor}"

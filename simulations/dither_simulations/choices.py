@@ -1,4 +1,4 @@
-"""Words that options choose from, and the limits of what a command takes: light, because help is shown at once."""
+"""Values of options, and limits of what a command accepts; a light module, because help must appear at once."""
 
 from typing import Literal, get_args
 
@@ -16,13 +16,14 @@ people who have each of some items, or which of many strings are frequent, and h
 SURVEY_TYPES: tuple[SurveyType, ...] = get_args(SurveyType)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
-"""What may be done to frequencies to make them look like shares (``trials.shares.apply``)."""
+"""What may be done to frequencies to turn them into shares (``trials.shares.apply``)."""
 STEPS: tuple[Step, ...] = get_args(Step)
 
 Law = Literal["joint", "marginal", "device", "collector"]
 """How the reports of all users are drawn: their tally from its joint law; the support of each value from its own law,
-without regard to the others; one by one, by the device's randomizer; or by real clients that send them to a real
-collector, which estimates."""
+independently of the others; one by one, by the device's randomizer; or by real clients that send them to a real
+collector, which estimates.
+"""
 LAWS = ("joint", "marginal", "device")
 """Distributions that need only a seed."""
 
@@ -31,11 +32,11 @@ Attack = Literal["random-report", "crafted-input", "crafted-report"]
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
 SEPARATOR = ";"
-"""Stands between the items of a set, in labels and in files."""
+"""Separates the items of a set, in labels and in files."""
 
 
 MAX_SIZE = 1 << 20
-"""The most values of a question."""
+"""Maximum number of values of a question."""
 
 MAX_USERS = 10**15
 """Counts below this are exact in a float, which numpy's binomial draws rely on."""
@@ -47,4 +48,4 @@ DEVICES = 10_000
 """Default number of devices of the demo."""
 
 VISITORS = 200
-"""Default number of visitors of its page, each of whom takes a browser context."""
+"""Default number of visitors of its page, each of whom needs a browser context."""

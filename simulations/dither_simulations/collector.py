@@ -1,6 +1,6 @@
 """Real clients that report to a real collector: run one on loopback, send reports to it, and ask for its estimates.
 
-A trial with real clients needs a collector of the very metric, in the version that these clients have: ``definitions``
+A trial with real clients needs a collector with exactly the metric version that these clients have: ``definitions``
 writes the ``metrics.toml`` to start it with, and ``collector_of_its_own`` starts one.
 """
 
@@ -31,10 +31,10 @@ from .trials.shares import TrialEstimate
 from .users.populations import Population
 
 DATABASE = "demo.db"
-"""A name that a collector of real reports is unlikely to have given its own database."""
+"""A name that a collector of real reports is unlikely to use for its database."""
 
 _PATIENCE = 20.0
-"""Seconds for an answer of the collector, or for its end after SIGTERM."""
+"""Seconds to wait for an answer of the collector, or for its end after SIGTERM."""
 
 
 class CollectorError(DitherError):
@@ -42,7 +42,7 @@ class CollectorError(DitherError):
 
 
 class UnknownThereError(CollectorError):
-    """The collector has no metric of the name that was asked for."""
+    """The collector has no metric with the requested name."""
 
 
 class Access(NamedTuple):
@@ -75,17 +75,17 @@ def ended_by_sigterm() -> Iterator[None]:
 
 @contextmanager
 def running_collector(metrics: Path, folder: Path, origins: str = "") -> Iterator[Access]:
-    """Run a collector while the context lasts and yield how it is reached; its database and log are in ``folder``.
+    """Run a collector while the context lasts and yield its address; its database and log are in ``folder``.
 
     Web pages of ``origins`` may report to it; with origins, reporting needs no token.
 
-    It is ended as an operator would end it, by SIGTERM. Raises CollectorError if it does not start.
+    It is ended by SIGTERM, as an operator would end it. Raises CollectorError if it does not start.
     """
     log = folder / "demo-collector.log"
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
     command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
-    command += ["--origins", origins, "--open", "report"] if origins else []  # a page has no token that it could hide
-    command += ["--config", os.devnull]  # ignore a collector.toml in this folder, which is about another collector
+    command += ["--origins", origins, "--open", "report"] if origins else []  # a page could not keep a token secret
+    command += ["--config", os.devnull]  # ignore a collector.toml in this folder, which belongs to another collector
     # In a session of its own Ctrl-C does not reach it: it outlives the devices, which would wait for it, and ends then.
     with (
         log.open("wb") as errors,
@@ -100,7 +100,7 @@ def running_collector(metrics: Path, folder: Path, origins: str = "") -> Iterato
 
 
 def fetch_estimate(collector: Access, metric: str, confidence: float = 0.95) -> dict[str, Any]:
-    """Return the collector's estimate of a metric, as its API gives it. Raises CollectorError if it does not."""
+    """Return the collector's estimate of a metric, as its API gives it. Raises CollectorError if it cannot."""
     return fetch(collector, f"/v1/metrics/{quote(metric, safe='')}/estimate?confidence={confidence}")
 
 
@@ -152,7 +152,7 @@ def _reached(process: subprocess.Popen[str], log: Path) -> Access:
     url = process.stdout.readline().strip()
     if not url.startswith("http://"):
         process.wait(_PATIENCE)
-        reason = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["it says nothing"]
+        reason = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["it printed nothing"]
         raise CollectorError(f"the collector did not start: {reason[0]}")
     _, _, page = process.stdout.readline().strip().rpartition(" ")
     return Access(url, Access.at(page).token)
@@ -182,7 +182,7 @@ def send_all(
     """Give each person a device of their own, let it report every answer, and return whether all were acknowledged.
 
     ``step`` is called after each device. Answers travel over HTTP to ``url``, from ``workers`` devices at a time: a
-    device mostly waits for a commit, and the collector commits together all that has arrived until then.
+    device mostly waits for a commit, and the collector commits everything that has arrived until then together.
     """
 
     def one(person: Person) -> bool:
@@ -198,8 +198,8 @@ def send_all(
 
 
 def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
-    # Without the environment: a simulated device is not the user's own, who may have DO_NOT_TRACK set.
-    # It uploads when it is asked to, at the end, and not in the background while it still records.
+    # Without the environment: a simulated device is not the user's own, who may have DO_NOT_TRACK set. It uploads only
+    # when asked to, at the end, and not in the background while it still records.
     client = dither.Client(
         metrics, endpoint=url, app="dither-demo", state=dither.MemoryState(), background=False, environ={}
     )
@@ -213,7 +213,7 @@ def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
 
 
 AskedMechanism = tuple[Mechanism, Population, float]
-"""A mechanism over a population, and the ε that it was asked for."""
+"""A mechanism over a population, with the requested ε."""
 
 _DEFINITION = """\
 [metrics."{name}"]
@@ -227,7 +227,7 @@ _COLUMNS = ("frequency", "noise_low", "noise_high", "consistent")
 
 
 def definitions(surveys: Iterable[AskedMechanism]) -> str:
-    """Return a ``metrics.toml`` that asks for each mechanism, at the ε that it was asked for, over a population."""
+    """Return a ``metrics.toml`` that asks for each mechanism, at its requested ε, over a population."""
     return "\n".join(dict.fromkeys(_definition(*survey) for survey in surveys))
 
 
@@ -250,7 +250,7 @@ def metrics_of(surveys: Iterable[AskedMechanism]) -> list[Metric]:
 
 
 def require_known(address: str, metrics: Sequence[Metric]) -> None:
-    """Raise CollectorError that names the metrics which the collector at ``address`` does not have, and what to do."""
+    """Raise CollectorError naming the metrics that the collector at ``address`` does not have, and what to do."""
     collector = Access.at(address)
     lacking = [metric for metric in metrics if not _is_known(collector, metric)]
     if not lacking:
@@ -268,7 +268,7 @@ def require_known(address: str, metrics: Sequence[Metric]) -> None:
 
 
 _NAMED = 5
-"""The most missing metrics that an error names."""
+"""Maximum number of missing metrics that an error names."""
 
 
 def _is_known(collector: Access, metric: Metric) -> bool:

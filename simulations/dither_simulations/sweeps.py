@@ -1,7 +1,7 @@
 """Sweeps: simulate every cell of a grid repeatedly, and sum up the trials in rows, beside theory.
 
-The seed of a trial depends on the experiment's seed, the cell's place in the grid and the number of the repeat, and on
-nothing else: not on who runs it, on how many there are, or on whether the sweep was killed in between.
+The seed of a trial depends only on the experiment's seed, the cell's place in the grid and the number of the repeat:
+not on who runs it, on the number of workers, or on whether the sweep was killed in between.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 """One result: a number, a string or None per column. All rows of an experiment have the same columns."""
 
 _CHUNK = 16
-"""Trials that are sent to a worker together, since sending each by itself would cost more than running it."""
+"""Trials that are sent to a worker together, because sending each separately would cost more than running it."""
 
 
 class Experiment(ABC):
@@ -43,7 +43,7 @@ class Experiment(ABC):
     columns: ClassVar[Sequence[Column]]
     """The columns of the table."""
     words: ClassVar[int] = 1
-    """How many of these hold words."""
+    """The number of columns that hold words."""
 
     @abstractmethod
     def cells(self) -> Sequence[Any]:
@@ -58,9 +58,9 @@ class Experiment(ABC):
         """Return the columns that describe a cell; raise ParameterError if the cell is impossible."""
 
     def theory(self, cell: Any) -> Sequence[Row]:
-        """Return the parts of a trial: for each, the columns that name it and what theory says of its measures.
+        """Return the parts of a trial: for each, the columns that name it and what theory says about its measures.
 
-        The column ``mse_theory`` stands behind the measure ``mse`` and its standard error ``mse_se``.
+        The column ``mse_theory`` comes after the measure ``mse`` and its standard error ``mse_se``.
         """
         return ({},)
 
@@ -78,11 +78,11 @@ class Experiment(ABC):
         """Return the results as a picture."""
 
     def identity(self) -> str:
-        """Return a digest that differs from every other experiment's: of all that its numbers depend on."""
+        """Return a digest of everything that the experiment's numbers depend on, different from every other's."""
         return identity_of(self)
 
     def rows(self, cell: Any, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
-        """Return one row per part: the means of its measures with their standard errors, beside theory."""
+        """Return one row per part: the means of its measures with their standard errors, and theory."""
         about, rows = self.about(cell), []
         for place, theory in enumerate(self.theory(cell)):
             trials = [outcome[place] for outcome in outcomes]
@@ -105,7 +105,7 @@ def sweep(
     """Return the rows of every cell, in the order of the cells.
 
     Cells that ``journal`` has are not tried again; others are added to it when they are finished. ``step`` is called
-    with the number of trials made since it was last called.
+    with the number of trials made since its last call.
     """
     cells = experiment.cells()
     rows: dict[int, list[Row]] = {}
@@ -141,7 +141,7 @@ def success_rate(successes: float, tries: int) -> Row:
 
 
 def identity_of(*parts: object) -> str:
-    """Return a digest of all that an experiment's numbers depend on, and of numpy's version."""
+    """Return a digest of everything that an experiment's numbers depend on, and of numpy's version."""
     return hashlib.sha256(repr((np.__version__, *parts)).encode("utf-8")).hexdigest()[:16]
 
 

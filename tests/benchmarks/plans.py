@@ -2,8 +2,8 @@
 
 A plan of a kind is drawn at random: its ε, its size, and what is wanted. As many people as ``dither-sim plan`` asks for
 are drawn from a population at the share that is planned for, their reports from the exact law, and the survey is
-estimated as the collector does. The promise is that the estimate is as near to the truth as was wanted and, of a share
-or a mean, that the half of its interval is no wider, too; of strings, that the string is found. A row has the part of
+estimated as the collector does. The promise is that the estimate is as near to the truth as was wanted and the half of
+its interval is no wider, too; of strings, that the string is found. A row has the part of
 all surveys that kept it, of the plan that did least often and of all, and the part that was promised.
 """
 
@@ -15,9 +15,10 @@ import numpy as np
 
 from dither_server.estimation.decoders.support import decoder_of
 from dither_server.estimation.estimate import estimate
+from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.precision import worst_share
+from dither_server.estimation.planning import worst_share
 from dither_server.estimation.sets import estimate_sets
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion
@@ -26,7 +27,6 @@ from dither_simulations.experiments.plan.planner import IntervalPlanner
 from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner
 from dither_simulations.experiments.plan.strings import StringPlanner
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.numbers import run_number_trial
 from dither_simulations.trials.strings import found_in
 from dither_simulations.users.numbers import NumberDistribution
 from dither_simulations.users.populations import Population, numbered, set_label, spelled
@@ -141,21 +141,21 @@ def mean(rng: np.random.Generator) -> Planned:
 
 
 def quantile(rng: np.random.Generator) -> Planned:
-    """Plan for a quantile of answers that are even over the range."""
+    """Plan for a quantile of answers that are even over the range; what is printed reaches a point beyond each end."""
     rank = float(rng.uniform(0.1, 0.95))
-    plan = NumberPlanner(
-        epsilons=(_epsilon(rng),),
-        rank=rank,
-        error=float(rng.uniform(0.01, 0.05)),
-        confidence=_interval(rng)["confidence"],
-    )
+    given = _interval(rng) | {"error": float(np.exp(rng.uniform(np.log(0.02), np.log(0.15))))}
+    plan = NumberPlanner(epsilons=(_epsilon(rng),), rank=rank, **given)
     (mechanism,) = plan.mechanisms(plan.epsilons[0])
-    shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism) or 0
+    shares, users = NumberDistribution("uniform").shares(mechanism.size), plan.needed(mechanism)
+    if users is None:
+        return quantile(rng)  # the grid is coarser than what is wanted: another plan
+    people, last = users, mechanism.size - 1
 
     def survey(rng: np.random.Generator) -> bool:
-        seed = np.random.SeedSequence(int(rng.integers(2**32)))
-        found = run_number_trial(mechanism, shares, users, seed, quantiles=(rank,))[2]
-        return (found["rank"] or 0) <= plan.error or (found["error"] or 0) <= plan.within_range
+        tally = sample_tally(mechanism, Population.drawn(numbered(mechanism.size), shares, people, rng), rng)
+        (found,) = estimate_number(law_of(mechanism), tally, plan.confidence).quantiles((rank,))
+        low, high = max(found.low - 1, 0) / last, min(found.high + 1, last) / last
+        return rank - plan.error <= low and high <= rank + plan.error
 
     return Planned(survey, plan.confidence)
 

@@ -15,7 +15,7 @@ import pytest
 import dither
 import dither_shared
 from client.devices import METRICS, Calendar, Make, Script, Stuck
-from dither_shared.answers import Answers
+from dither_shared.encoding import Answers
 from dither_shared.questions.boolean import BooleanQuestion
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]

@@ -48,7 +48,7 @@ from dither_shared import (
     Question,
     parse_metrics,
 )
-from dither_shared.answers import Answers, Encoded
+from dither_shared.encoding import Answers, Encoded
 from dither_shared.mechanism import LISTED, Items
 from dither_shared.plain import plain
 from dither_shared.questions.fields import Fields

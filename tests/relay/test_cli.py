@@ -38,7 +38,7 @@ def test_forward_posts_full_pools_and_status_shows_the_rest(tmp_path: Path) -> N
         assert ["theme/0123456789abcdef", "x25519", "0", "0", "1,200", "0", "0"] in [
             line.split() for line in text.splitlines()
         ]
-        assert "forwards at 04:30 UTC each pool with 500 reports waiting or more, next on " in text
+        assert "at 04:30 UTC, next on " in text
         assert "; no forwarding hour yet" in text
 
 

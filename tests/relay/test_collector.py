@@ -172,7 +172,7 @@ def test_endless_answer_is_read_up_to_the_limit() -> None:
 def test_answer_that_never_begins_times_out() -> None:
     gone = threading.Event()
     with answering(lambda _: gone.wait(60)) as url:
-        with pytest.raises(TroubleError, match=r"no whole answer in 0\.3 seconds"):
+        with pytest.raises(TroubleError, match=r"no complete answer within 0\.3 seconds"):
             CollectorClient(url, "", 0.3).post(b"{}")
         gone.set()
 

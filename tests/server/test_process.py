@@ -18,7 +18,8 @@ import pytest
 
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
-from dither_shared import Metric
+from dither_serving.server import listen
+from dither_shared import Metric, ParameterError
 from end_to_end.searching import disk
 from server.collecting import METRICS, METRICS_TOML, THEME, VERSION, batch, rows_of, running, same
 from server.ingest.sealed.sealing import drawn
@@ -163,6 +164,11 @@ def test_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
     assert (url, process.returncode) == ("", 1)
     assert errors.count("\n") == 1
     assert "cannot listen there: Address already in use" in errors
+
+
+def test_a_host_that_does_not_exist_is_named_in_words() -> None:
+    with pytest.raises(ParameterError, match=r"^a\.\.b:0: cannot listen there: not an address of this machine; choose"):
+        listen("a..b", 0)
 
 
 class Device(threading.Thread):

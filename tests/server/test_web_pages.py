@@ -149,7 +149,7 @@ def before(status: HTTPStatus, problem: str = "", title: str = "", detail: str =
 def test_answers_without_origins_have_no_header_for_pages(tmp_path: Path) -> None:
     with running(tmp_path) as (url, _):
         accepted, large = HTTPStatus.ACCEPTED, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-        right = "Content-Type: application/json is right"
+        right = "Content-Type: must be application/json"
         unread = before(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media-type", "The body is not plain application/json", right
         )

@@ -192,9 +192,9 @@ compose --part 1x | --part
 compose --part 1x0 | reports: 0
 compose --part 1:1x3 | delta: 1 is not in [0, 1)
 compose --part 20000x3 | epsilon: 20000
-compose --part 1:1e-3x1000 | delta: all together are 1
+compose --part 1:1e-3x1000 | delta: together they have 1
 compose --part 5:1e-3 --group 3 | delta: 22.2 is not in [0, 1)
-compose --epsilon 1 --delta 1 | delta: all together are 1
+compose --epsilon 1 --delta 1 | delta: together they have 1
 compose --epsilon 1 --delta 1e-31 | delta: 1e-31 is neither 0 nor
 compose --epsilon 1 --delta few | --delta
 compose --epsilon 1 --days 3 | --days: goes with --metrics
@@ -223,7 +223,7 @@ plan -k 16 --epsilon 26 | epsilon: 26
 plan -k 16 --epsilon 1 --permanent-epsilon 0.5 | permanent_epsilon: 0.5
 plan -k 16 --epsilon 1 --permanent-epsilon -1 | --permanent-epsilon
 plan -k 16 --epsilon 1 --report-budget 0 | --report-budget
-plan -k 1000 --epsilon 1 --report-budget 1 | report_budget: 1
+plan -k 1000 --epsilon 1 --report-budget 1 | report_budget: a report about 1000
 plan -k 16 --users 0 | --users
 plan -k 16 --error 0 | --error
 plan -k 16 --error 1 | --error
@@ -235,7 +235,6 @@ plan --type number --aim median | --aim
 plan --type number --aim p0 | --aim
 plan --type number --aim p100 | --aim
 plan --type number --aim pnan | --aim
-plan --type number --within 0 | --within
 plan --type number --report-budget 8 | --report-budget: needs --type share
 plan --type number --epsilon 30 | epsilon: 30
 plan --type string | --size: or --discover is needed

@@ -54,7 +54,7 @@ def test_dither_sim_under_uvx_restarts_with_its_extra(tmp_path: Path, direct: ob
     asked = f"dither[simulations]{origin}"
     words = ["1", "tool", "run", "--python", VERSION, "--from", asked, "dither-sim", "demo", "--users", "5"]
     assert (done.returncode, done.stdout.splitlines()) == (0, words), done.stderr
-    assert done.stderr == f"dither-sim: uvx brings what the extra needs: {asked}\n"
+    assert done.stderr == f"dither-sim: uvx can install what the extra needs: {asked}\n"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
+import errno
 import os
 import pickle
 import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import pytest
@@ -123,6 +125,26 @@ def test_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     ):
         with pytest.raises(SpoolError, match="segments"):
             attempt()
+
+
+def test_a_file_whose_size_cannot_be_asked_for_is_not_taken_for_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs = Folder(tmp_path)
+    for name in "ab":
+        blobs.put("segments", name, b"content")
+    gone, there = sorted(os.scandir(tmp_path / "segments"), key=lambda one: one.name)
+    blobs.delete("segments", "a")  # as a fold does, after the folder was listed
+    monkeypatch.setattr("os.scandir", lambda _: [gone, there])
+    assert blobs.bytes_of("segments") == 7
+
+    def stale() -> None:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    unknown = SimpleNamespace(name="b", is_dir=lambda: False, stat=stale)
+    monkeypatch.setattr("os.scandir", lambda _: [unknown])
+    with pytest.raises(SpoolError, match=r"segments cannot be listed \(Stale file handle\)"):
+        blobs.bytes_of("segments")  # else too little room is kept for the fold
 
 
 def test_object_that_did_not_arrive_whole_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,7 +210,7 @@ def test_check_shows_the_backlog_and_the_room_of_the_spool(
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
     shown = invoke(tmp_path, "doctor", "--before-start", "--spool", str(tmp_path / "spool")).stdout
     assert "problem  configuration: spool: nearly full" in shown
-    assert "warning  configuration: spool: 1 damaged file, or a notice of one, in " in shown
+    assert "warning  configuration: spool: 1 damaged file, or notice of one, in " in shown
     assert "ok       configuration: spool: 1 segment waits for dither-server fold" in shown
     assert "spool_bytes" not in shown
     monkeypatch.setenv("DITHER_SPOOL_BYTES", "999999")

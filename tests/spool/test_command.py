@@ -250,10 +250,10 @@ def test_wrong_arguments_of_fold_get_one_line_each(
     assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
     assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
     both = told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2"))
-    assert "--jobs: not with --scheduler" in both
+    assert "--jobs: cannot be used with --scheduler" in both
     assert "horizon: 30 is not above 30" in told(invoke(folder, *here, "--horizon", "30"))
-    assert "not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--every", "1s"))
-    assert "--skip: not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--skip", "x"))
+    assert "cannot be used with --dry-run" in told(invoke(folder, *here, "--dry-run", "--every", "1s"))
+    assert "--skip: cannot be used with --dry-run" in told(invoke(folder, *here, "--dry-run", "--skip", "x"))
     assert "segments holds no 'x'" in told(invoke(folder, *here, "--skip", "x"))
     for span in ("10", "m", "0m", "1d", "-1s", "10 m"):
         assert "invalid interval" in told(invoke(folder, *here, "--every", span))

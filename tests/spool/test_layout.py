@@ -1,5 +1,6 @@
 """Whose a spool is, where its files are, and how full it is."""
 
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -103,6 +104,19 @@ def test_backlog_counts_journals_segments_and_damage(tmp_path: Path) -> None:
     told = layout.backlog()
     assert told[:3] == (size, 1, 2)
     assert told.free > 0
+
+
+def test_a_journal_that_is_closed_meanwhile_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = SpoolLayout.at(str(tmp_path))
+    layout.make()
+    journals = [SpoolJournal.create(layout.journals) for _ in range(3)]
+    for journal in journals:
+        journal.append([upload()], TODAY)
+    listed = sorted(os.scandir(layout.journals), key=lambda one: one.name != journals[0].path.name)
+    journals[0].path.unlink()
+    scan = os.scandir
+    monkeypatch.setattr("os.scandir", lambda path: listed if path == layout.journals else scan(path))
+    assert layout.backlog().open_bytes == 2 * journals[0].size
 
 
 def test_missing_folder_of_journals_is_an_error(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_doctor_examines_the_spool_and_modifies_nothing(tmp_path: Path) -> None:
     before = traces(spool / "open")
     result = doctor(folder, "--spool", str(spool))
     told = "\n".join(found(result, "warning"))
-    assert "configuration: spool: 1 damaged file, or a notice of one, in " in told
+    assert "configuration: spool: 1 damaged file, or notice of one, in " in told
     assert f"spool: 1 of the journals in {spool}/open belong to no running process. Start a collector here" in told
     assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold every hour" in told
     assert traces(spool / "open") == before

@@ -183,7 +183,7 @@ def test_missing_spool_is_an_error_even_if_its_folder_is_made_again(tmp_path: Pa
         assert spool.backlog() == spool.layout.backlog()
         here.rename(tmp_path / "elsewhere")
         for _ in range(2):
-            with pytest.raises(SpoolError, match=r"spool: what a collector made at .*spool is gone"):
+            with pytest.raises(SpoolError, match=r"spool: the files that a collector made at .*spool are gone"):
                 spool.backlog()
             (here / "open").mkdir(parents=True, exist_ok=True)
 

@@ -62,7 +62,7 @@ def test_missing_cluster_workers_are_reported_until_one_comes(monkeypatch: pytes
 
         with workers(scheduler=cluster.scheduler_address, show=tell) as spread:
             assert list(spread(doubled, range(3))) == [0, 2, 4]
-        assert set(lines) == {f"waits for a worker of {cluster.scheduler_address}, which has none\n"}
+        assert set(lines) == {f"waiting: no worker is connected to {cluster.scheduler_address}\n"}
 
 
 ORPHANING = """

@@ -37,7 +37,7 @@ _SEAL = (
 )
 
 _LARGE = 64
-"""KiB from which a file is called large: every page loads it."""
+"""Size in KiB from which a file is called large, because every page loads it."""
 
 
 def refusals(metric: Metric) -> list[ParameterError]:
@@ -105,10 +105,10 @@ def size_advice(metrics: Sequence[Metric], text: str) -> str:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file, as far as is known."""
+    """Return whether two paths lead to the same file, as far as can be determined."""
     try:
         return one.samefile(other)
-    except OSError:  # one is missing, or in a circle of links
+    except OSError:  # one is missing, or there is a circle of links
         return False
 
 

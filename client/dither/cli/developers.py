@@ -69,14 +69,14 @@ class Progress:
             return
         self._told = now
         text = f"{self._what}: {min(100, 100 * self._done // self._total)}%"
-        self._width = len(text) if self._terminal else 0  # before writing, which an interrupt may end
+        self._width = len(text) if self._terminal else 0  # before writing, because an interrupt may end that
         self._write(f"\r{text}" if self._terminal else f"dither: {text}\n")
 
     def _write(self, text: str) -> None:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except OSError:  # nobody reads any more, but the work goes on
+        except OSError:  # the reader is gone, but the work goes on
             self._pause = float("inf")
 
 
@@ -109,7 +109,7 @@ def _compile(options: argparse.Namespace) -> int:
             "--output", f"{output} is the metrics file itself; name another output file, such as metrics.json"
         )
     refused = [str(refusal) for metric in metrics for refusal in refusals(metric)]
-    for refusal in dict.fromkeys(refused):  # a seal is that of the whole file
+    for refusal in dict.fromkeys(refused):  # a seal applies to the whole file
         print(f"dither: {options.metrics}: {refusal}", file=sys.stderr)
     if refused:
         print(f"dither: {_ITS_OWN}", file=sys.stderr)

@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list[str]:
-    """Return one sentence for each thing to mend, which names the metric and the key; empty if all is well.
+    """Return one sentence for each thing to fix, naming the metric and the key; empty if there is none.
 
     ``app`` is the app's name, if that is to be checked, too.
     """
@@ -84,7 +84,7 @@ _SECRET = re.compile(
 
 
 def _strata_advice(metric: Metric, metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield one sentence for each thing to mend in the strata of a metric; ``metrics`` are all metrics of its file."""
+    """Yield one sentence for each thing to fix in the strata of a metric; ``metrics`` are all metrics of its file."""
     strata = metric.strata
     if strata is None:
         return

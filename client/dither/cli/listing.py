@@ -27,7 +27,7 @@ def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
 
 
 def ask_whether_meant(options: argparse.Namespace) -> None:
-    """If there is no state of the app that ``options`` name, but of one with a similar name, ask whether it is meant.
+    """If the app that ``options`` names has no state, but one with a similar name has, ask whether that is meant.
 
     Otherwise a user who misspells a name would read that telemetry is off, or that nothing was sent, and believe it.
     """

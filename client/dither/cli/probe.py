@@ -113,7 +113,7 @@ class _Attempt:
         self._token = token
         self._deadline = deadline
         self._addresses: list[Address] = []
-        self._open: Stream | None = None  # a connection on which nothing was asked yet
+        self._open: Stream | None = None  # a connection that has carried no request yet
         self._reply = Reply(0)
 
     def name(self) -> Finding:
@@ -237,7 +237,7 @@ class _Attempt:
         if reply.status == 404 and reply.problem == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
             return found("failed", f"version {metric.version} is not known there; {advice}")
-        return found("failed", f"the answer is HTTP {reply.status}, which a collector does not answer here")
+        return found("failed", f"the answer is HTTP {reply.status}, which no collector sends here")
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,4 +1,4 @@
-"""Format what the commands print: tables, paragraphs, JSON, and text from others, which must not control a terminal."""
+"""Format the output of commands: tables, paragraphs, JSON, and text from others, which must not control a terminal."""
 
 import json
 import textwrap
@@ -43,7 +43,7 @@ def as_json(value: object) -> str:
 
 
 def _data(value: object) -> object:
-    """Return what JSON knows for a value: an object for whatever has named fields."""
+    """Return the JSON data of a value: an object for anything with named fields."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif is_dataclass(value):

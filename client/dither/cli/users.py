@@ -49,7 +49,7 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
     try:
         with written_whole(program):
             return USERS[options.command].run(client, options)
-    except SystemExit:  # the reader has closed the pipe, or the disk is full, which has been printed
+    except SystemExit:  # the reader has closed the pipe, or the disk is full, which was already printed
         return 1
 
 
@@ -110,7 +110,7 @@ def _agreed() -> bool:
     """Ask whether reports may be sent; no answer, or any but yes, means no."""
     try:
         return input("Send these reports? [y/N] ").strip().lower() in {"y", "yes"}
-    except (EOFError, KeyboardInterrupt, OSError, RuntimeError, ValueError):  # nobody answers, or there is no input
+    except (EOFError, KeyboardInterrupt, OSError, RuntimeError, ValueError):  # no answer, or no input
         print()
         return False
 
@@ -125,7 +125,7 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
 
 
 def _print_problems(client: Client) -> bool:
-    """Print what went wrong, if anything did; return whether the command may have failed for it."""
+    """Print what went wrong, if anything did; return whether the command may have failed because of it."""
     problems = client.status().trouble
     for problem in problems:
         print(f"dither: {problem}", file=sys.stderr)

@@ -82,7 +82,7 @@ class Permission:
         return decided[1]
 
     def know(self, metrics: Iterable[Metric]) -> None:
-        """Work out the terms of metrics now: nothing can be imported any more at the interpreter's shutdown."""
+        """Compute the terms of metrics now: nothing can be imported any more at the interpreter's shutdown."""
         for metric in metrics:
             self._terms_of(metric)
 
@@ -146,7 +146,7 @@ class Permission:
     def _terms_of(self, metric: Metric) -> tuple[str, ...]:
         known = self._terms.get(id(metric))
         if known is None:
-            known = self._terms[id(metric)] = metric, covering(metric)  # which keeps the id
+            known = self._terms[id(metric)] = metric, covering(metric)  # keep the metric, so that its id stays in use
         return known[1]
 
     def _tested(self) -> str:
@@ -156,7 +156,7 @@ class Permission:
 def _peek(environ: Mapping[str, str]) -> Callable[[], object]:
     """Return a function whose result changes whenever one of the variables that decide does.
 
-    ``os.environ`` takes 1 us to say that a variable is not there; what it encodes them for takes a tenth of that.
+    ``os.environ`` takes 1 us to report that a variable is missing; the encoded lookup takes a tenth of that.
     """
     names = "DO_NOT_TRACK", "DITHER"
     inside = getattr(environ, "_data", None)

@@ -85,7 +85,7 @@ def terms(metric: Metric) -> str:
     """Return 16 hex digits that change with anything about ``metric`` that ``consent_text`` shows.
 
     That is more than its version: who reads the answers, how often it is asked, until when, and whether reports are
-    sealed; not the key for which they are sealed, because a collector replaces it from time to time.
+    sealed; but not the key for which they are sealed, because a collector replaces it from time to time.
     """
     import json  # noqa: PLC0415 - compiled definitions have their terms
 

@@ -1,9 +1,9 @@
 """App name clash: detect two apps of one name, which share a folder, and so consent, secret and outbox.
 
-What can be known is that a metric was asked in one version, then in another, and then in the first again, within a few
-days. An update of an app changes versions too, but does not go back. So each program notes in the small file
-``versions``, when it starts, which versions it asks: of each metric the last ones, and the days on which they came, as
-"<name> <version> <day> <version> <day>", one metric after the other, between semicolons.
+It can be observed that a metric was asked in one version, then in another, and then in the first again, within a few
+days. An update of an app changes versions, too, but does not go back. So at its start each program notes in the small
+file ``versions`` which versions it asks: for each metric the last ones, and the days on which they first appeared, as
+"<name> <version> <day> <version> <day>", separated by semicolons.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app its own name, {OWN_NAME}"
 _HEAD = "two apps, or two versions of one app, use the name "
 _RECENT = 14
-"""Days after which a metric that went back to an earlier version may have been a user who did."""
+"""Days after which a return to an earlier version may be that of a user who went back to it."""
 
 _MOST_NOTED = 100
-"""Most metrics of a program, by name, whose versions are noted."""
+"""Maximum number of metrics of a program, by name, whose versions are noted."""
 
 _MOST_KEPT = 300
-"""Metrics of all programs."""
+"""Maximum number of metrics of all programs."""
 
 _Came = list[tuple[str, int]]
-"""The last three versions of a metric, and on which day each came after another."""
+"""The last three versions of a metric, with the day on which each replaced another."""
 
 
 class NameWatch:
-    """Notes which versions a program of ``app`` asks, and warns once if another app seems to go by that name."""
+    """Notes which versions a program of ``app`` asks, and warns once if another app seems to use the same name."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class NameWatch:
         self.noted_versions = self._warned = False
 
     def note_versions(self) -> None:
-        """Note, once, which versions this program asks, and look; best effort, because another start may do so."""
+        """Note, once, which versions this program asks, and check; best effort, because another start may do so."""
         if self.noted_versions:
             return
         self.noted_versions = True
@@ -68,7 +68,7 @@ class NameWatch:
         self.look()
 
     def look(self) -> None:
-        """Warn, if not done before, if programs asked two versions of a metric by turns."""
+        """Warn, unless already done, if programs alternate between two versions of a metric."""
         if self._warned:
             return
         today = self._today().toordinal()
@@ -85,30 +85,30 @@ class NameWatch:
 
 
 def is_about_app_name_clash(note: str) -> bool:
-    """Return whether a note of the diagnostics is of this kind; nothing has failed then."""
+    """Return whether a note of the diagnostics is of this kind; then nothing has failed."""
     return note.startswith(_HEAD)
 
 
 def noted(data: bytes, metrics: Mapping[str, Metric], today: int) -> bytes | None:
-    """Return the notes ``data`` and that a program starts now that asks ``metrics``; None if that is nothing new."""
+    """Return the notes ``data``, updated for a program that starts now and asks ``metrics``; None if nothing is new."""
     known, new = _read(data), False
     for name in sorted(metrics)[:_MOST_NOTED]:
         came, version = known.pop(name, []), metrics[name].version
         if not came or came[-1][0] != version:
             came, new = [*came, (version, today)][-3:], True
-        known[name] = came  # behind those of others, which are forgotten first
+        known[name] = came  # after those of other programs, which are forgotten first
     kept = [*known.items()][-_MOST_KEPT:]
     lines = (" ".join([name, *(f"{version} {day}" for version, day in came)]) for name, came in kept)
     return ";".join(lines).encode("ascii") if new else None
 
 
 def _returns_in(data: bytes) -> dict[str, int]:
-    """Return, by metric, the day on which a program started that asks a version which another had replaced."""
+    """Return, by metric, the day on which a program with an earlier version started after another had replaced it."""
     return {name: came[2][1] for name, came in _read(data).items() if len(came) == 3 and came[0][0] == came[2][0]}
 
 
 def _read(data: bytes) -> dict[str, _Came]:
-    """Return what was noted; whatever is wrong with it, it is as if there were nothing."""
+    """Return the notes; if anything is wrong with them, there are none."""
     try:
         return dict(_came(note.split(" ")) for note in data.decode("ascii").split(";") if note)
     except ValueError:

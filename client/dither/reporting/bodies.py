@@ -115,14 +115,14 @@ def build(
         cohort = draws.draw_cohort(entropy)
         payload = draws.randomize(item, entropy, cohort)
     row = draws.row(cohort, payload)
-    # Without a call of the class's own, for this is done for each report; so are the other records.
+    # Without calling the class itself, because this is done for each report; other records do the same.
     batch = tuple.__new__(Batch, (entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum))
     body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
     return tuple.__new__(Queued, (batch.batch, metric.name, today, int(local), body))
 
 
 class SealError(ParameterError):
-    """Reports cannot be sealed: HPKE is not there, or the key is of no use."""
+    """Reports cannot be sealed: HPKE is missing, or the key cannot be used."""
 
 
 def require() -> None:
@@ -131,7 +131,7 @@ def require() -> None:
 
     try:
         found = find_spec(_HPKE)
-    except (ImportError, ValueError):  # not even the package is there, or what stands in its place is none
+    except (ImportError, ValueError):  # even the package is missing, or a module of the same name is no package
         found = None
     if found is None:
         raise SealError("seal", _MISSING)

@@ -1,9 +1,9 @@
-"""Definitions, calibrated once: what a device needs of each metric is kept beside its journal, in integers.
+"""Definitions, calibrated once: what a device needs of each metric is kept beside its journal, as integers.
 
-To read ``metrics.toml`` and to calibrate its mechanisms takes 50 ms, and comes out the same every time. So the result
-is kept in the file ``definitions`` of the state folder. It is believed only with a tag that is keyed by the device's
-secret, over this version of dither, the bytes of the definitions and the content: what another file, another version,
-another device or anybody without the secret has made is ignored.
+Reading ``metrics.toml`` and calibrating its mechanisms takes 50 ms, with the same result every time. So the result is
+kept in the file ``definitions`` of the state folder. It is trusted only with a tag keyed by the device's secret, over
+this version of dither, the bytes of the definitions and the content: anything made from another file, by another
+version, on another device or by somebody without the secret is ignored.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import marshal
 import os
 
 from dither_shared import VERSION
-from dither_shared.answers import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.draws import draws_of
+from dither_shared.encoding import BooleanAnswers, ChoiceAnswers, NumberAnswers, StringAnswers
 from dither_shared.errors import ParameterError
 from dither_shared.light import cast, suppress
 from dither_shared.primitives.digests import sha256
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any
 
-    from dither_shared.answers import Answers
+    from dither_shared.encoding import Answers
     from dither_shared.metrics.metric import Metric
 
     from ..state.state import State
 
 _TAG_BYTES = 32
 _MOST = 1 << 17
-"""Most bytes of definitions that are kept."""
+"""Maximum bytes of definitions that are kept."""
 
 
 class CompiledMetric:
-    """What a usual run needs of a metric; whatever else is asked of it loads the definitions themselves.
+    """The part of a metric that a usual run needs; anything else loads the definitions themselves.
 
     The attributes that are not set in ``__init__`` are those of the whole metric.
     """
@@ -122,7 +122,7 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
         )
     except (StateError, OSError):
         return whole.metrics()
-    with suppress(Exception):  # whatever is wrong with it, it is as if there were none
+    with suppress(Exception):  # if anything is wrong with it, it counts as missing
         kept = read_small(file, _MOST)
         content = kept[_TAG_BYTES:]
         if kept and kept[:_TAG_BYTES] == family.first(content, _TAG_BYTES):
@@ -148,7 +148,7 @@ def _small(path: str) -> bytes | None:
 
 
 def _stored(metric: Metric) -> tuple[object, ...]:
-    """Return what ``CompiledMetric`` is made of."""
+    """Return the arguments of ``CompiledMetric``."""
     expires = None if metric.expires is None else metric.expires.toordinal()
     basis = metric.name, metric.version, metric.period, metric.charge, covering(metric)
     bare = metric.strata is None and metric.survey is None
@@ -156,7 +156,7 @@ def _stored(metric: Metric) -> tuple[object, ...]:
 
 
 def _stored_answers(metric: Metric) -> dict[str, object] | None:
-    """Return how answers are read, or None if only the whole metric knows."""
+    """Return how answers are read, or None if only the whole metric can do it."""
     return dict(metric.question.compiled(metric.mechanism)) if metric.question.kind in _ANSWERS else None
 
 

@@ -65,10 +65,10 @@ _BETWEEN_CORRECTIONS = 30
 """Days of the calendar in which there is at most one correction."""
 
 _MOST = 10_000
-"""Most metric versions and charged values together; a device has some hundred."""
+"""Maximum number of metric versions and charged values together; a device has some hundred."""
 
 _VALUES = 10
-"""Values that a metric with permanent draws pays for if its definition sets no cap."""
+"""Number of values that a metric with permanent draws pays for if its definition sets no cap."""
 
 
 class Account:
@@ -142,7 +142,7 @@ class Price(NamedTuple):
 
     @classmethod
     def of(cls, metric: Metric) -> Price:
-        """Return the price of ``metric``, which a compiled one has."""
+        """Return the price of ``metric``; a compiled metric has it stored."""
         if (known := getattr(metric, "price", None)) is not None:
             return known  # type: ignore[no-any-return]
         from fractions import Fraction  # noqa: PLC0415 - compiled definitions have their price
@@ -179,9 +179,9 @@ class Ledger:
         self._last: dict[str, int] = {}
         self._disabled: dict[str, int] = {}
         self._corrected: set[int] = set()
-        self._draws = 0  # sum of the sizes of all accounts: counted here, because a sum over 1,000 takes 100 us
+        self._draws = 0  # sum of the sizes of all accounts, kept because adding up 1,000 takes 100 us
         self.furthest = _NEVER
-        """Upper bound of the days of all marks."""
+        """Upper bound on the days of all marks."""
         self._hold = Hold(_NEVER, 0)
         # Of all metrics at once, because nothing can be imported any more at the interpreter's shutdown:
         self._prices = {metric.version: Price.of(metric) for metric in metrics}
@@ -345,7 +345,7 @@ class Ledger:
     def records(self) -> Iterator[Entry]:
         """Return the fewest records that give this ledger; a generator, which may be consumed later.
 
-        Then they may include what was written since; reading that again behind them changes nothing. Debits stand there
+        Then they may include what was written since; reading that again after them changes nothing. Debits are written
         twice, so that no single unreadable line loses what was spent.
         """
         marks: list[Entry] = [self._hold] if self._hold.damaged else []
@@ -384,8 +384,8 @@ class Ledger:
 
 
 def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:
-    yield from map(Corrected, corrected)  # before the marks, which are those that were left, or made later
-    for version, one in accounts.items():  # before the debits, so that no tag stands behind a day
+    yield from map(Corrected, corrected)  # before the marks, which are older or were made later
+    for version, one in accounts.items():  # before the debits, so that no tag comes after a day
         yield from one.draws(version)
     for _ in range(2):
         yield from marks

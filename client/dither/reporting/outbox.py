@@ -32,7 +32,7 @@ _MOST_SHOWN = 30
 
 
 class Outbox:
-    """Queued reports by batch id, oldest first, and what became of those that are gone."""
+    """Queued reports by batch id, oldest first, and the numbers of those that were sent or dropped."""
 
     KINDS: Final = frozenset({Queued, Done, Totals})
     """The records of the journal that it applies."""
@@ -47,7 +47,8 @@ class Outbox:
         self._max_reports = max_reports
         self._max_bytes = max_bytes
         self._max_days = max_days
-        self._queue: OrderedDict[str, Queued] = OrderedDict()  # a dict finds its first entry slowly once many are gone
+        # a dict finds its first entry slowly after many deletions
+        self._queue: OrderedDict[str, Queued] = OrderedDict()
         self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
         self.latest = 0
         """Upper bound of the days in the queue."""
@@ -97,7 +98,7 @@ class Outbox:
 
     def waiting(self, local: bool = False) -> list[Queued]:
         """Return the reports to send, oldest first; or those of the mode local, which are never sent."""
-        if not self._locals:  # as in most states; 10,000 entries are not looked at one by one
+        if not self._locals:  # true for most states, so that 10,000 entries are not checked one by one
             return [] if local else self._entries()
         return [entry for entry in self._entries() if bool(entry.local) is local]
 
@@ -110,7 +111,7 @@ class Outbox:
         return next(iter(self.waiting()), None)
 
     def _entries(self) -> list[Queued]:
-        return list(self._queue.values())  # at once: another thread may add one at the same time
+        return list(self._queue.values())  # copy at once, because another thread may add one at the same time
 
     def future_dated(self, today: int) -> list[Done]:
         """Return the records that drop reports made while the clock was ahead; their day can be answered again."""
@@ -125,7 +126,7 @@ class Outbox:
         A relay must not see a report in the clear, and a collector accepts no sealed report from a device.
         """
         wrong_kind = len(self._queue) - self._locals - self.sealed if kind is SEALED else self.sealed
-        if not wrong_kind:  # as nearly always; 10,000 entries are not looked at one by one
+        if not wrong_kind:  # nearly always true, so that 10,000 entries are not checked one by one
             return []
         return [Done(entry.batch, "dropped") for entry in self.waiting() if kind_of(entry.body) is not kind]
 

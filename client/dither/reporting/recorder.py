@@ -1,6 +1,6 @@
 """The recorder: from an answer to a report, in the order that keeps every promise.
 
-Consent is checked first, then the ledger. One write puts the debit and the report behind it into the journal; if
+Consent is checked first, then the ledger. One write puts the debit, followed by the report, into the journal; if
 anything fails before, nothing is left of the answer.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import date
 
-    from dither_shared.answers import Encoded, Item
+    from dither_shared.encoding import Encoded, Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ..diagnostics import Diagnostics
     from ..state.journal_records import Permanent, Queued
     from ..state.state import Cursor
-    from .bookkeeping import Journal
+    from .journal import Journal
     from .keys import Keys
     from .ledger import Ledger
     from .strata import Stratifier
 
 _BYTES = 192
-"""Random bytes that are drawn for a report in one call to the system; most take no more, 128 bits of RAPPOR neither."""
+"""Random bytes read for a report in one system call; most reports need no more, including RAPPOR with 128 bits."""
 
 _MOST_SORTS = 20
 """Kinds of mistakes, by metric and type, after which only the first of each metric is logged."""
@@ -64,18 +64,18 @@ class Recorder:
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = self.unasked = 0
         self._misnamed = False
-        self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were logged
+        self._mistaken_sorts: set[tuple[str, str]] = set()  # by metric and type; these were logged
 
     def record(self, name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
 
         ``given`` are attributes of its stratum. Raises ParameterError for a metric that is not defined and, if
-        ``strict``, for an object that is not an answer and an attribute that the metric does not have; SealError where
-        a report cannot be sealed, and then nothing is drawn and nothing charged.
+        ``strict``, for an object that is not an answer and an attribute that the metric does not have; SealError if a
+        report cannot be sealed, and then nothing is drawn and nothing charged.
         """
         try:
             metric = self._metrics[name]
-        except (KeyError, TypeError):  # a name that cannot be hashed is none either
+        except (KeyError, TypeError):  # an unhashable name is not the name of a metric either
             raise self._undefined(name, value) from None
         answer = metric.answers.encode(value)
         if answer.mistake:
@@ -83,7 +83,7 @@ class Recorder:
         if given:
             self.strata.check(metric, given)
         today = self._today()
-        # First without the journal, because most calls end here; and again when it is held and there was news.
+        # First without the journal, because most calls end here; and again once it is held, if there was news.
         journal, day = self._journal, today.toordinal()
         ledger, seen = journal.ledger, journal.cursor
         if not ledger.open_to(metric, day):
@@ -105,7 +105,7 @@ class Recorder:
     def _report(
         self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool, seen: Cursor
     ) -> bool:
-        """Make a report while the journal is held, which leaves the metric open if nothing came behind ``seen``."""
+        """Make a report while the journal is held; if it has changed since ``seen``, check the ledger again first."""
         journal = self._journal
         if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
@@ -140,7 +140,7 @@ class Recorder:
     def _draw(
         self, metric: Metric, answer: Encoded, keys: Keys, stratum: str | None, today: int, local: bool
     ) -> tuple[Queued, Permanent | None]:
-        """Return a report, and the record of its permanent draw unless there is none, or it is the last one again."""
+        """Return a report, and the record of its permanent draw, unless there is none or it repeats the last one."""
         entropy = self._entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
@@ -177,7 +177,7 @@ class Recorder:
 
 
 def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int, Permanent | None]:
-    """Return the permanent draw that a report repeats, and the record of it unless it is the last one again.
+    """Return the permanent draw that a report repeats, and the record of it unless it repeats the last one.
 
     A value that was charged repeats its own draw; a new one is charged, and draws. When the budget is used up, a new
     value repeats the last draw instead, because silence would reveal that it is new. Raises DitherError if the last

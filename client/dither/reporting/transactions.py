@@ -1,4 +1,4 @@
-"""Transactions: the journal held, for one thread of one process, and up to date.
+"""Transactions: hold the journal, up to date, for one thread of one process.
 
 The host's signal handlers may raise at any step, even while the journal is released. So two nested ``finally`` release
 it, and the second does nothing unless the first was interrupted.
@@ -138,6 +138,6 @@ class Transactions:
         return today
 
     def _leave(self, turn: Turn) -> None:
-        if self._turns.has(turn):  # else it was released before
+        if self._turns.has(turn):  # otherwise it was released before
             self._state.release()
             self._turns.leave(turn)

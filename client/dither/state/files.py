@@ -22,9 +22,9 @@ if sys.platform != "win32":
     import fcntl
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # no effect on a file, but a pipe in its place blocks nobody
+_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # no effect on a file, but prevents blocking if a pipe is in its place
 _SMALL, _FOREIGN = 1 << 18, 1 << 16
-"""Most bytes of small files, such as ``consent`` with some 2,300 accepted metrics, and of files of others."""
+"""Maximum bytes of small files, such as ``consent`` with some 2,300 accepted metrics, and of files of others."""
 
 
 TRIES = 22
@@ -76,7 +76,7 @@ def read_small(path: str, most: int = _SMALL) -> bytes:
 
 
 def is_own(found: os.stat_result) -> bool:
-    """Return whether a file or folder of this status belongs to this user; on Windows its place in the profile says."""
+    """Return whether a file or folder of this status belongs to this user; on Windows, True."""
     return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
@@ -87,7 +87,7 @@ def read_foreign(path: str) -> bytes:
 
 
 def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> bytes:
-    """Return the content of an open file, and close it; refuse a pipe, a device, a socket or a stranger's unread."""
+    """Return the content of an open file, and close it; refuse a pipe, a device, a socket, another user's file."""
     try:
         found = os.fstat(descriptor)
         if own and not is_own(found):
@@ -95,8 +95,8 @@ def _content(descriptor: int, path: str, most: int, *, own: bool = False) -> byt
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
         data = read(descriptor, 0, most + 1) if found.st_size <= most else None
-        if data is None or len(data) > most:  # it may have grown meanwhile
-            raise OSError(errno.EFBIG, "too large for a file of dither", path)
+        if data is None or len(data) > most:  # it may have grown in the meantime
+            raise OSError(errno.EFBIG, "too large; dither writes no file of this size here", path)
         return data
     finally:
         os.close(descriptor)

@@ -28,7 +28,7 @@ import time
 from dither_shared.light import contextmanager, suppress
 
 from .files import delete, is_own, overwrite, read_small, replace
-from .journal import KEEPS_OPEN, FolderJournal
+from .folder_journal import KEEPS_OPEN, FolderJournal
 from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line
 from .locks import FileLock, holder_of, sign
 from .state import StateError
@@ -49,7 +49,7 @@ _LONGEST_DRAFT = 60.0
 """Seconds after which a draft is considered to be that of a program that was killed."""
 
 _MOST_NOTES = 1 << 17
-"""Most bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
+"""Maximum bytes of ``delivery`` and ``versions``; a client writes at most some 50,000."""
 
 
 class FolderState(FolderJournal):
@@ -101,7 +101,7 @@ class FolderState(FolderJournal):
         try:
             replace(self._paths["consent"], b"".join(map(to_line, records)))
         except OSError:
-            if choice.mode == "off":  # on a full disk, say; then at least no yes is left
+            if choice.mode == "off":  # for example on a full disk; then at least no yes remains
                 delete(self._paths["consent"])
             raise
 
@@ -120,7 +120,7 @@ class FolderState(FolderJournal):
         super().acquire()
 
     def begun_anew(self) -> None:
-        """Forget the secret that is known, because after "forget" it is another one, too."""
+        """Forget the secret that is known, because after "forget" a new one is drawn."""
         self._key = None
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
@@ -159,7 +159,7 @@ class FolderState(FolderJournal):
         if holder is None or 0 <= time.time() - holder.since < longer:
             return None
         lock = FileLock(self._paths["sending"], 1)
-        if lock.acquire():  # only a probe: released at once
+        if lock.acquire():  # only a test: released at once
             lock.release()
             return None
         return holder

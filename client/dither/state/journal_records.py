@@ -7,7 +7,7 @@ the outbox. No field holds a value, an unmasked permanent draw, or a time finer 
 (``datetime.date.toordinal``), in UTC.
 
 The tag of a new answer is appended behind a record with its day, and stays there until the journal is next rewritten,
-which is after the first report of a later day (reporting/bookkeeping.py). From then on tags have neither day nor order.
+which is after the first report of a later day (reporting/journal.py). From then on tags have neither day nor order.
 """
 
 from __future__ import annotations
@@ -152,10 +152,10 @@ Record = (
 )
 
 _LONGEST_WORD = 64
-"""Most characters of a metric's name; no other word is longer."""
+"""Maximum characters of a metric's name; no other word is longer."""
 
 _LONGEST_NUMBER = 25
-"""Most characters of a double; no day or total has as many."""
+"""Maximum characters of a double; no day or total has as many."""
 
 
 def _word(text: str) -> str:
@@ -241,7 +241,7 @@ def from_line(line: bytes) -> Record | None:
     try:
         kind, _, rest = text.decode("ascii").partition(" ")
         record, readers = _FIELDS[kind]
-        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may hold blanks
+        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may contain blanks
         values = [read(field) for read, field in zip(readers, fields, strict=True)]
     except (KeyError, ValueError):
         return None

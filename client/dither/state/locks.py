@@ -55,7 +55,7 @@ _MOST_REPLACED = 10
 """How often in a row the lock's file may have been replaced before its lock was granted."""
 
 _SIGNATURE = 64
-"""Most bytes of a signature."""
+"""Maximum bytes of a signature."""
 
 
 class FileLock:

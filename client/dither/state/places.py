@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _DEVICES = frozenset(
     {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
-"""Names of devices on Windows, with any extension, which no file can have."""
+"""Names of devices on Windows, which no file can have, with or without an extension."""
 
 
 def state_of(given: object, app: str) -> State:
     """Return the state that an app gives: itself, one in the folder of that path, or, for None, in the app's own.
 
-    Raises ParameterError for what is no path, StateError for a user who has no home.
+    Raises ParameterError if it is not a path, StateError for a user who has no home.
     """
     if isinstance(given, MemoryState):
         return given
@@ -72,15 +72,15 @@ def folder_of(given: str | os.PathLike[str]) -> str:
         raise ParameterError("state", "contains letters that this system's encoding of file names lacks") from None
     if b"\0" in name:
         raise ParameterError("state", "contains a null character, which no file name can")
-    with suppress(OSError):  # the working directory is gone, and the code that needs the folder will say so
+    with suppress(OSError):  # the working directory is gone, and the code that needs the folder will report it
         return os.path.join(os.getcwd(), given)
     return os.fspath(given)
 
 
 def check_app_name(app: object) -> str:
-    """Return an app's name; raise ParameterError unless a folder can have it, and only inside the one it belongs in."""
+    """Return an app's name; raise ParameterError unless a folder can have it and stays inside its parent."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # the endpoint, maybe
+        given = repr(app) if isinstance(app, str) and "@" not in app else "this"  # perhaps the endpoint
         raise ParameterError("app", f"{given} cannot be an app's name; use letters, digits, '-', '_', '.' and spaces")
     if app.partition(".")[0].rstrip(" ").lower() in _DEVICES:
         raise ParameterError("app", f"{app!r} cannot be an app's name, because Windows reserves it for a device")

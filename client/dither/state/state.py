@@ -46,7 +46,7 @@ START = Cursor(b"", 0)
 
 
 class News(NamedTuple):
-    """The next records that a reader has not read; ``cursor`` is the position behind them, and there may be more.
+    """The next records that a reader has not read; ``cursor`` is the position after them, and there may be more.
 
     ``rewritten``: the journal begins with them; what was read before belongs to an earlier file, and does not count.
     """
@@ -90,10 +90,10 @@ class State(Protocol):
         """Append records, all or none, and return the position behind them."""
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
-        """Replace all records atomically and durably, and return the cursor behind them."""
+        """Replace all records atomically and durably, and return the cursor after them."""
 
     def install(self, since: Cursor) -> Cursor:
-        """Replace all records by those of the draft and those behind ``since``; return the cursor behind them."""
+        """Replace all records by those of the draft and those after ``since``; return the cursor after them."""
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
@@ -171,7 +171,7 @@ class MemoryState:
         """Release the state."""
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the records behind ``cursor``, or None if there are none."""
+        """Return the records after ``cursor``, or None if there are none."""
         end = self._end()
         if end == cursor:
             return None
@@ -196,7 +196,7 @@ class MemoryState:
         yield
 
     def install(self, since: Cursor) -> Cursor:
-        """Replace all records by the draft and those behind ``since``."""
+        """Replace all records by the draft and those after ``since``."""
         return self.rewrite(self._draft + self._records[since.position :])
 
     def _end(self) -> Cursor:

@@ -20,14 +20,14 @@ from dither_shared.primitives.entropy import SystemEntropy
 from ..consent.permission import Permission
 from ..consent.rules import Mode
 from ..diagnostics import Diagnostics, described
-from ..reporting.bookkeeping import Journal
+from ..reporting.journal import Journal
 from ..state.folder import FolderState
 from ..state.journal_records import ConsentChoice, Record
 from ..state.state import Cursor, News, Notes, StateError
 from ..upload.attempts import Attempt, Attempts
 
 _LONGEST_UPLOAD = 60.0
-"""Seconds after which an upload that began is not under way any more."""
+"""Seconds after which an upload is no longer considered under way."""
 
 _OURS = ("consent", "journal", "secret")
 
@@ -60,9 +60,9 @@ class AppStatus:
     last_day: date | None = None
     """The day of the last known report."""
     last_attempt: Attempt | None = None
-    """The last try to upload a report."""
+    """The last attempt to upload a report."""
     failed_attempts: int = 0
-    """How many tries failed since the last that succeeded."""
+    """The number of failed attempts since the last success."""
     held_up: str = ""
     """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     metrics: tuple[ReportedMetric, ...] = ()
@@ -111,11 +111,11 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
     try:
         journal.refresh()
         known = _known_of(journal)
-    except Exception as error:  # whatever a foreign journal may hold
+    except Exception as error:  # whatever a foreign journal contains
         problems.append(described(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    attempts = Attempts(state, Diagnostics(), "")  # what it concludes is not written
+    attempts = Attempts(state, Diagnostics(), "")  # its corrections are not written
     attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,
@@ -172,7 +172,7 @@ def _strange(path: Path) -> str:
             except FileNotFoundError:
                 continue
             return ""
-    except OSError:  # reading it will say why
+    except OSError:  # reading it will give the reason
         return ""
     return "contains no files of dither"
 
@@ -180,7 +180,7 @@ def _strange(path: Path) -> str:
 def _day(ordinal: int) -> date | None:
     try:
         return date.fromordinal(ordinal)
-    except (ValueError, OverflowError):  # none, or of a clock that was far off
+    except (ValueError, OverflowError):  # no day, or one from a clock that was far off
         return None
 
 

@@ -46,7 +46,7 @@ def after(metric: Metric, reports: int) -> float:
 
 
 def odds(metric: Metric) -> str:
-    """Return in words what one report reveals of its sender."""
+    """Return in words what one report reveals about its sender."""
     return metric.question.odds(metric.mechanism, _two_labels(metric))
 
 
@@ -65,10 +65,10 @@ def cost(metric: Metric) -> str:
 
 
 def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
-    """Return in words what an upload says of its sender, and its stratum, if it has one; "" if its bytes say enough.
+    """Return in words what an upload says about its sender, and its stratum, if any; "" if its bytes say enough.
 
-    Only the stratum is known of a report that is sealed, because only the collector can open it, or whose metric is not
-    one of ``metrics``.
+    Only the stratum is known of a report that is sealed (only the collector can open it), or whose metric is not one of
+    ``metrics``.
     """
     try:
         found = read(body)
@@ -120,7 +120,7 @@ def catalogue(metrics: Iterable[Metric]) -> str:
 
 
 def facts(metric: Metric) -> list[tuple[str, str]]:
-    """Return what a person reads about a metric before they answer: names of facts, and the facts, in order."""
+    """Return what a person reads about a metric before answering: names of facts, and the facts, in order."""
     return [
         ("Why", metric.why or "not provided"),
         ("Read by", metric.owner or "not provided"),

@@ -11,7 +11,7 @@ from ..consent.permission import Permission
 from ..consent.rules import Consent
 from ..consent.stopped import Stopped
 from ..diagnostics import Diagnostics
-from ..reporting.bookkeeping import Journal
+from ..reporting.journal import Journal
 from ..reporting.ledger import Ledger, cap_of
 from ..reporting.recorder import Recorder
 from ..state.state import StateError

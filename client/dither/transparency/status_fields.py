@@ -59,7 +59,7 @@ class MetricStatus(NamedTuple):
     reported: bool
     """Whether the report of this period is already drawn (or must not be drawn)."""
     odds: str
-    """What one report reveals of its sender, in words."""
+    """What one report reveals about its sender, in words."""
 
 
 class Status(NamedTuple):
@@ -79,9 +79,9 @@ class Status(NamedTuple):
     """Reports that no collector can use (see retry.py), that were too old or gave way to newer ones, whose day is in
     the future, or from before the app began or ceased to seal (``trouble`` names the last two kinds)."""
     last_attempt: Attempt | None = None
-    """The last try to upload a report, by any program of this app on this device."""
+    """The last attempt to upload a report, by any program of this app on this device."""
     failed_attempts: int = 0
-    """How many tries failed since the last success."""
+    """The number of failed attempts since the last success."""
     held_up: str = ""
     """The process that has kept all others from sending for minutes, because it is stopped or stuck; "" if none has."""
     ignored: int = 0
@@ -99,6 +99,6 @@ class Status(NamedTuple):
     """Reports in the stratum "other", because an attribute was not given or its value is not listed: by the attribute,
     such as "metrics.theme.strata.platform". A high count suggests that the app and the list use different names."""
     unrecorded: int = 0
-    """Answers that were lost, because this client was disabled, closed or made to forget before."""
+    """Answers that were lost, because this client had been disabled, closed or told to forget before."""
     trouble: Mapping[str, int] = _NONE
     """What went wrong, in words, and how often."""

@@ -1,4 +1,4 @@
-"""Attempts: remember from run to run which uploads were tried, which failed, and which are put off.
+"""Attempts: remember from run to run which uploads were tried, which failed, and which are postponed.
 
 They are kept in a small file, ``delivery``, which is replaced when an attempt begins and when it ends. So if a program
 ends during an upload, the next one knows. If the file is lost or damaged, some report is tried again too early and a
@@ -69,7 +69,7 @@ class _Memory:
 
 
 class Attempts:
-    """The last attempt, how many failed since the last success, and until when each report is put off."""
+    """The last attempt, how many failed since the last success, and until when each report is postponed."""
 
     def __init__(
         self, state: State, diagnostics: Diagnostics, endpoint: object, clock: Callable[[], float] = time.time
@@ -160,7 +160,7 @@ class Attempts:
                 self._remember(memory)
 
     def _conclude(self, memory: _Memory) -> None:
-        """Count a begun attempt as failed; the collector is to blame if another exit waited in vain for it."""
+        """Count a begun attempt as failed; blame the collector if another exit waited in vain for it."""
         memory.at, memory.endpoint, memory.begun = memory.begun, memory.begun_to, 0.0
         memory.accepted, memory.result = False, UNANSWERED
         memory.failures += 1
@@ -229,7 +229,7 @@ class Attempts:
             return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
-        self._unwritten = memory  # while it cannot be written, this process keeps it
+        self._unwritten = memory  # while it cannot be written, this process keeps it in memory
         with importing():
             import json  # noqa: PLC0415 - likewise
 

@@ -1,12 +1,13 @@
-"""Retries: decide by the answer whether a report was sent, is dropped or is kept, and when it is tried again.
+"""Retries: decide by the answer whether a report was sent, is dropped or kept, and within which time it is tried again.
 
-Only an answer that blames the very bytes drops a report: the same bytes would be blamed again. Every other refusal may
-be over tomorrow: the collector is upgraded, or is given the app's questions or its token, or a hotel's login page no
-longer answers in its place. So the report is kept, as long as the outbox keeps any, and tried again: after minutes if
-the collector is busy, after hours if somebody must first mend something.
+A report is dropped only if the answer blames its bytes, because the same bytes would be refused again. Every other
+refusal may be over tomorrow: the collector is upgraded, or gets the app's questions or its token, or a hotel's login
+page no longer answers in its place. So the report is kept, as long as the outbox keeps any, and tried again: after
+minutes if the collector is busy, after hours if somebody must fix something first.
 
 Retries have full jitter (Brooker 2015, "Exponential Backoff and Jitter"): the n-th delay is uniform in
-[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together.
+[0, min(cap, base · 2^n)], so that many clients that failed together do not come back together; ``schedule.py`` draws
+it.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ if TYPE_CHECKING:
 GONE = 410
 """The collector takes no more reports of this metric version (``urn:dither:problem:metric-disabled``).
 
-An answer can say nothing else besides accepted, refused and later. The status alone decides, and the body is not read;
-all that follows is that the metric is silent for a month.
+Besides accepted, refused and later, an answer can say nothing else. Only the status decides, and the body is not read;
+the only consequence is that the metric is silent for a month.
 """
 
 LONGEST_HOLD = 6 * 3600.0
-"""The longest that a collector can put a report off, in seconds."""
+"""The longest time for which a collector can postpone a report, in seconds."""
 
 _STEP = 900.0
 _DOUBLINGS = 20
 
 
 class RetryWindow(NamedTuple):
-    """The seconds over which the next try of a report is spread: ``base``, doubled by each failure, at most ``cap``."""
+    """The seconds over which the next attempt is spread: ``base``, doubled by each failure, at most ``cap``."""
 
     base: float
     cap: float
@@ -48,7 +49,7 @@ BUSY = RetryWindow(900.0, LONGEST_HOLD)
 """The collector is overloaded, is down behind its proxy, or hung up."""
 
 REFUSED = RetryWindow(4 * 3600.0, 24 * 3600.0)
-"""Somebody must mend something first: a token, a path, a definition."""
+"""Somebody must fix something first: a token, a path, a definition."""
 
 NETWORK = RetryWindow(120.0, 600.0)
 """Nobody was reached. With a base of one second, ten thousand clients would come back five times too fast."""
@@ -57,7 +58,7 @@ NETWORK = RetryWindow(120.0, 600.0)
 class AnswerRule(NamedTuple):
     """What an answer means for its report: ``words`` for the user; its ``fate``, or None to try again in a window.
 
-    ``metric_only``: the answer says nothing of reports of other metrics, which need not expect the same.
+    ``metric_only``: the answer says nothing about reports of other metrics.
     """
 
     words: str
@@ -106,7 +107,7 @@ def kind_of(status: int) -> str:
 def hold_of(retry_after: float | None) -> float:
     """Return for how many seconds a Retry-After holds a report: rounded up to 15 minutes, and 6 hours at most.
 
-    A finer one could mark a report by the moment at which it comes again.
+    A finer one could mark a report by the time at which it comes again.
     """
     return min(LONGEST_HOLD, _STEP * -(-max(retry_after or 0.0, 0.0) // _STEP))
 

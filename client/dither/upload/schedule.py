@@ -1,13 +1,14 @@
-"""UploadSchedule: choose when each report leaves, so that uploads of one device cannot be joined by their moments.
+"""UploadSchedule: choose when each report leaves, so that uploads of one device cannot be linked by their times.
 
-An observer of the network, or of the collector's log, would take reports that leave back to back for one device's. So
-each waits for a random time of its own: uniform in [0, ``spread``] from when the worker first sees it (full jitter).
+An observer of the network, or of the collector's log, would conclude that reports sent back to back come from one
+device. So each waits for its own random time: uniform in [0, ``spread``] from when the worker first sees it (full
+jitter).
 
-**Nothing that happens to one report moves another.** A collector chooses its answers, and how long it takes over them.
-If its Retry-After silenced a whole device, the reports missing in that time would be those of one device. So a report
-that failed is put off by itself, and its next departure is drawn again over at least as long a window. Reports that
-became due during another upload would leave when its answer comes: each of them is drawn again, too. Only if nobody was
-reached at all, so that nobody saw a report, does the whole device pause; then all are drawn again.
+**What happens to one report does not affect any other.** A collector chooses its answers, and when it gives them. If
+its Retry-After silenced a whole device, the reports missing in that time would be those of one device. So a report that
+failed is postponed separately, and its next departure is drawn again over a window that is at least as long. Reports
+that became due during another upload would leave when its answer comes: each of them is drawn again, too. Only if
+nobody was reached at all, so that nobody saw a report, does the whole device pause; then all are drawn again.
 
 One of the reports that an earlier run left may leave at once, so that a program that never runs for long still gets rid
 of its reports, one per run.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Hold(NamedTuple):
-    """A report that failed: when it leaves next, before when not even a flush sends it, and how often it has failed."""
+    """A report that failed: when it leaves next, before when not even a flush sends it, and its number of failures."""
 
     moment: float
     not_before: float
@@ -40,11 +41,11 @@ class Hold(NamedTuple):
 
 
 class UploadSchedule:
-    """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
+    """The times at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
 
-    The clock is the system's: it runs while a computer sleeps, and its moments mean the same to the next run. If it
-    is set back, a moment that lies too far ahead is drawn again. Raises ParameterError for a spread that is not a
-    number of seconds from 0 to a year.
+    The clock is the system's: it runs while a computer sleeps, and its times mean the same to the next run. If it is
+    set back, a time that lies too far ahead is drawn again. Raises ParameterError for a spread that is not a number of
+    seconds from 0 to a year.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class UploadSchedule:
         self.held: dict[str, Hold] = {}
         """The reports that failed, by batch."""
         self._paused_until = -math.inf
-        self._unreached = 0  # failures to reach anybody since somebody was reached
+        self._unreached = 0  # failed attempts to reach anybody since the last success
 
     def next_due(self, waiting: Sequence[Queued]) -> tuple[Queued, float]:
         """Return which of ``waiting``, oldest first, leaves next, and in how many seconds."""
@@ -74,7 +75,7 @@ class UploadSchedule:
         first, soonest = waiting[0], math.inf
         for entry in waiting:
             moment = known(entry.batch)
-            if moment is None or not moment <= latest:  # NaN is not a moment either
+            if moment is None or not moment <= latest:  # NaN is not a time either
                 moment = self._drawn(now)
             due[entry.batch] = moment
             if moment < soonest:
@@ -84,7 +85,7 @@ class UploadSchedule:
         return first, max(0.0, soonest - now)
 
     def next_for_flush(self, waiting: Sequence[Queued], tried: Container[str]) -> Queued | None:
-        """Return which of ``waiting`` a flush sends next: preferably one that has not failed; none that is held."""
+        """Return which of ``waiting`` a flush sends next: if possible one that has not failed; never a held one."""
         untried = [entry for entry in waiting if entry.batch not in tried]
         fresh = (entry for entry in untried if entry.batch not in self.held)
         free = (entry for entry in untried if not self._ahead(self.held[entry.batch].not_before))
@@ -95,22 +96,22 @@ class UploadSchedule:
         self._due[entry.batch] = -math.inf
 
     def redraw_missed(self) -> None:
-        """Draw again the moments of reports that became due while they could not leave."""
+        """Draw new times for reports that became due while they could not leave."""
         now = self._clock()
         self._due = {batch: self._drawn(now) if moment <= now else moment for batch, moment in self._due.items()}
 
     def pause(self) -> None:
-        """Let nothing leave for a random delay, because nobody was reached; draw again what was due in that time."""
+        """Let nothing leave for a random delay, because nobody was reached; draw new times for what was due in it."""
         end = self._paused_until = self._clock() + self._uniform() * NETWORK.after(self._unreached)
         self._unreached += 1
         self._due = {batch: moment for batch, moment in self._due.items() if moment > end}
 
     def reached(self) -> None:
-        """Begin the delays of ``pause`` again with the shortest, because somebody was reached."""
+        """Reset the delays of ``pause`` to the shortest, because somebody was reached."""
         self._unreached = 0
 
     def put_off(self, entry: Queued, retry_after: float | None, window: RetryWindow) -> bool:
-        """Put off a report that failed, and no other; return whether it had failed before.
+        """Postpone a report that failed, and no other; return whether it had failed before.
 
         ``retry_after`` is what the collector asked for, in seconds: not even a flush sends the report earlier.
         """
@@ -141,7 +142,7 @@ class UploadSchedule:
                 self._due[batch] = hold.moment
 
     def _ahead(self, moment: float) -> bool:
-        """Return whether a moment is in the future; one further away than any can be comes from another clock."""
+        """Return whether a time is in the future; one further ahead than any can be comes from another clock."""
         return 0 < moment - self._clock() <= self._longest
 
     def _drawn(self, now: float) -> float:

@@ -1,4 +1,4 @@
-"""Sender: make one step of uploading, without a thread of its own; the worker calls it again and again."""
+"""Sender: do one step of uploading, without its own thread; the worker calls it again and again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..reporting.bookkeeping import Journal
+    from ..reporting.journal import Journal
     from ..state.journal_records import Queued
     from .attempts import Attempts
     from .transport import Answer, Transport
@@ -21,7 +21,7 @@ _PAUSE = 1.0
 """Seconds to wait for another thread or process that uses the same outbox."""
 
 _LOOK = 60.0
-"""Seconds after which to look for new reports, however long the known ones are put off."""
+"""Seconds after which to check for new reports, even if the known ones are postponed for longer."""
 
 
 class Sender:
@@ -41,8 +41,8 @@ class Sender:
         self._permitted = permitted
         self._attempts = attempts
         self._schedule = schedule or UploadSchedule()
-        self._flushes = self._flushes_over = 0  # how many were begun, and how many of these are over
-        self._tried: set[str] = set()  # batches, in this flush
+        self._flushes = self._flushes_over = 0  # how many flushes were begun, and how many of them have ended
+        self._tried: set[str] = set()  # batches sent in this flush
 
     @property
     def flushing(self) -> bool:
@@ -52,7 +52,7 @@ class Sender:
     def flush(self) -> None:
         """Send all waiting reports now, one after the other, until none is left or the rest are expected to fail.
 
-        Reports that the collector put off wait nevertheless. Of those that failed before, one is tried again and, if
+        Reports that the collector postponed wait nevertheless. Of those that failed before, one is tried again and, if
         that succeeds, the others.
         """
         self._flushes += 1
@@ -90,7 +90,7 @@ class Sender:
         return None if entry is None else min(wait, _LOOK)
 
     def _next(self) -> tuple[Queued | None, float]:
-        """Return which report leaves next, and in how many seconds; None if none waits."""
+        """Return the report that leaves next, and in how many seconds; None if none waits."""
         waiting = self._journal.waiting() if self._permitted() else []
         if not waiting:
             return None, 0.0

@@ -1,8 +1,8 @@
 """Transport: carry a body to the collector, by one method, so that tests and simulations can bring their own.
 
-Each upload has a connection of its own and the same fixed headers, so that only the network address joins two
-uploads of a device. Redirects are answers like any other and are never followed; the system's proxies are not used.
-Only the status and Retry-After of an answer are read: nothing in it can change what the device draws.
+Each upload has its own connection and the same fixed headers, so that only the network address links two uploads of a
+device. Redirects are answers like any other and are never followed; the system's proxies are not used. Only the status
+and Retry-After of an answer are read: nothing in it can change what the device draws.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class Answer(NamedTuple):
-    """The answer of a collector: its HTTP status, and in how many seconds to come back, if it says so."""
+    """The answer of a collector: its HTTP status, and after how many seconds to come back, if it says so."""
 
     status: int
     retry_after: float | None = None
@@ -48,10 +48,9 @@ class Transport(Protocol):
     def send(self, body: bytes) -> Answer:
         """Send ``body`` and return the answer.
 
-        One that begins with ``{"pool"`` is sealed: it belongs to a relay's ``/v1/sealed``, every other one to a
-        collector's ``/v1/reports``. A client sends only one of the two kinds.
-        Raises OSError if there is none, and UnreachableError if not a byte of the body was sent, so that nobody can
-        know whose it is.
+        A body that begins with ``{"pool"`` is sealed: it belongs to a relay's ``/v1/sealed``, every other one to a
+        collector's ``/v1/reports``. A client sends only one of the two kinds. Raises OSError if there is no answer, and
+        UnreachableError if not a byte of the body was sent, so that nobody can know whose it is.
         """
 
 
@@ -69,7 +68,7 @@ class HttpTransport:
     ``endpoint`` is the URL of a collector or, for sealed reports, of a relay, and may have a path. Holds no connection.
 
     ``timeout`` bounds the whole upload, from the look-up of the name to the head of the answer. ``token`` is sent with
-    each upload to a collector, which may ask for one; a relay gets none. It must be the app's, the same for all its
+    each upload to a collector, which may ask for one, but not to a relay. It must be the app's, the same for all its
     users: a token for each device would identify it. Raises ParameterError for an invalid endpoint, timeout or token.
     """
 
@@ -240,7 +239,7 @@ def _moment(text: str) -> float:
 
 
 def failure_reason(error: OSError, host: str) -> str:
-    """Return in plain words why there was no answer of ``host``. Nothing that a peer sent is quoted."""
+    """Return in plain words why there was no answer of ``host``, without quoting anything that a peer sent."""
     import socket  # noqa: PLC0415 - likewise
 
     from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - likewise

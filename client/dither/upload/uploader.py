@@ -1,8 +1,8 @@
 """The uploader: sender, worker and exit wait of one client, put together.
 
 A short program may wait a moment at its end for the report that it found due when it started; any other exits at once.
-The wait is for the upload that is under way, never longer than the app allows, and only if it may be of use: the
-program has just started, no exit waited in vain a while ago, and the collector did not fail in the last hour.
+The wait is for the upload that is under way, never longer than the app allows, and only if it can help: the program has
+just started, no exit has recently waited in vain, and the collector did not fail in the last hour.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..reporting.bookkeeping import Journal
+    from ..reporting.journal import Journal
     from .attempts import Attempts
     from .transport import Transport
 
 _SHORT_LIFE = 10.0
-"""Seconds after which an upload that has not succeeded is not expected to do so in a moment more."""
+"""Seconds after which an upload that has not succeeded is not expected to succeed within a moment."""
 
 
 class Uploader:
@@ -138,7 +138,7 @@ _armed: WeakSet[ExitWait] = WeakSet()
 
 
 def _at_exit() -> None:
-    begun = time.monotonic()  # common to all clients, which wait together
+    begun = time.monotonic()  # shared by all clients, which wait together
     for one in list(_armed):
         with suppress(Exception, KeyboardInterrupt):  # Ctrl-C ends the wait
             one.wait(begun)

@@ -41,14 +41,15 @@ class Worker:
 
     @property
     def _changed(self) -> threading.Condition:
-        """The lock, and what is announced under it; a program that has nothing to send needs none."""
+        """The condition variable; a program that has nothing to send needs none."""
         known = self._condition
         if known is not None:
             return known
         with importing():
             from threading import Condition  # noqa: PLC0415 - it is a tenth of a start
 
-        return cast("threading.Condition", vars(self).setdefault("_condition", Condition()))  # of two threads, one
+        # if there are two threads, one of them
+        return cast("threading.Condition", vars(self).setdefault("_condition", Condition()))
 
     def wake(self, *, cut: bool = False) -> None:
         """Make sure that a thread runs; return at once. With ``cut``, end a wait between two steps.
@@ -57,7 +58,7 @@ class Worker:
         never runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
         """
         if sys.is_finalizing() or (self._woken and self._thread is not None and not cut):
-            return  # the interpreter ends, or the step that follows an earlier wake is still to come
+            return  # the interpreter is shutting down, or the step after an earlier wake is still to come
         with self._changed:
             self._woken = True
             if cut and not self._cut:
@@ -102,7 +103,7 @@ class Worker:
             return self._thread is None
 
     def rested(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds until nothing is being sent; return whether that is so."""
+        """Wait up to ``timeout`` seconds until nothing is being sent; return whether nothing is."""
         with self._changed:
             return self._changed.wait_for(lambda: self._thread is None or self._resting, timeout)
 
@@ -151,7 +152,7 @@ class Worker:
             self._changed.notify_all()
 
     def _again(self) -> bool:
-        """Take one step and wait; return whether there is to be another."""
+        """Take one step and wait; return whether there is another."""
         with self._changed:
             self._woken = self._cut = self._resting = False
         pause = self._step()

@@ -1,12 +1,12 @@
-/** The demo's page: it asks three questions, and shows what becomes of the answers. */
+/** The demo's page: it asks three questions, and shows what happens to the answers. */
 import { Client } from "../src/index.js";
 import "../src/element.js";
 
 const json = async (/** @type {string} */ path) => (await fetch(path)).json();
 const [compiled, { endpoint }] = await Promise.all([json("metrics.json"), json("endpoint.json")]);
 
-// An app lets reports leave at a random moment within five minutes, so that they cannot be joined by their time. Whoever
-// looks at a demo would not wait for that.
+// An app lets reports leave at a random time within five minutes, so that they cannot be linked by their
+// times. Visitors of a demo would not wait for that.
 const client = new Client(compiled, { endpoint, app: "dither-demo", spread: 1 });
 const form = document.forms[0];
 

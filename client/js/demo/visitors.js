@@ -1,9 +1,9 @@
 /**
- * Visit the demo's page with many people, each in a Chromium context of their own, which has its own storage; each agrees,
- * answers by the page's form, and leaves when the page says that all three reports were sent.
+ * Visit the demo's page as many people, each in a separate Chromium context with separate storage; each agrees,
+ * answers with the page's form, and leaves when the page says that all three reports were sent.
  *
- * Reads {"page": URL, "chromium": path, "jobs": so many at a time, "visitors": [{"theme", "translated", "tabs"}]} from
- * standard input; prints a line for each visitor that is done. Ends with status 1 if one could not report.
+ * Reads {"page": URL, "chromium": path, "jobs": visitors at a time, "visitors": [{"theme", "translated", "tabs"}]}
+ * from standard input; prints a line for each visitor that is done. Ends with status 1 if one could not report.
  */
 import { json } from "node:stream/consumers";
 import { chromium } from "playwright-core";
@@ -32,7 +32,7 @@ async function visit(browser, { theme, translated, tabs }) {
   console.log("done");
 }
 
-/** Let all of them visit. */
+/** Let everyone visit. */
 async function visitAll() {
   // A browser that says it is steered by a program is asked nothing: here it stands for a person's.
   const args = ["--disable-blink-features=AutomationControlled"];

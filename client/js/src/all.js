@@ -1,4 +1,7 @@
-/** Every kind of question and every mechanism beyond those of booleans and choices, added when this is imported. */
+/**
+ * Every kind of question and every mechanism in addition to those of booleans and choices, added by importing
+ * this.
+ */
 import { hadamard, subsets, symbol, unary } from "./mechanisms/channels.js";
 import { MECHANISMS } from "./mechanisms/index.js";
 import { bucket, cohort, hash, itself, padded, pattern, step } from "./mechanisms/markings.js";

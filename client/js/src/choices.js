@@ -1,4 +1,4 @@
-/** The client for pages that ask booleans and choices alone: smaller, because it has only their mechanisms. */
+/** The client for pages that ask only booleans and choices: smaller, because it has only their mechanisms. */
 import { Client as Base } from "./client.js";
 import { IndexedDBState } from "./state/indexeddb.js";
 
@@ -14,7 +14,7 @@ export { MemoryState } from "./state/memory.js";
  * @typedef {import("./types.js").State} State
  */
 
-/** A client that keeps its state in the page's own IndexedDB, and minds what the browser signals. */
+/** A client that keeps its state in the page's own IndexedDB, and respects the signals of the browser. */
 export class Client extends Base {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.

@@ -39,7 +39,10 @@ import { empty, renewed } from "./state/data.js";
 import { overview } from "./transparency/status.js";
 import { Sender } from "./upload/sender.js";
 
-/** Stands for data that cannot be read; its choice is taken for off. @returns {Data} */
+/**
+ * Stands for data that cannot be read; its choice counts as off.
+ * @returns {Data}
+ */
 const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
 
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */

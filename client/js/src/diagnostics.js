@@ -1,9 +1,12 @@
 import { attempt } from "./questions/plain.js";
 
-/** Return what was thrown as text; undefined if it has none: an app may throw anything. @param {unknown} error */
+/**
+ * Return a thrown value as text, undefined if it has none, because an app may throw anything.
+ * @param {unknown} error
+ */
 export const told = (error) => attempt(() => `${error}`);
 
-/** What went wrong: counted by kind, and logged once for each. */
+/** Counts what went wrong by kind, and logs each kind once. */
 export class Diagnostics {
   /** @param {(message: string) => void} [log] */
   constructor(log = (message) => console.warn(message)) {
@@ -13,7 +16,7 @@ export class Diagnostics {
   }
 
   /**
-   * Count one more of `kind`, and log the first with what is to be done.
+   * Count one more of `kind`, and log the first with what to do about it.
    * @param {string} kind
    * @param {string} [message]
    */

@@ -16,7 +16,7 @@ import { STYLE } from "./element/style.js";
 /** @typedef {import("./client.js").Client} Client */
 /** @typedef {import("./types.js").Mode} Mode */
 
-const Host = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? Object); // no page has none
+const Host = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? Object); // Node has none
 
 /** Asks a person for consent, and shows them what came of it. */
 export class DitherConsent extends Host {

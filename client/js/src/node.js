@@ -18,7 +18,7 @@ export { MemoryState } from "./state/memory.js";
  * @typedef {import("./types.js").State} State
  */
 
-/** A client that keeps its state in the user's own folder for the app, and minds what the environment says. */
+/** A client that keeps its state in the user's own folder for the app, and respects the environment. */
 export class Client extends Base {
   #upload;
 

@@ -1,4 +1,6 @@
-/** Settings: check what an app gives before it is used, so that a mistake is reported where it is made. */
+/**
+ * Settings: check an app's arguments before they are used, so that a mistake is reported where it is made.
+ */
 import { MECHANISMS } from "./mechanisms/index.js";
 import { KINDS } from "./questions/index.js";
 
@@ -11,8 +13,9 @@ function need(holds, mistake) {
 }
 
 /**
- * Return the settings of a client, with metrics by name; throw a TypeError that names the one that cannot be. The
- * sender checks `endpoint` and `token`; a state in a folder checks that the app's name can be the folder's.
+ * Return the settings of a client, with metrics by name; throw a TypeError that names the invalid one. The
+ * sender checks `endpoint` and `token`; a state in a folder checks that the app's name can be a folder's
+ * name.
  * @param {object} given What was compiled.
  * @param {import("./client.js").Options} options
  */

@@ -1,26 +1,22 @@
 /**
- * The types that rooms share. There is no code here.
+ * Types that several folders share.
  *
+ * There is no code here.
  * @typedef {object} Entropy
  * @property {(count: number) => Uint8Array} take Return the next `count` uniformly random bytes, which are the
  * caller's.
- *
  * @typedef {number | number[] | Uint8Array} Item
  * What a mechanism randomizes: the index of a listed answer or the point of a number; the indices of a set, ascending;
  * the bytes of a string, or its symbols where it is spelled.
- *
  * @typedef {object} Encoded
  * @property {Item} item
  * @property {boolean} outside Whether the answer is outside the domain.
  * @property {boolean} mistake Whether it is no answer at all.
  * @property {bigint} [rest] How far a number is from the point `item` to the next, in 2^-64 steps.
- *
  * @typedef {{ mechanism: string, shape: "symbol" | "bits" | "list", cohorts: number, cells: number, listed: number,
  *   [parameter: string]: any }} Law
  * A mechanism in integers, as `python -m dither compile` writes it. Thresholds over 2^64 are 16 hex digits.
- *
  * @typedef {{ kind: string, [key: string]: any }} Question
- *
  * @typedef {object} Metric
  * @property {string} name
  * @property {string} version 16 hex digits.
@@ -35,27 +31,21 @@
  * @property {unknown} example An answer, to show what a report looks like.
  * @property {string} description
  * @property {[string, string][]} words What a person reads before consent: names of facts, and the facts, in order.
- *
  * @typedef {{ format: "dither-compiled-1", metrics: Metric[] }} Compiled
- *
  * @typedef {"off" | "local" | "on"} Mode
- *
  * @typedef {"kept" | "answered" | "off" | "spent" | "unknown" | "failed"} Outcome
  * What became of an answer: a report was made; the period has its report; there is no consent, or no more, to it; its
  * cap is reached; no such metric is defined; it could not be kept.
- *
  * @typedef {object} Queued A report that waits.
  * @property {string} batch 32 hex digits.
  * @property {string} metric
  * @property {number} day Days since 1970-01-01, in UTC; so are all days.
  * @property {boolean} local Whether it is for the user's eyes only.
  * @property {string} body ASCII, the same at every try.
- *
  * @typedef {object} Hold When a report leaves that waits. Moments are milliseconds since 1970.
  * @property {number} moment When it leaves next.
  * @property {number} notBefore Before when not even a flush sends it; 0 if the collector named none.
  * @property {number} failures How often it has failed.
- *
  * @typedef {object} Data All that a client keeps, as JSON.
  * @property {1} format
  * @property {{ mode: Mode, accepted: { [terms: string]: { name: string, day: number } } } | null} choice
@@ -69,7 +59,6 @@
  * @property {string[]} sent The last bodies that were accepted, oldest first.
  * @property {{ sent: number, dropped: number }} totals
  * @property {{ at: number, endpoint: string, accepted: boolean, result: string, failures: number } | null} attempt
- *
  * @typedef {object} State
  * @property {() => Promise<Data>} read
  * @property {<T>(change: (data: Data) => T, anew?: () => Data) => Promise<T>} update Let `change` alter the data, at

@@ -94,7 +94,7 @@ def _metavar(option: click.Option) -> str:
 
 
 def _note(note: str) -> str:
-    """Return what stands in brackets behind a help text, in words."""
+    """Return the part of a help text in brackets, in words."""
     if variable := _VARIABLE.match(note):
         return f"Variable {code(variable[1])}{plain(variable[2] or '')}."
     return " ".join(_fact(part.strip()) for part in note.split(";"))

@@ -9,7 +9,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|$#~])")
 
 
 def plain(text: str) -> str:
-    """Return text that means itself in Markdown, on one line; what stands in double backticks is code."""
+    """Return text that means itself in Markdown, on one line; text in double backticks is code."""
     parts = re.split(r"``(.+?)``", " ".join(text.split()))
     return "".join(code(part) if number % 2 else _MARKUP.sub(r"\\\1", part) for number, part in enumerate(parts))
 

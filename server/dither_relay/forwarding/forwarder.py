@@ -19,19 +19,19 @@ ANOTHER_ROUND = "another process forwards from it now"
 _DAY = timedelta(days=1)
 
 _LOOK = 30.0
-"""Seconds between two looks at the clock: it may be set, and a machine that slept has missed the time."""
+"""Seconds between two checks of the clock: it may be set, and a machine that slept has missed the hour."""
 
 _FIRST, _LAST, _LONGEST = 10.0, 600.0, 3600.0
-"""Seconds to the first try after a failure, which double up to the second; and the most that the collector may ask."""
+"""Seconds to the first retry after a failure, doubled up to the second number; and the maximum Retry-After."""
 
 _PATIENCE = 5.0
-"""Seconds for a body that is on its way at the end. It is posted again after the next start."""
+"""Seconds to wait at the end for a body that is being posted. It is posted again after the next start."""
 
 
 class Forwarder:
     """Freezes at the hour ``at`` what ``store`` holds, and posts it. One thread calls ``beat`` for ever.
 
-    ``trouble`` is what the database failed with at the last try, empty if it did not.
+    ``trouble`` is the database's error at the last try, empty if there was none.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Forwarder:
         self._rejected: dict[str, str] = {}
         self._lines = OnceAMinute()
         self.trouble = ""
-        self._is_open = True  # a former process may have left something on its way
+        self._is_open = True  # an earlier process may have left something half posted
         self._is_tidy = False
         self._try_at = float("-inf")
         self._failures = 0
@@ -73,7 +73,7 @@ class Forwarder:
         return len(self._rejected)
 
     def beat(self) -> float:
-        """Do what there is to do now; return after how many seconds to look again."""
+        """Do what is due now; return after how many seconds to check again."""
         now = self._now()
         hour, last = latest(now, self._at), self._store.last_hour()
         if last is None:  # a relay's first start: the next hour is the first
@@ -107,7 +107,7 @@ class Forwarder:
             try:
                 with self._store.exclusive_lock("round", ANOTHER_ROUND):
                     pause = self.beat()
-                if self._monotonic() >= self._try_at:  # it has tried again what had failed
+                if self._monotonic() >= self._try_at:  # which has retried what had failed
                     self.trouble = ""
             except StoreError as error:
                 self.trouble, pause = str(error), _FIRST
@@ -121,7 +121,7 @@ class Forwarder:
 
 
 def latest(now: datetime, at: time) -> date:
-    """Return the day of the last hour that has come."""
+    """Return the day of the latest forwarding hour that has passed."""
     return now.date() if now.timetz() >= at else now.date() - _DAY
 
 
@@ -132,9 +132,9 @@ def following(now: datetime, at: time, last: date | None) -> datetime:
 
 
 def is_due(now: datetime, at: time, last: date) -> bool:
-    """Return whether an hour has come that was not used, given the day of the last one that was.
+    """Return whether a forwarding hour has passed that was not used, given the day of the last used one.
 
-    A clock that is set back by some hours is waited for; a day that is further ahead was a clock's fault.
+    A clock that was set back by some hours is waited for; if the last day is further ahead, the clock was wrong then.
     """
     hour = latest(now, at)
     return hour > last or last - hour > _DAY

@@ -1,7 +1,7 @@
 """A round: freeze the pools with enough reports, post them, and drop what is too old.
 
-Each step is a transaction by itself, and each may be repeated: a relay that dies in the midst begins again with the
-same bodies, which the collector counts once.
+Each step is its own transaction, and each may be repeated: a relay that dies in between begins again with the same
+bodies, which the collector counts once.
 """
 
 import logging
@@ -27,7 +27,7 @@ _LARGEST_BODY = 1 << 24
 
 
 class Rules(NamedTuple):
-    """The fewest reports of a batch, the days for which one waits, and those for which its digest is kept."""
+    """The minimum reports of a batch, the days for which a report waits, and those for which its digest is kept."""
 
     batch: int
     max_age: int
@@ -36,7 +36,7 @@ class Rules(NamedTuple):
 
 @dataclass
 class Posted:
-    """The result of posting: reports that the collector took, bodies that it rejected, the trouble, and when to go on.
+    """The result of posting: reports accepted, bodies rejected, the last trouble, and when to go on.
 
     ``is_over`` says whether everything was posted; rejected bodies wait for another round.
     """
@@ -66,18 +66,18 @@ class Rounds:
         self._goes_on = goes_on
 
     def freeze(self, hour: date | None = None) -> None:
-        """Freeze each pool's open batch that has enough reports; what comes later waits for the next round.
+        """Freeze each pool's open batch that has enough reports; later reports wait for the next round.
 
-        ``hour`` is the day of the hour at which this is done, if it is done at one, which is used up then.
+        ``hour`` is the day of the forwarding hour, if this is done at one; it is then marked as used.
         """
         limits = self._store.state()
 
         def cut(pool: SealedPool, total: int) -> int | None:
             if total < self._rules.batch or "batch_limit" not in limits:
                 return None
-            share = share_of(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
+            share = reports_per_body(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
             if share is None:
-                _log.error("%s: not one report fits in a body that the collector takes", pool.pool)
+                _log.error("%s: no report fits into a body that the collector accepts", pool.pool)
             return share
 
         self._store.freeze(self._today(), cut, hour)
@@ -93,7 +93,7 @@ class Rounds:
                 self._post(batch, posted, rejected)
         except TroubleError as error:
             posted.trouble, posted.after, posted.is_over = str(error), error.after, False
-            _log.warning("%s; what waits is posted again later", error)
+            _log.warning("%s; the waiting reports are posted again later", error)
         if posted.trouble != self._store.state().get(TROUBLE, ""):
             self._store.note(TROUBLE, posted.trouble)
         if posted.reports:
@@ -126,11 +126,11 @@ class Rounds:
                 _log.warning("%s: the collector could not read %d of %d", batch.pool, receipt.refused, len(rows))
 
     def tidy(self) -> None:
-        """Drop what has grown too old, and forget digests beyond the horizon."""
+        """Drop reports that are too old, and forget digests beyond the horizon."""
         today = self._today()
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
             reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
-            _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
+            _log.warning("%s dropped: too few, or not taken by the collector, for %s", reports, age)
             self._store.checkpoint()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
 
@@ -142,7 +142,7 @@ def _check(receipt: Receipt, reports: int) -> None:
         raise RejectedError(f"the collector's receipt says {counts}; is that URL a collector's?")
 
 
-def share_of(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
+def reports_per_body(pool: SealedPool, total: int, batch_limit: int, body_limit: int) -> int | None:
     """Return the reports per body, so that all bodies are about equal; None if not even one report fits."""
     bare = SealedBatch("0" * 32, pool.pool, pool.suite, total, b"").encode()
     most = min(batch_limit, (min(body_limit, _LARGEST_BODY) - len(bare)) // 4 * 3 // pool.length)

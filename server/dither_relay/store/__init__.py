@@ -1,4 +1,4 @@
-"""The relay's database: which pools there are, what waits for them, and digests of what has left.
+"""The relay's database: the listed pools, the waiting reports, and digests of forwarded ones.
 
 Nothing here identifies a person: no address, no user, no time finer than a UTC day, and rows are in the order of their
 digests.

@@ -1,4 +1,4 @@
-"""Batches of sealed reports: what they hold, and how reports are taken in, each once, in one commit."""
+"""Batches of sealed reports: what they hold, and how each report is added once, in one commit."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _ADD = sa.insert(SEALED)
 
 
 class SealedPool(NamedTuple):
-    """A pool whose name is known: how its rows are sealed, and the bytes of a sealed row."""
+    """A pool whose name is known: how its rows are sealed, and the length of a sealed row."""
 
     pool: Pool
     suite: Suite
@@ -39,7 +39,7 @@ Cut = Callable[[SealedPool, int], int | None]
 
 
 class Frozen(NamedTuple):
-    """A batch that does not change any more: ``total`` reports, to be posted in bodies of ``share``."""
+    """A batch that does not change any more: ``total`` reports, to be posted in bodies of ``share`` reports."""
 
     number: int
     pool: Pool
@@ -64,19 +64,19 @@ class Arrival(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """16 bytes by which a retry is recognized. The pool is in them: a row sealed for one opens in no other."""
+        """16 bytes that identify a retry. They include the pool: a row sealed for one opens in no other."""
         return blake2b(self.rows, digest_size=16, salt=self.pool.to_bytes(4, "big")).digest()
 
 
 class _Alike(NamedTuple):
-    """The pool and the length that all reports of a batch share: rows of two lengths would be distinguishable."""
+    """The pool and the length that all reports of a batch share: rows of two lengths could be distinguished."""
 
     pool: int
     length: int
 
 
 def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> None:
-    """Add each of these to the open batch of its pool and length, unless it waits already or has left."""
+    """Add each of these to the open batch of its pool and length, unless it waits already or was forwarded."""
     fresh = {arrival.digest: arrival for arrival in arrivals}
     pools = {arrival.pool for arrival in arrivals}
     live = connection.execute(_LIVE, {"pools": sorted(pools)}).all()

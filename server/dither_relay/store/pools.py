@@ -14,7 +14,7 @@ from .schema import BATCHES, POOLS, SEALED
 
 
 class ListedPool(NamedTuple):
-    """What the collector says of a pool: its digest, how its rows are sealed, and the bytes of a sealed row."""
+    """What the collector says about a pool: its digest, how its rows are sealed, and their length."""
 
     digest: str
     suite: Suite
@@ -22,7 +22,7 @@ class ListedPool(NamedTuple):
 
 
 class KnownPool(NamedTuple):
-    """A listed pool, under the number that it has here."""
+    """A listed pool, with its number in this database."""
 
     number: int
     digest: str
@@ -30,9 +30,9 @@ class KnownPool(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The counts of a pool: reports that wait until there are enough, that are on their way, and of earlier rounds.
+    """The counts of a pool: reports waiting, in frozen batches, and forwarded in earlier rounds.
 
-    ``pool`` is its name, or its digest as long as no report has come.
+    ``pool`` is its name, or its digest until a report has come.
     """
 
     pool: str
@@ -54,8 +54,8 @@ class Held(NamedTuple):
 def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> None:
     """Store that the collector lists these pools and no others.
 
-    A pool that it did not list the last time either is forgotten, unless a report ever waited for it: else a collector
-    that lists others each time would fill disk and memory.
+    A pool that was missing the last time, too, is forgotten, unless a report ever waited for it: otherwise a collector
+    that lists other pools each time would fill disk and memory.
     """
     known = {_Key(_digest(row.pool), row.suite): row for row in connection.execute(sa.select(POOLS))}
     last = max((row.number for row in known.values()), default=0)
@@ -66,7 +66,7 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
         connection.execute(this.values(length=sa.bindparam("now"), listed=True), kept)
     unused = [~POOLS.c.listed, *(POOLS.c[name] == 0 for name in _COUNTS)]
     waited = sa.exists().where(BATCHES.c.pool == POOLS.c.number)
-    # The last one stays, so that no number is given twice: a report that is just taken in bears that of its pool.
+    # The last one stays, so that no number is reused: a report being added has the number of its pool.
     connection.execute(sa.delete(POOLS).where(*unused, ~waited, POOLS.c.number < last))
     gone = [{"this": row.number} for key, row in known.items() if row.listed and key not in lengths]
     if gone:
@@ -99,7 +99,7 @@ def _digest(pool: str) -> str:
 
 
 def name_pools(connection: sa.Connection, names: Mapping[str, str]) -> None:
-    """Write names in the place of these digests, if they still stand there."""
+    """Replace these digests by names, unless that was done already."""
     named = sa.update(POOLS).where(POOLS.c.pool == sa.bindparam("this")).values(pool=sa.bindparam("name"))
     connection.execute(named, [{"this": digest, "name": name} for digest, name in names.items()])
 
@@ -111,7 +111,7 @@ def read_pools(connection: sa.Connection) -> list[KnownPool]:
 
 
 def read_held(connection: sa.Connection) -> list[Held]:
-    """Return the counts of each pool, by name. Counting what waits takes about 0.3 s for a million reports."""
+    """Return the counts of each pool, by name. Counting a million waiting reports takes about 0.3 s."""
     counts = sa.select(SEALED.c.batch, sa.func.count().label("reports")).group_by(SEALED.c.batch).subquery()
     waiting = sa.select(BATCHES.c.pool, BATCHES.c.frozen.is_not(None).label("gone"), counts.c.reports)
     reports: dict[tuple[int, bool], int] = {}

@@ -8,9 +8,9 @@ TABLES = sa.MetaData()
 
 REVISION = sa.Table("relay_version", TABLES, sa.Column("version_num", sa.String(32), primary_key=True))
 
-# What the collector has listed, each once and for ever; ``listed`` is whether it still does. ``pool`` is the digest by
-# which it is listed, and from the first report on the name that has this digest. The counts are of reports: those that
-# the collector has taken, those of them that it could not open or read, and those that grew too old here.
+# Pools that the collector has listed, each once and permanently; ``listed`` is whether it still does. ``pool`` is the
+# digest by which it is listed, and from the first report on the name with this digest. The counts are of reports: those
+# that the collector has taken, those of them that it could not open or read, and those that were dropped.
 POOLS = sa.Table(
     "relay_pools",
     TABLES,
@@ -23,9 +23,9 @@ POOLS = sa.Table(
     sa.UniqueConstraint("pool", "suite"),
 )
 
-# A pool has at most one batch that is open for sealed rows of a length, which is the same for ever unless its collector
-# lists another; the others are frozen: ``total`` reports, to be posted in bodies of ``share`` reports, which a retry
-# must cut in the same way.
+# A pool has at most one open batch for sealed rows of a length, which stays the same unless its collector lists
+# another; the others are frozen: ``total`` reports, to be posted in bodies of ``share`` reports, which a retry must cut
+# in the same way.
 BATCHES = sa.Table(
     "relay_batches",
     TABLES,
@@ -37,7 +37,7 @@ BATCHES = sa.Table(
     sa.Column("length", sa.Integer, nullable=False),
 )
 
-# Sealed reports by digest: in the file they stand in an order that says nothing of their arrival.
+# Sealed reports by digest: their order in the file says nothing about their arrival.
 SEALED = sa.Table(
     "relay_sealed",
     TABLES,
@@ -57,7 +57,7 @@ FORWARDED = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# What else is kept in mind: the limits of the collector, the day of the last round, the last trouble.
+# Other remembered values: the limits of the collector, the day of the last round, the last trouble.
 STATE = sa.Table(
     "relay_state",
     TABLES,
@@ -65,8 +65,8 @@ STATE = sa.Table(
     sa.Column("value", sa.Text, nullable=False),
 )
 
-# What is deleted is overwritten. Pages are large enough for rows sealed with X-Wing: one that does not fit takes a page
-# to itself.
+# Deleted data is overwritten. Pages are large enough for rows sealed with X-Wing: one that does not fit takes a page to
+# itself.
 RELAY = DatabaseSchema(
     "relay",
     TABLES,

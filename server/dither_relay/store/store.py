@@ -1,7 +1,7 @@
-"""The store: what the rest of the relay asks of its database."""
+"""The store: what the rest of the relay needs from its database."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 
 import sqlalchemy as sa
@@ -24,7 +24,7 @@ _HOUR, _DAY = "hour", "day"
 _ONE_DAY = timedelta(days=1)
 
 _AT_ONCE = 4_096
-"""Reports of an open batch that are dropped in one transaction, and digests that are forgotten in one."""
+"""Maximum reports of an open batch that are dropped, and digests that are forgotten, in one transaction."""
 
 _ON_THEIR_WAY = (
     sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
@@ -44,16 +44,17 @@ _OPEN = (
 class RelayStore(Database):
     """One relay's database. Safe to use from many threads.
 
-    It has a calendar of its own, by which reports and digests grow old: a day for each hour that is used. So a clock
-    that jumps makes nothing look old. ``day`` is that of today, None before the first hour.
+    It has its own calendar, by which reports and digests grow old: a day for each forwarding hour that is used. So a
+    clock that jumps makes nothing look old. ``day`` is the current day, None before the first hour.
     """
 
     room = 1 << 26
-    """Bytes that it leaves free for the largest body to leave: measured to be at most 34 MB, and more while a reader
-    keeps SQLite from emptying its log. Otherwise a disk that only holds the reports would stay full for ever."""
+    """Bytes kept free for forwarding the largest body: measured to be at most 34 MB, and more while a reader keeps
+    SQLite from emptying its log. Otherwise a full disk that holds only the reports would stay full for ever.
+    """
 
     def __init__(self, url: str, *, create: bool = True, lock_wait: float = LOCK_WAIT, read_only: bool = False) -> None:
-        """Open the database at ``url``, as ``Database`` does; raise what that raises."""
+        """Open the database at ``url``; raise what ``Database`` raises."""
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only, schema=RELAY)
         try:
             self.day = _day_of(self.state())
@@ -62,9 +63,9 @@ class RelayStore(Database):
             raise
 
     def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[None]:
-        """Hold each of these reports once, durably. Raises StoreError, and then holds none of them.
+        """Store each of these reports once, durably. Raises StoreError if none is stored.
 
-        It holds none while less than ``room`` is free.
+        It stores none while less than ``room`` is free.
         """
         self.require_room()
         with self._transaction(write=True) as connection:
@@ -108,7 +109,7 @@ class RelayStore(Database):
             return read_held(connection)
 
     def freeze(self, day: date, cut: Cut, hour: date | None) -> None:
-        """Freeze the open batches that ``cut`` cuts; in the same transaction use the hour, if this is done at one."""
+        """Freeze the open batches that ``cut`` accepts; in the same transaction mark the hour as used, if given."""
         with self._transaction(write=True) as connection:
             day = day if hour is None else _use(connection, hour)
             freeze_batches(connection, day, cut)
@@ -116,7 +117,7 @@ class RelayStore(Database):
             self.day = day
 
     def use_hour(self, hour: date) -> None:
-        """Use the hour of a day, and freeze nothing."""
+        """Mark the hour of a day as used, and freeze nothing."""
         with self._transaction(write=True) as connection:
             day = _use(connection, hour)
         self.day = day
@@ -127,15 +128,15 @@ class RelayStore(Database):
         return None if hour is None else date.fromisoformat(hour)
 
     def frozen(self) -> list[Frozen]:
-        """Return the batches that are on their way."""
+        """Return the batches that are being forwarded."""
         with self._transaction() as connection:
             rows = connection.execute(_ON_THEIR_WAY).all()
         return [Frozen(number, Pool.parse(pool), SUITES[suite], *sizes) for number, pool, suite, *sizes in rows]
 
     def body(self, batch: Frozen, after: bytes = b"") -> list[SealedRow]:
-        """Return the reports of the first body of a batch behind a digest; none behind the last.
+        """Return the reports of the first body of a batch after a digest; none after the last.
 
-        Bodies leave whole, so a retry finds the same ones.
+        Bodies are always posted whole, so a retry finds the same ones.
         """
         behind = (SEALED.c.batch == batch.number, SEALED.c.digest > after)
         rows = sa.select(SEALED.c.digest, SEALED.c.sealed).where(*behind).order_by(SEALED.c.digest).limit(batch.share)
@@ -143,7 +144,7 @@ class RelayStore(Database):
             return [SealedRow(*row) for row in connection.execute(rows)]
 
     def leave(self, batch: Frozen, body: Sequence[SealedRow], day: date, unread: int) -> None:
-        """Keep only the digests of a body that the collector has taken, except for ``unread`` reports."""
+        """Keep only the digests of a body that the collector has accepted, except for ``unread`` reports."""
         taken = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(body[0].digest, body[-1].digest))
         digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(taken).order_by(SEALED.c.digest)
         with self._transaction(write=True) as connection:
@@ -153,10 +154,11 @@ class RelayStore(Database):
             delete_if_empty(connection, batch.number)
 
     def drop(self, before: date) -> int:
-        """Drop what came before a day and is still too few, or was frozen before it and not taken; return how many.
+        """Drop what came before a day and is still too few, or was frozen before it and not accepted; return how many.
 
-        Each transaction drops a body at most, for SQLite overwrites what it deletes: all at once would not fit in the
-        room that is left. Bodies go whole, so that those which stay are the same when they are posted again.
+        Each transaction drops at most one body, because SQLite overwrites what it deletes: everything at once would not
+        fit into the remaining space. Bodies are dropped whole, so that the others are the same when they are posted
+        again.
         """
         dropped = 0
         for number in self._numbers():
@@ -168,7 +170,7 @@ class RelayStore(Database):
         return dropped
 
     def forget_digests(self, before: date) -> None:
-        """Forget what left before a day: some thousands at a time, so that no commit waits long."""
+        """Forget what was forwarded before a day: some thousands at a time, so that no commit waits long."""
         after: bytes | None = b""
         while after is not None:
             old = sa.and_(FORWARDED.c.day < before, FORWARDED.c.digest > after)
@@ -209,11 +211,14 @@ class RelayStore(Database):
             try:
                 yield
             finally:
-                connection.invalidate()  # the lock goes with the connection
+                # The lock also goes with the connection, but only once PostgreSQL notices that it is closed.
+                with suppress(sa.exc.DBAPIError):
+                    connection.execute(sa.select(sa.func.pg_advisory_unlock(_KEYS[what])))
+                connection.invalidate()
 
 
 def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
-    """Freeze the open batches that ``cut`` cuts. What comes from now on goes into another batch."""
+    """Freeze the open batches that ``cut`` accepts. Later reports go into another batch."""
     for number, pool, suite, length in connection.execute(_OPEN).all():
         total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
         share = cut(SealedPool(Pool.parse(pool), SUITES[suite], length), total)
@@ -225,7 +230,7 @@ def freeze_batches(connection: sa.Connection, day: date, cut: Cut) -> None:
 def drop_part(connection: sa.Connection, number: int, before: date) -> int:
     """Drop the first body of a batch that was frozen before a day, or some of an open batch's older reports.
 
-    Return how many reports were dropped: none if nothing is as old.
+    Return how many reports were dropped: none if nothing is that old.
     """
     batch = sa.select(BATCHES.c.frozen, BATCHES.c.share).where(BATCHES.c.number == number).with_for_update()
     found = connection.execute(batch).one_or_none()
@@ -256,7 +261,7 @@ def delete_if_empty(connection: sa.Connection, number: int) -> None:
 
 
 def _use(connection: sa.Connection, hour: date) -> date:
-    """Use an hour; return the day that begins: the next one if the clock has advanced, by however many days."""
+    """Mark an hour as used; return the day that begins: the next one if the clock has advanced at all."""
     state = _state(connection)
     day, last = _day_of(state), state.get(_HOUR)
     if day is None or last is None:

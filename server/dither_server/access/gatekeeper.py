@@ -24,7 +24,7 @@ class Gatekeeper:
     """Lets a request pass, or raises the Problem that it is answered with."""
 
     def __init__(self, tokens: KnownTokens, anyone: frozenset[Role] = frozenset(), here: Here = NOWHERE) -> None:
-        """Ask for one of these ``tokens``, but not for the roles of ``anyone``, nor for reports from ``here``."""
+        """Ask for one of these ``tokens``, except for the roles of ``anyone`` and for reports from ``here``."""
         self._tokens = tokens
         self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
         self._here = here
@@ -47,20 +47,20 @@ class Gatekeeper:
             raise Problem(Kind.FORBIDDEN, f"the token has the role {found.value}; this needs {role.value}")
 
     def asks_for_token(self, environ: WSGIEnvironment, role: Role) -> bool:
-        """Return whether a request may do what ``role`` may only with a token."""
+        """Return whether a request needs a token for what ``role`` may do."""
         return role not in self._anyone and (role is not Role.REPORT or not self._here.made(environ))
 
     def enters_with(self, token: str) -> LocalToken | None:
-        """Return the local token if ``token`` is it: the browser that came with it may then have its cookie."""
+        """Return the local token if ``token`` is it, so that the browser that sent it may get its cookie."""
         return self._local if self._local is not None and self._local.matches(token) else None
 
     def settled(self, authorization: str) -> bool:
-        """Return whether a header of this value can be judged now without a look into the database."""
+        """Return whether this header value can be judged now without reading the database."""
         token = _presented({"HTTP_AUTHORIZATION": authorization})
         return token is not None and self._tokens.is_at_hand(token)
 
     def close(self) -> None:
-        """Write down which tokens were used."""
+        """Write which tokens were used."""
         self._tokens.write_uses()
 
     def _bears_cookie(self, environ: WSGIEnvironment, role: Role) -> bool:
@@ -73,7 +73,7 @@ class Gatekeeper:
         if found is None:
             raise Problem(Kind.UNAUTHORIZED, "the token is not known here, or was revoked")
         if self._tokens.is_expired(found):
-            raise Problem(Kind.UNAUTHORIZED, f"the token has expired on {found.expires}")
+            raise Problem(Kind.UNAUTHORIZED, f"the token expired on {found.expires}")
         self._tokens.note_use(found)
         return Role(found.role)
 

@@ -1,8 +1,8 @@
 """Decide which web pages may report, by the Origin of a request, and say what these may read of the answer.
 
-A browser sends with every POST of a page the origin that the page came from, and no page can change it. So the check
-keeps other sites' pages from reporting through the browsers of those who visit them: text/plain asks for no permission
-beforehand, and reaches a collector on loopback, too. It proves nothing else: any other program may send any Origin.
+With every POST of a page, a browser sends the origin of the page, and no page can change it. So the check keeps other
+sites' pages from reporting through the browsers of their visitors: text/plain needs no preflight, and reaches a
+collector on loopback, too. It proves nothing else: any other program may send any Origin.
 """
 
 import ipaddress
@@ -67,9 +67,9 @@ class Origins:
             raise ParameterError(source, error.problem) from None
 
     def admit(self, origin: str | None) -> bool:
-        """Return whether a page sends a request with this Origin, None if it has none.
+        """Return whether a page sends a request with this Origin; None if there is no Origin.
 
-        Raises Problem for a page that is not listed. Several Origins, which a server joins by commas, are refused.
+        Raises Problem for a page that is not listed. Several Origins, joined by commas by the server, are refused.
         """
         if origin is None:
             return False
@@ -96,7 +96,7 @@ NO_ORIGINS = Origins()
 
 
 def _is_origin(text: str) -> bool:
-    """Return whether a browser could send that as the origin of a page, rather than something that means the same.
+    """Return whether a browser could send this text as the origin of a page, in exactly this form.
 
     That is the serialization of an origin in the HTML standard, with the hosts of the URL standard: names in ASCII,
     addresses in their shortest form.

@@ -7,7 +7,7 @@ class Role(Enum):
     """The role of a token."""
 
     REPORT = "report"
-    """Send reports: for gateways. A token inside an app that everyone has is no secret."""
+    """Send reports: for gateways. A token in an app that everyone has is no secret."""
     READ = "read"
     """Read metrics, estimates, the pages, and the collector's own numbers (``/metrics``)."""
     ADMIN = "admin"
@@ -19,4 +19,4 @@ class Role(Enum):
 
 
 OPEN = None
-"""In place of a role: open to everyone."""
+"""Instead of a role: open to everyone."""

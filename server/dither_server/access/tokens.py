@@ -1,13 +1,12 @@
-"""The tokens that a collector knows: those of the database, and one that it draws at its start.
+"""The tokens that a collector knows: those of the database, and one that it draws when it starts.
 
-A token is 32 random bytes: guessing it is out of reach, so its digest needs no salt and no slow hash. Digests are read
-from the database every few seconds, and compared in constant time.
+A token is 32 random bytes, which cannot be guessed, so its digest needs no salt and no slow hash. Digests are read from
+the database every few seconds, and compared in constant time.
 
-The local token is for the person who starts the collector, who can read it in a browser at once. It is printed in the
-address of the pages, and kept nowhere but in memory. The page that is opened by that address gives the browser a cookie
-and drops the token from the address. Cookies know no ports: other servers of the same host name see this one. So its
-name contains the port, and its value is not the token: it opens what is read by GET, here, until the process ends, and
-nothing else.
+The local token lets the person who starts the collector read it in a browser at once. It is printed in the address of
+the pages, and kept only in memory. The page opened by that address gives the browser a cookie and drops the token from
+the address. Cookies do not depend on the port: other servers with the same host name see this one. So its name contains
+the port, and its value is not the token: it allows only GET requests, here, until the process ends.
 """
 
 import hashlib
@@ -66,7 +65,7 @@ class KnownTokens:
         return None
 
     def is_at_hand(self, token: str) -> bool:
-        """Return whether a token can be found now without reading the database."""
+        """Return whether a token can be checked now without reading the database."""
         return self._clock() - self._read_at < _FRESH and self._known_as(digest_of(token)) is not None
 
     def is_expired(self, token: StoredToken) -> bool:
@@ -139,8 +138,8 @@ class LocalToken:
     def is_kept_by(self, environ: WSGIEnvironment) -> bool:
         """Return whether a request reads, and bears the cookie.
 
-        A page of another port on this host has its requests bear the cookie, too. Where the browser says that it is
-        such a page that asks, and not a person who goes to ours, the cookie does not count.
+        Pages of another port on this host send the cookie, too. If the browser says that such a page asks, and not a
+        person who opens ours, the cookie does not count.
         """
         if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
             return False
@@ -150,7 +149,7 @@ class LocalToken:
         return any(_same(self.cookie, given) for given in self._given(environ))
 
     def _given(self, environ: WSGIEnvironment) -> Iterator[str]:
-        """Yield every cookie of our name: another server of this host may have set one, too."""
+        """Yield every cookie with our name: another server of this host may have set one, too."""
         for pair in environ.get("HTTP_COOKIE", "").split(";"):
             name, _, value = pair.strip().partition("=")
             if name == self.name and len(value) <= _LONGEST:

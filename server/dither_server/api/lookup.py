@@ -21,7 +21,7 @@ def collector_here() -> Collector:
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric of that name as it is now, or as it was last if it is no longer asked.
+    """Return the metric of that name as it is now, or as it last was if it is no longer asked.
 
     Raises Problem if there is none.
     """
@@ -55,7 +55,7 @@ def listing(metric: Metric) -> Metric:
 
 
 def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object]:  # noqa: B008  # it is frozen
-    """Return what a metric asks and what it promises, as JSON, with a part of its values."""
+    """Return what a metric asks and promises, as JSON, with some of its values."""
     return {
         "metric": metric.name,
         "version": metric.version,

@@ -1,4 +1,4 @@
-"""The API's description in OpenAPI 3.1, built from what an app's routes declare. The tests hold the app to it."""
+"""The API's description in OpenAPI 3.1, built from what an app's routes declare. Tests compare the app with it."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Metrics cannot be crossed afterwards: reports carry no identity, so the collecto
 questions came from the same device. To learn how two answers go together, define a metric of type cross."""
 
 _PLACE = re.compile(r"<(\w+)>")
-"""A parameter in a path, as Flask writes it."""
+"""A parameter in a path, in Flask's notation."""
 
 
 def openapi(app: Flask) -> Json:

@@ -1,4 +1,4 @@
-"""The HTTP routes of the API. Each declares itself (``routing``), asks the collector and writes the answer."""
+"""The HTTP routes of the API. Each has a declaration (``routing``), asks the collector and writes the answer."""
 
 from collections.abc import Iterator
 
@@ -197,9 +197,9 @@ def healthz() -> dict[str, str]:
 @routes.get("/readyz")
 @declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say that reports are taken: that the database can be written or, with a spool, that this can.
+    """Say that reports are taken: that the database or, if one is used, the spool can be written.
 
-    The disk of a SQLite database has 4 MB left at least; after a write that failed one is tried.
+    At least 4 MB must be free on the disk of a SQLite database; after a failed write, a test write must succeed.
 
     A collector that spools takes reports without its database.
     """

@@ -1,4 +1,4 @@
-"""JSON schemas of the bodies that the API takes and answers. Those of estimates stand in ``reading.summaries``."""
+"""JSON schemas of the bodies that the API takes and returns. Those of estimates are in ``reading.summaries``."""
 
 from dither_shared.sealed import SUITES
 from dither_shared.wire import LONGEST_STRATUM
@@ -10,7 +10,7 @@ from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
-"""Base64 in which the bits that are not used are zero."""
+"""Base64 whose unused bits are zero."""
 
 _POOL_DIGEST = "First 32 hexadecimal digits of SHA-256 of 'dither pool 1', a zero byte and the pool's name."
 _POOL = "^[a-z][a-z0-9_.-]{0,63}/[0-9a-f]{16}(?:/.{1,100})?$"

@@ -83,7 +83,7 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
 @query_options(TrendQuery)
 @json_option
 def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> None:
-    """Show the course of METRIC over days or weeks, and which values drift."""
+    """Show METRIC over days or weeks, and which values drift."""
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
     from ..reading.summaries.summary import TextTable

@@ -1,4 +1,4 @@
-"""Print the strings that a metric discovers, and how far it has come while they are computed."""
+"""Print the strings that a metric discovers, and show progress while they are computed."""
 
 import json
 import sys
@@ -51,7 +51,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
 
 
 def shown_on(stream: TextIO) -> "Progress":
-    """Return what writes the level to a terminal, over the one before; nothing is left of it behind the last."""
+    """Return a function that shows the level on a terminal, over the one before, and clears it after the last."""
 
     def show(level: int, levels: int) -> None:
         stream.write(f"\r{f'level {level} of {levels}' if level <= levels else '':<{_WIDE}}\r")
@@ -61,7 +61,7 @@ def shown_on(stream: TextIO) -> "Progress":
 
 
 def _showing(progress: "Progress") -> "Estimator":
-    """Return what computes a discovery and shows its progress."""
+    """Return a function that computes a discovery and shows its progress."""
     from ..reading.summaries.discoveries import discovered
 
     def computed(

@@ -86,7 +86,7 @@ def _show_settings(described: "Mapping[str, Mapping[str, object]]", *, as_json: 
 
 
 def _shown(line: str) -> str:
-    """Return a line for programs, or for people, whose terminal is as wide as it is."""
+    """Return a line: for programs, or for people, fitted to the width of their terminal."""
     line = printable(line)
     if not sys.stdout.isatty():
         return line

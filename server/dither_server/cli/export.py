@@ -57,7 +57,7 @@ def export(found: Found, query: Query, names: tuple[str, ...], form: str, output
 
 
 def _require_writable(form: str, output: str | None) -> None:
-    """Raise ParameterError if the format cannot be written, or not to there."""
+    """Raise ParameterError if the format cannot be written, or not to this place."""
     from ..reading.exports import FORMATS
 
     if missing := FORMATS[form].missing:
@@ -87,7 +87,7 @@ def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:
-    """Write to stdout, or to a file that is there only when it is whole."""
+    """Write to stdout, or to a file that appears only when it is complete."""
     if output is None:
         for piece in pieces:
             click.echo(piece, nl=False)
@@ -101,7 +101,9 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         if not device:
             part.replace(target)
     except OSError as error:
-        raise ParameterError(output, f"cannot be written: {error.strerror}") from None
+        from ..store.errors import unwritten
+
+        raise unwritten(output, error) from None
     finally:
         if not device:
             part.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..ingest.sealed.key_file import KeyFile, SecretKey
 
 _MOST = 2
-"""Keys of a suite at a time: that of the apps in the field, and the next."""
+"""Maximum keys of a suite: that of the apps in the field, and the next."""
 
 _suite_option = click.option("--suite", type=click.Choice(list(SUITES)), help="Make it of this kind.")
 
@@ -73,7 +73,9 @@ def rotate_key(found: Found, suite: str | None) -> None:
         if not former:
             raise ParameterError("--suite", f"there is no key of {chosen.name} yet; dither-server key create makes it")
         if len(former) >= _MOST:
-            raise ParameterError(former[0], f"retire it first; of {chosen.name} at most {_MOST} keys open at a time")
+            raise ParameterError(
+                former[0], f"retire it first; at most {_MOST} keys of {chosen.name} can open reports at a time"
+            )
         return [*keys, _drawn(chosen)]
 
     _made(_file(found), rotate)
@@ -126,7 +128,7 @@ def _file(found: Found) -> "KeyFile":
 
 
 def _named(found: Found) -> set[SealKey]:
-    """Return the keys that metrics.toml names, none if no such file is."""
+    """Return the keys that metrics.toml names; none if there is no such file."""
     setting = found["metrics"]
     metrics = {} if setting is None else load_metrics(str(setting.value))
     return {metric.seal for metric in metrics.values() if metric.seal is not None}

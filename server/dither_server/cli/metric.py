@@ -46,7 +46,7 @@ def list_metrics(found: Found) -> None:
 @settings_options("metrics", "db")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
-    """Show what metric NAME asks and promises, also when metrics.toml no longer holds it."""
+    """Show what metric NAME asks and promises, even if metrics.toml no longer has it."""
     from ..api.lookup import described
     from .metric_by_name import metric_asked
 
@@ -98,7 +98,7 @@ def enable_metric(found: Found, name: str, version: str | None) -> None:
 
 
 def _known(store: "Store", name: str, version: str | None) -> list[str]:
-    """Return the versions that are meant; raise ParameterError if there are none."""
+    """Return the selected versions; raise ParameterError if there are none."""
     versions = store.definitions.versions(name)
     chosen = [one for one in versions if version in {None, one}]
     if not chosen:

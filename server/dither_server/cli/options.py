@@ -41,7 +41,7 @@ def errors_as_lines() -> Iterator[None]:
     """Turn our errors into one line each; ``settings_options`` does this for its commands."""
     try:
         yield
-    except PermissionError as error:  # a file of the collector, for example, which another user runs
+    except PermissionError as error:  # for example a file of the collector, which another user runs
         advice = "run this as the user whose file it is"
         raise CommandError(f"{error.filename}: {error.strerror}; {advice}", 1) from None
     except DitherError as error:

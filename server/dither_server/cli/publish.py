@@ -17,10 +17,15 @@ from .terminal_tables import printable
 
 @click.command()
 @settings_options("metrics", "db")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Write this folder, and replace it whole.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Write the site to this folder, replacing its content completely.",
+)
 @click.option("--metric", "names", metavar="METRIC", multiple=True, help="Publish only this metric. Repeatable.")
 @click.option("--title", default="What people answered", show_default=True, help="Title of the site.")
-@click.option("--base-url", metavar="URL", help="Address of the site, for links of its feed that work everywhere.")
+@click.option("--base-url", metavar="URL", help="Address of the site, so that links in its feed work everywhere.")
 @query_options(EstimateQuery, "since", "until", "confidence")
 @click.option("--discovered", is_flag=True, help="Publish discovered strings, too: read them first.")
 def publish(
@@ -67,7 +72,7 @@ def publish(
 
 
 def _last_day(query: EstimateQuery, whole: date) -> date:
-    """Return the last day that is published; ``whole`` is the last that may be."""
+    """Return the last day that is published; ``whole`` is the last completed day."""
     last = query.until or whole
     if last > whole:
         raise ParameterError(

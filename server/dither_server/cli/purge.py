@@ -56,7 +56,7 @@ def purge(
 
 
 def _named(store: "Store", metrics: tuple[str, ...], version: str | None) -> list[str]:
-    """Return the names of the metrics that are meant; raise ParameterError for one that was never registered."""
+    """Return the names of the selected metrics; raise ParameterError for one that was never registered."""
     known = dict.fromkeys(name for name, _ in store.definitions.registered())
     for name in metrics:
         if name not in known:

@@ -15,7 +15,7 @@ from .options import CommandError
 Q = TypeVar("Q", bound=Parameters)
 
 _FLAGS = {"values": "--value", "strata": "--stratum"}
-"""Options that are named otherwise than their fields, because each gives one of several."""
+"""Options whose names differ from their fields, because each gives one of several values."""
 
 
 def query_options(kind: type[Q], *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -13,7 +13,7 @@ from .options import errors_as_lines
     "--counts",
     required=True,
     metavar="FILE",
-    help="Read counts: one row per cohort, its reports and the ones in each bit.",
+    help="Read counts: one row per cohort, with its number of reports and the number of ones in each bit.",
 )
 @click.option(
     "--map",

@@ -57,11 +57,13 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
         raise ParameterError(path, "line 2: k, h and m must be whole numbers, and p, q and f numbers") from None
     if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
         raise ParameterError(
-            path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; needed are k >= 2, 1 <= h < k, m >= 1"
+            path,
+            f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; they must satisfy k >= 2, 1 <= h < k "
+            "and m >= 1",
         )
     if not (0 <= p <= 1 and 0 <= q <= 1 and 0 <= f < 1) or p == q:
         raise ParameterError(
-            path, f"line 2: p={p}, q={q}, f={f} cannot be used; needed are probabilities with p not q and f below 1"
+            path, f"line 2: p={p}, q={q}, f={f} cannot be used; they must be probabilities with p not q and f below 1"
         )
     return bits, hashes, cohorts, p + (q - p) * f / 2, q - (q - p) * f / 2
 
@@ -78,7 +80,9 @@ def _counts(path: str, bits: int, cohorts: int) -> NDArray[np.int64]:
             )
         table[cohort] = _whole(path, line, row)
         if (table[cohort] < 0).any() or (table[cohort, 1:] > table[cohort, 0]).any():
-            raise ParameterError(path, f"line {line}: no count is below 0 or above the total, the first cell")
+            raise ParameterError(
+                path, f"line {line}: a count must lie between 0 and the total, which is the first cell"
+            )
     if not table[:, 0].any():
         raise ParameterError(path, "has no reports; the first cell of each row must be their number")
     return table
@@ -98,7 +102,7 @@ def _map(path: str, bits: int, hashes: int, cohorts: int) -> tuple[tuple[str, ..
 
 
 def _marked(path: str, block: list[tuple[int, list[str]]], bits: int, hashes: int, cohorts: int) -> Marks:
-    """Return the marks of some rows; where two hashes of a candidate fall on one bit, it marks one bit less."""
+    """Return the marks of some rows; if two hashes of a candidate fall on one bit, it marks one bit less."""
     cells = cohorts * bits
     each = [np.unique(_whole(path, line, row[1:])) for line, row in block]
     for (line, _), positions in zip(block, each, strict=True):

@@ -63,7 +63,7 @@ def _lines(counts: "Mapping[Refusal, int]", by_day: bool) -> list[tuple["Refusal
 
 
 def _described(line: "Refusal", batches: int, ours: Collection[str]) -> dict[str, object]:
-    """Return a line as JSON; null stands for what is unknown or summed over."""
+    """Return a line as JSON; null means unknown or summed over."""
     return {
         "day": None if line.day == date.min else line.day.isoformat(),
         "metric": line.metric or None,
@@ -75,7 +75,7 @@ def _described(line: "Refusal", batches: int, ours: Collection[str]) -> dict[str
 
 
 def _reason(kind: str) -> str:
-    """Return a reason with what is counted, unless that is batches: sealed reports are refused one by one."""
+    """Return a reason with its unit, unless that is batches: sealed reports are refused one by one."""
     from dither_serving.problems import Kind
 
     return f"{kind} (reports)" if kind == Kind.SEALED.slug else kind

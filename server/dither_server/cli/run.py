@@ -44,7 +44,7 @@ def run(found: Found) -> None:
         for text in spooling(config):
             click.echo(printable(text), err=True)
         for finding in seals(config, metrics):
-            if finding.level is Level.PROBLEM:  # what devices seal for such a key nobody can open
+            if finding.level is Level.PROBLEM:  # nobody could open what devices seal for such a key
                 click.echo(printable(finding.text), err=True)
         for text in unable(config, collector.store.tokens.all()):
             click.echo(text, err=True)

@@ -1,4 +1,4 @@
-"""The lines that a collector prints when it starts: where it listens, who may read, and which roles nobody has."""
+"""The lines that a collector prints when it starts: where it listens, who may read, and which roles have no token."""
 
 from collections.abc import Collection, Iterator
 from datetime import date
@@ -13,11 +13,11 @@ from ..store import StoredToken
 from ..store.sink import spool_package
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 — nothing is bound here
-"""Addresses to listen on that browsers cannot be sent to, with one that they can."""
+"""Wildcard addresses to listen on, which browsers cannot open, each with one that they can."""
 
 
 def greeting(url: str, token: LocalToken | None) -> str:
-    """Return the first lines: the URL, and below it the address of the pages with the token, if one was drawn."""
+    """Return the first lines: the URL and, if a token was drawn, the address of the pages with the token."""
     if token is None:
         return url
     parts = urlsplit(url)
@@ -26,13 +26,13 @@ def greeting(url: str, token: LocalToken | None) -> str:
 
 
 def spooling(config: Config) -> Iterator[str]:
-    """Yield where reports are appended, if they are."""
+    """Yield where reports are appended, if a spool is used."""
     if config.spool:
         yield spool_package().describe(config)
 
 
 def roles_of(tokens: Collection[StoredToken], today: date) -> frozenset[Role]:
-    """Return the roles of the tokens that open anything today."""
+    """Return the roles of the tokens that are valid today."""
     return frozenset(Role(one.role) for one in tokens if one.expires is None or one.expires > today)
 
 
@@ -46,7 +46,7 @@ def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
 
 
 def mute_pages(config: Config) -> str | None:
-    """Return why pages of listed origins may not report, and how to change that; None if they may.
+    """Return why pages of listed origins cannot report, and how to change that; None if they can.
 
     A page of another origin cannot send a token: browsers would ask for permission first, which no collector gives.
     """
@@ -56,7 +56,7 @@ def mute_pages(config: Config) -> str | None:
 
 
 def shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str | None]]:
-    """Yield each role that takes a token and that none of ``roles`` covers, with who may act in it all the same."""
+    """Yield each role that requires a token but has none, with who may still act in that role."""
     reports_here = bool(config.here.hosts) or (config.trust_loopback and is_loopback(config.host))
     near = {
         Role.REPORT: "only this machine" if reports_here else None,

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from ..reading.summaries.summary import TextTable
 
 
-_FOLDED = "last fold began {}; what collectors took shortly before it, or since, is counted by a later one"
+_FOLDED = "last fold began {}; reports received shortly before it, or since, will be counted by a later one"
 
 
 def as_text(table: "TextTable") -> str:
-    """Return an answer as lines, with its rows aligned."""
+    """Return an answer as lines, with aligned rows."""
     rows = aligned([[printable(cell) for cell in row] for row in table.rows])
     parts = [part for part in (table.before, rows, table.after) if part]
     lines = [line for part in parts for line in ("", *part)][1:]
@@ -26,7 +26,7 @@ def as_text(table: "TextTable") -> str:
 
 
 def headed(table: "TextTable", *answers: Mapping[str, Any]) -> "TextTable":
-    """Return a table with lines above it: the strata of an answer or two sides, what came sealed, and a fold."""
+    """Return a table with lines above it: the strata of an answer or two sides, sealed reports, and the last fold."""
     names = ("",) if len(answers) == 1 else ("first: ", "second: ")
     lines = [
         name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store import Store, StoredToken
 
 _YEARS = timedelta(days=36_500)
-"""No token is made for longer."""
+"""The longest lifetime of a token."""
 
 
 @click.group()
@@ -67,7 +67,7 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
 @click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Keep the old one valid for this long.")
-@click.option("--expires", metavar="WHEN", help="When the new token ends. [default: after as long as the old]")
+@click.option("--expires", metavar="WHEN", help="When the new token ends. [default: valid for as long as the old one]")
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
     """Create a token with the role and note of the token that ``list`` shows under ID, and print it.
 
@@ -114,7 +114,7 @@ def _described(one: "StoredToken") -> dict[str, object]:
 
 
 def _day_to_come(text: str, place: str) -> date:
-    """Return the day that is given as days ahead (``90d``) or as a date; raise ParameterError otherwise."""
+    """Return the future day given as a number of days (``90d``) or as a date; raise ParameterError otherwise."""
     from ..reading.parameters import day_of
 
     today, days = utc_today(), text.removesuffix("d")

@@ -61,7 +61,7 @@ class Config(ServerSettings):
     analyses: int = setting(
         4, "Maximum large estimates, trends and pages admitted at a time, in each process; only one of them computes."
     )
-    analysis_wait: float = setting(1.0, "Seconds that a further large one waits before it is refused with 503.")
+    analysis_wait: float = setting(1.0, "Seconds that another large analysis waits before it is refused with 503.")
     cache_bytes: int = setting(1 << 25, "Maximum bytes of cached estimates, in each process.")
     spool: str = setting(
         "",
@@ -96,11 +96,11 @@ class Config(ServerSettings):
 
     @property
     def here(self) -> Here:
-        """What is local, and may report without a token."""
+        """The local addresses from which reports need no token."""
         return Here.at(self.local_address if self.trust_loopback else "")
 
     def seal_file(self) -> Path:
-        """Return where the seal keys are; the file need not be there."""
+        """Return the path of the seal keys; the file need not exist."""
         return seal_file(self.seal_keys, self.db)
 
     def load(self) -> dict[str, Metric]:

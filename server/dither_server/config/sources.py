@@ -21,7 +21,7 @@ from .settings import Config
 FILE_VARIABLE = "DITHER_CONFIG"
 
 FILE = "collector.toml"
-"""The file of settings where none is named, if it is in the current folder."""
+"""The settings file in the current folder that is used if none is named."""
 
 C = TypeVar("C")
 
@@ -38,8 +38,8 @@ class ResolvedSetting:
 class Sources(Generic[C]):
     """Where the settings of a program come from.
 
-    ``made`` is the dataclass of its settings, ``prefix`` begins their variables, ``file`` is their file where none is
-    named, and ``examples`` are for those that must be given.
+    ``made`` is the dataclass of its settings, ``prefix`` is the prefix of their variables, ``file`` is the default file
+    name, and ``examples`` are for required settings.
     """
 
     made: type[C]
@@ -49,7 +49,7 @@ class Sources(Generic[C]):
 
     @cached_property
     def settings(self) -> dict[str, Field[Any]]:
-        """The fields that can be set, by name; those that must be given come first."""
+        """The settings by name; the required ones come first."""
         found = [one for one in fields(self.made) if "about" in one.metadata]  # type: ignore[arg-type]  # a dataclass
         return {one.name: one for one in sorted(found, key=lambda one: one.default is not MISSING)}
 
@@ -65,7 +65,7 @@ class Sources(Generic[C]):
     def resolve(
         self, flags: Mapping[str, object], environment: Mapping[str, str], path: str | None = None
     ) -> dict[str, ResolvedSetting | None]:
-        """Return every setting with its source; None where one that must be given is not.
+        """Return every setting with its source; None for a required one that is missing.
 
         ``path`` is the TOML file, else the one that the environment names, else the one in the current folder.
         Raises ParameterError that names the source of a value that cannot be read.
@@ -86,7 +86,7 @@ class Sources(Generic[C]):
             raise ParameterError(wrong.source if wrong else error.place, error.problem) from None
 
     def missing(self, name: str) -> ParameterError:
-        """Return the error of a setting that must be given, and is not."""
+        """Return the error for a required setting that is missing."""
         example = self.examples.get(name, "...")
         problem = f"not set; set it, {flag_of(name)}, or {name} in a {self.file} here, for example {example}"
         return ParameterError(self.variable_of(name), problem)
@@ -141,7 +141,7 @@ def describe(found: Mapping[str, ResolvedSetting | None]) -> dict[str, dict[str,
 
 
 def _file_here(name: str) -> str | None:
-    """Return the name of the file in the current folder, if there is one; a folder that is closed to us has none."""
+    """Return the name of the file in the current folder if it exists; None if the folder cannot be read."""
     with suppress(OSError):
         return name if Path(name).is_file() else None
     return None
@@ -165,7 +165,7 @@ def _read(like: object, given: object, source: str) -> object:
         return truth
     if isinstance(like, int | float):
         try:
-            return int(str(given)) if isinstance(like, int) else float(str(given))  # TOML's true is no number either
+            return int(str(given)) if isinstance(like, int) else float(str(given))  # TOML's true is not a number either
         except ValueError:
             raise ParameterError(source, f"not a {'whole ' if isinstance(like, int) else ''}number") from None
     if not isinstance(given, str):

@@ -1,1 +1,1 @@
-"""The pages for people: written on the server, whole without a script. They only read; no number is computed here."""
+"""The pages for people: rendered on the server, complete without a script. They only read; nothing is computed here."""

@@ -1,4 +1,4 @@
-"""A metric as pages show it: whole on a page of its own, and on a card of an index; and its days in words."""
+"""A metric as pages show it: completely on its own page, and on a card of an index; and its days in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +20,10 @@ from ..store import Store
 from .view import View
 
 _LINES = 3
-"""Maximum lines of the drawing on a card of an index."""
+"""Maximum lines in the drawing on a card of an index."""
 
 _DAYS = 60
-"""Maximum days whose reports are drawn, the last ones."""
+"""Maximum days whose reports are drawn: the last ones."""
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -37,7 +37,7 @@ _AT_MOST = {
 
 
 class MetricCard(NamedTuple):
-    """A metric on a page, from the reports of some strata; ``estimates`` is None if nothing can be looked for."""
+    """A metric on a page, from the reports of some strata; ``estimates`` is None if there are no candidates."""
 
     metric: Metric
     view: View
@@ -58,7 +58,7 @@ class MetricCard(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What is asked."""
+        """The question, in words."""
         return question_of(self.metric)
 
     @property
@@ -73,12 +73,12 @@ class MetricCard(NamedTuple):
 
     @property
     def last(self) -> str:
-        """The last day with reports that is shown, in words."""
+        """The last day with reports, in words."""
         return "" if self.answer is None else in_words(date.fromisoformat(self.answer["until"]))
 
     @property
     def denominator(self) -> str:
-        """Which reports its estimates are of, in words."""
+        """Which reports its estimates are based on, in words."""
         return "" if self.answer is None else denominator(self.answer, self.metric.period)
 
 
@@ -112,7 +112,7 @@ class IndexCard(NamedTuple):
 
 
 def question_of(metric: Metric) -> str:
-    """Return what a metric asks: its description or, without one, its name."""
+    """Return the question of a metric: its description or, without one, its name."""
     return metric.description or metric.name
 
 
@@ -121,7 +121,7 @@ def card_of(
 ) -> MetricCard:
     """Return what a page shows of a metric, with at most ``most`` values and, if ``hidden``, without any estimate.
 
-    Readers of many values notice those that stand out, some of them by chance: there all intervals hold at once.
+    Readers of many values notice those that stand out, some of them by chance: so all intervals hold together there.
     """
     if summary_of(metric).needs_simultaneous_intervals(metric):
         view = replace(view, query=replace(view.query, simultaneous=True))
@@ -144,7 +144,7 @@ def weeks_of(card: MetricCard, reader: EstimateReader) -> Steps:
 
 
 def time_series(card: MetricCard, reader: EstimateReader, over: Steps) -> TimeSeries | None:
-    """Return the lines of a metric over some days or weeks; None if nothing is known, or only of one of them."""
+    """Return the lines of a metric over days or weeks; None if nothing is known, or only one of them."""
     if card.estimates is None or not card.known:
         return None
     metric, query = card.metric, card.view.query
@@ -153,7 +153,7 @@ def time_series(card: MetricCard, reader: EstimateReader, over: Steps) -> TimeSe
 
 
 def sealed_words(card: MetricCard, store: Store) -> list[str]:
-    """Return how many of the reports came sealed, and what that hides, in words; nothing if none did."""
+    """Return how many of the reports came sealed, and how that protects them, in words; nothing if none did."""
     query = card.view.query
     came = store.sealed(card.metric, query.since, query.until, card.part.places)
     about = about_sealed(came, card.metric, (card.answer or {}).get("periods", 1))
@@ -161,7 +161,7 @@ def sealed_words(card: MetricCard, store: Store) -> list[str]:
 
 
 def denominator(about: Any, period: str) -> str:
-    """Return which reports an answer is about, in words."""
+    """Return which reports an answer is based on, in words."""
     if about["since"] is None or about["until"] is None:
         return "no reports"
     reports = "the only report" if about["reports"] == 1 else f"the {about['reports']:,} reports"

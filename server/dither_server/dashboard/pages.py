@@ -42,7 +42,7 @@ _TOKEN = "token"  # noqa: S105 — a parameter's name
 
 @pages.app_context_processor
 def _surroundings() -> dict[str, object]:
-    """Return what every page knows, such as whether anyone may read."""
+    """Return what every page needs, such as whether anyone may read."""
     public = Role.READ in collector_here().config.open
     return {"public": public, "title": collector_here().config.title, "no_tier": NO_TIER, "many": MANY}
 
@@ -123,7 +123,7 @@ def _ranges(view: View) -> list[tuple[str, str, bool]]:
 
 
 def _links() -> list[tuple[str, str]]:
-    """Return where the page of each question is, and the question."""
+    """Return the address of each question's page, and the question."""
     metrics = collector_here().metrics.values()
     return [(url_for("pages.show_page", name=metric.name), question_of(metric)) for metric in metrics]
 
@@ -173,6 +173,6 @@ def _without_token(asked: Request) -> str:
 
 
 def _is_https(asked: Request) -> bool:
-    """Return whether the browser or a proxy says so. One that lies harms only its own cookie."""
+    """Return whether the browser or a proxy says that it uses https. A false claim harms only its own cookie."""
     proxied = asked.headers.get("Forwarded", "") + ";proto=" + asked.headers.get("X-Forwarded-Proto", "")
     return asked.is_secure or "proto=https" in proxied.lower()

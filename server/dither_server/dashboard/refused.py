@@ -1,4 +1,4 @@
-"""Refused batches and sealed reports on pages: how many, of which metric and version, and why."""
+"""Refused batches and sealed reports on pages: how many, by metric, version and reason."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ..reading.query import Query
 from ..store import Store
 
 _DAYS = timedelta(days=6)
-"""Days before today that are shown if none are asked for: a week in all."""
+"""Days before today that are shown by default: a week in all."""
 
 _MOST = 10
 """Maximum rows of a page; the others are added up."""
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How many, and of what."""
+        """The number, with its unit."""
         return refused_words(self.reason, self.number)
 
 

@@ -13,7 +13,7 @@ from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, o
 from ..reading.query import Query
 
 MANY = 30
-"""The number of metrics above which they are shown in groups, by their tier."""
+"""The number of metrics above which they are grouped by tier."""
 
 NO_TIER = "none"
 """The group of metrics whose definition names no tier."""

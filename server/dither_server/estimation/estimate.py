@@ -1,6 +1,6 @@
 """Estimate frequencies from a tally: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple, Self
 
@@ -13,15 +13,12 @@ from ..tally.tally import Tally
 from .confidence import Simultaneous, level_of_each, require_confidence
 from .consistency import onto_sums
 from .decoders.support import decoder_of, support
-from .fit import Fit
 from .intervals.exact import exact_interval
 from .intervals.score import (
     nearly_normal,
-    noise_interval,
     noise_law,
     normal_interval,
-    score_interval,
-    third_moment,
+    share_interval,
 )
 from .verdicts import Verdict, informative, too_wide, verdicts
 
@@ -185,19 +182,13 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
     if not mechanism.collision_variance:
         ends = exact_interval(mechanism, supporting, trials, alpha)
     if mechanism.collision_variance or repeats > 1:
-        sampled = noise.sampled()
-
-        def skewness(at: Floats) -> Floats:
-            moment = cube + third_moment(mechanism, at, trials, repeats, sampled=True)
-            return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
-
         # Never narrower than that of different people, which is exact: few share what nobody has.
-        low, high = score_interval(sampled, frequency, trials, alpha, bias, skewness)
+        low, high = share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=True)
         ends = np.minimum(ends[0], low), np.maximum(ends[1], high)
     columns = _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *noise_interval(mechanism, frequency, trials, alpha, bias, cube, repeats),
+        *share_interval(mechanism, frequency, trials, alpha, bias, cube, repeats, sampled=False),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_sums(frequency, *mechanism.items.sums(len(labels))),
@@ -217,11 +208,9 @@ def _fitted(
     """
     confidence = min(1 - alpha, _SUREST)
     fit, repeats = decoder_of(mechanism).fit(mechanism, labels, tally, confidence), tally.repeats.effect
+    if not mechanism.pure:  # a regression's errors are of the scatter between cohorts: not of all that people repeat
+        fit = fit.of_people((repeats - 1) / tally.total)
     share = np.clip(fit.frequency, 0, 1)
-    if repeats > 1 and not (mechanism.pure and mechanism.permanent_stage):
-        # Within a row of a sketch the fit allows for people; between rows, in which the same ones report, it does not.
-        within = 1 / mechanism.cohorts if mechanism.pure else 0.0
-        fit = _of_people(fit, share, (repeats - 1) * (1 - within) / tally.total)
     people = noise_law(mechanism, repeats).people
     left = fit.standard_error**2 - people * share * (1 - share) / tally.total
     noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
@@ -234,47 +223,16 @@ def _fitted(
         fit.high,
         fit.consistent,
     )
-    if not mechanism.pure or nearly_normal(mechanism, tally.total):
-        return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
-    return _of_few(mechanism, columns, tally, alpha), fit.found, None
-
-
-def _of_few(mechanism: Mechanism, columns: _Columns, tally: Tally, alpha: float) -> _Columns:
-    """Return the columns of strings of few reports, whose law is not that of a normal fit.
-
-    They have no noise intervals, as in ``noise_interval``, and those of the population reach as far as score intervals:
-    the error at an estimate knows nothing of what few reports may have missed.
-    """
-    law, trials = noise_law(mechanism, tally.repeats.effect).sampled(), np.full(len(columns.low), float(tally.total))
-
-    def skewness(at: Floats) -> Floats:
-        moment = third_moment(mechanism, at, trials, tally.repeats.effect, sampled=True)
-        return np.asarray(moment / law.error(at, trials) ** 3)
-
-    low, high = score_interval(law, columns.frequency, trials, alpha, 0.0, skewness)
-    none = np.full(len(low), np.nan)
-    return columns._replace(
-        noise_low=none, noise_high=none, low=np.fmin(columns.low, low), high=np.fmax(columns.high, high)
-    )
-
-
-def _of_people(fit: Fit, share: Floats, times: float) -> Fit:
-    """Return a fit with so many times the variance of who is asked added.
-
-    A regression's errors are of the scatter between cohorts, which shows what permanent draws repeat, but not all of
-    who is asked.
-    """
-    with np.errstate(invalid="ignore"):  # of candidates that are not told apart
-        error = np.sqrt(fit.standard_error**2 + times * share * (1 - share))
-        wider = np.where(np.isfinite(error), error / fit.standard_error, 1.0)
-    rest = min(1.0, max(0.0, fit.unlisted))
-    return replace(
-        fit,
-        standard_error=error,
-        low=np.clip(fit.frequency - wider * (fit.frequency - fit.low), 0, 1),
-        high=np.clip(fit.frequency + wider * (fit.high - fit.frequency), 0, 1),
-        unlisted_error=float(np.hypot(fit.unlisted_error, np.sqrt(times * rest * (1 - rest)))),
-    )
+    few = mechanism.pure and not nearly_normal(mechanism, tally.total)
+    if few or (mechanism.pure and repeats > 1):
+        # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
+        trials = np.full(len(labels), float(tally.total))
+        low, high = share_interval(mechanism, fit.frequency, trials, alpha, repeats=repeats, sampled=True)
+        columns = columns._replace(low=np.fmin(fit.low, low), high=np.fmax(fit.high, high))
+    if few:
+        none = np.full(len(labels), np.nan)
+        return columns._replace(noise_low=none, noise_high=none), fit.found, None
+    return columns, fit.found, Unlisted.of(fit.unlisted, fit.unlisted_error, alpha)
 
 
 def _of_nothing(values: int) -> _Columns:

@@ -1,6 +1,6 @@
 """A fit of candidate strings of an open domain: which are found, how frequent they are, and who is beyond them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -173,6 +173,27 @@ class Fit:
             unlisted=1 - listed[0],
             unlisted_error=listed[1],
         )
+
+    def of_people(self, times: float) -> Self:
+        """Return this fit with so many times the variance of who is asked added (``with_people``)."""
+        if not times:
+            return self
+        error = with_people(self.standard_error, self.frequency, times)
+        with np.errstate(invalid="ignore"):  # of candidates that are not told apart
+            wider = np.where(np.isfinite(error), error / self.standard_error, 1.0)
+        return replace(
+            self,
+            standard_error=error,
+            low=np.clip(self.frequency - wider * (self.frequency - self.low), 0, 1),
+            high=np.clip(self.frequency + wider * (self.high - self.frequency), 0, 1),
+            unlisted_error=float(with_people(self.unlisted_error, self.unlisted, times)),
+        )
+
+
+def with_people(error: Floats | float, share: Floats | float, times: float) -> Floats:
+    """Return the standard error of a share with ``times`` the variance of who is asked, f(1-f), added."""
+    held = np.clip(share, 0, 1)
+    return np.asarray(np.sqrt(np.square(error) + times * held * (1 - held)))
 
 
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:

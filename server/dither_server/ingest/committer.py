@@ -1,4 +1,4 @@
-"""The committer of a collector: beside uploads it writes counts of refused batches, and deletes old batch ids.
+"""The collector's committer: in addition to uploads, it writes counts of refused batches, and deletes old batch ids.
 
 Refused batches are counted in memory and written every few seconds, so that a flood costs the database little.
 """
@@ -24,7 +24,7 @@ Then = Callable[[UploadOutcome | StoreError], object]
 _log = logging.getLogger(__name__)
 
 _PAUSE = 10.0
-"""Seconds from a refusal until it is written with those that follow it. A kill -9 loses that many seconds."""
+"""Seconds from a refusal until it is written, together with later ones. A kill -9 loses that many seconds."""
 
 _STRANGE = 16
 """Unknown versions of a metric that are counted by name, per process and day; others are counted together."""
@@ -44,7 +44,7 @@ class CommitsReports(Protocol):
 
 
 class ReportCommitter(Committer[Upload, UploadOutcome]):
-    """Batch ids are forgotten ``horizon`` days after the day they were received: some after each commit.
+    """A committer that forgets batch ids ``horizon`` days after they were received, some after each commit.
 
     So no commit waits long for that.
     """
@@ -64,7 +64,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
         self.refusals = RefusalCounts(today, self.wake_for_chore)
 
     def seconds_to_chore(self) -> float | None:
-        """Return when refusals are to be written."""
+        """Return the seconds until refusals must be written."""
         return self.refusals.pause()
 
     def chore(self, shard: bytes) -> None:
@@ -72,7 +72,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
         self.refusals.write(self._ids.add_refusals, shard)
 
     def after_commit(self) -> None:
-        """Once a day delete the ids beyond the horizon: some after each commit, more while nothing waits."""
+        """Once a day, delete the ids beyond the horizon: some after each commit, more while nothing waits."""
         today = self._today()
         if self._forgotten == today:
             return
@@ -85,13 +85,13 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
             _log.warning("old batch ids were not dropped: %s", error)
         except Exception:
             _log.exception("old batch ids could not be dropped")
-            self._forgotten = today  # a fault of ours does not pass by trying again
+            self._forgotten = today  # an internal error does not go away by trying again
 
 
 class RefusalCounts:
     """Counts from many threads, written by one. Memory is bounded: by our metrics and versions, days and kinds.
 
-    Once a minute one refused batch is logged, whichever comes then: so an operator sees what kind of garbage it is.
+    Once a minute, one refused batch is logged, so that an operator sees what kind of garbage arrives.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RefusalCounts:
 
         ``metric`` is "" unless it is one of ours. ``version`` is as it was sent, 16 hexadecimal digits, and ``is_ours``
         if it is registered. ``size`` is that of the body in bytes, None if it was not read. ``times`` is 1, or the
-        number of reports where these are refused one by one.
+        number of reports if they are refused one by one.
         """
         with self._lock:
             first = not self._counts
@@ -145,7 +145,7 @@ class RefusalCounts:
             return max(0.0, self._due - self._clock()) if self._counts else None
 
     def write(self, add: Callable[[Mapping[Refusal, int], bytes], object], shard: bytes) -> None:
-        """Add the counts to the database by a function of it; keep them for the next time if that fails."""
+        """Add the counts to the database by calling ``add``; keep them for the next time if that fails."""
         with self._lock:
             counts, self._counts = self._counts, Counter()
         if not counts:
@@ -153,7 +153,9 @@ class RefusalCounts:
         try:
             add(counts, shard)
         except Exception as error:
-            _log.warning("refusals were not written: %s", error if isinstance(error, StoreError) else "a fault of ours")
+            _log.warning(
+                "refusals were not written: %s", error if isinstance(error, StoreError) else "an internal error"
+            )
             with self._lock:
                 self._counts.update(counts)
                 self._due = self._clock() + _PAUSE
@@ -170,7 +172,7 @@ class RefusalCounts:
 
 
 def _log_refusal(refusal: Refusal, size: int | None, unlogged: int) -> None:
-    """Log one refused batch. Nothing that a client made up is logged: no name, address or body."""
+    """Log one refused batch, without anything that a client invented: no name, address or body."""
     _log.warning(
         "a batch was refused: %s, metric %s, version %s, %s; %d refused since the last such line, at most one a minute",
         refusal.kind,

@@ -1,4 +1,4 @@
-"""Serve what brings reports, POST /v1/reports and POST /v1/sealed: from a request to a commit, or to a Problem.
+"""Serve POST /v1/reports and POST /v1/sealed: from a request to a commit, or to a Problem.
 
 There are two doors: ``run`` answers small reports in its event loop, by ``Ingest.begin``, and the Flask routes answer
 all others, by ``Ingest.respond``, which waits for the answer of ``begin``. It admits the caller, so the routes do not.
@@ -28,7 +28,7 @@ _NOTHING = Problem(Kind.SEALED, "sealed: no report can be opened here; the keys 
 
 @dataclass(frozen=True)
 class Ingest(UploadEndpoint):
-    """Takes one kind of post about these metrics: for each name, every version that was ever registered."""
+    """Takes one format of uploads for these metrics: for each name, every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
     posts: UploadFormat[Any, Any]
@@ -64,7 +64,7 @@ class Ingest(UploadEndpoint):
             then(self._refused(error, sent, size))
 
     def settled(self, environ: WSGIEnvironment) -> bool:
-        """Return whether to begin with a request waits for nothing; a token may have to be looked up."""
+        """Return whether ``begin`` can start without waiting; a token may have to be looked up."""
         token = environ.get("HTTP_AUTHORIZATION")
         return token is None or self.gatekeeper.settled(token)
 
@@ -73,7 +73,7 @@ class Ingest(UploadEndpoint):
         return list(self.origins.headers(origin))
 
     def refuse(self, problem: Problem) -> None:
-        """Count a request that the server refuses before it is ours to read."""
+        """Count a request that the server refused before it was read here."""
         self._refused(problem)
 
     def _committed(self, sent: Sent, size: int | None, upload: Upload, outcome: UploadOutcome | StoreError) -> Answer:
@@ -95,7 +95,7 @@ class Ingest(UploadEndpoint):
         return self.counted(problem.answer())
 
     def _count(self, kind: Kind, sent: Sent | None, size: int | None, count: int = 1) -> None:
-        """Count a refused post, or ``count`` refused reports of one."""
+        """Count a refused upload, or ``count`` refused reports of one."""
         metric = version = ""
         is_ours = False
         if sent is not None and sent.metric in self.metrics:

@@ -1,4 +1,4 @@
-"""Formats of uploads: each is read in its own way, and all are counted in the same."""
+"""Formats of uploads: each is read in its own way, and all are counted in the same way."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +18,7 @@ _ENOUGH = nullcontext()
 
 
 class Sent(Protocol):
-    """A body that could be read."""
+    """A body that could be parsed."""
 
     @property
     def metric(self) -> str:
@@ -34,7 +34,7 @@ P = TypeVar("P")
 
 
 class UploadFormat(ABC, Generic[S, P]):
-    """A format of bodies that are posted to ``path``. A body may need a slot while it is read."""
+    """A format of bodies posted to ``path``. A body may need a slot while it is read."""
 
     path: str
 
@@ -51,7 +51,7 @@ class UploadFormat(ABC, Generic[S, P]):
         """Return the upload of valid rows; raise WireError or Problem if there is none."""
 
     def settled(self, upload: Upload) -> None:
-        """Note that an upload was counted, or had nothing to count."""
+        """Note that an upload was counted, or that there was nothing to count."""
 
     def acknowledgement(self, upload: Upload) -> bytes:
         """Return the body of the answer to an upload that was counted."""
@@ -84,9 +84,9 @@ class PlainUpload(UploadFormat[Batch, None]):
 
 
 def place_of(metric: Metric, stratum: str | None) -> int:
-    """Return the place of the stratum of reports among those of their metric, 0 if it has none.
+    """Return the index of the reports' stratum among those of their metric, 0 if it has none.
 
-    Raises WireError unless the stratum is there where the metric has strata, and is one of these.
+    Raises WireError unless a stratum is given exactly if the metric has strata, and is one of them.
     """
     if metric.strata is None:
         if stratum is not None:

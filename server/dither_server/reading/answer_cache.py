@@ -13,14 +13,14 @@ from .summaries.paging import Page
 T = TypeVar("T")
 
 _OVERHEAD, _CELL, _ROW = 2_000, 16, 1_000
-"""Bytes of a key with the answer's metadata, of a value in a list, and of a row that a page shows."""
+"""Bytes of a key with the answer's metadata, of a value in a list, and of a row shown on a page."""
 
 
 class AnswerCache:
-    """The answers used last, of at most ``limit`` bytes in all; labels do not count, because the metric holds them.
+    """The answers used last, of at most ``limit`` bytes in all, not counting labels, because the metric holds them.
 
-    A key depends on a ``Slice`` for each tally that the answer is computed from, and takes no room but that of labels.
-    Safe to use from many threads.
+    A key depends on a ``Slice`` for each tally from which the answer is computed, and takes only the space of its
+    labels. Safe to use from many threads.
     """
 
     def __init__(self, limit: int) -> None:
@@ -47,7 +47,7 @@ class AnswerCache:
             return self._known[key][0]
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the answer of a key: from memory, or as ``compute`` returns it, which is remembered then."""
+        """Return the answer of a key: the cached one, or the result of ``compute``, which is then cached."""
         found = self.find(key)
         if found is None:
             found = compute()
@@ -65,7 +65,7 @@ class AnswerCache:
 
 
 def _size(found: Any) -> int:
-    """Return about how many bytes an answer takes: a table, what holds one, or an estimate, which says it itself."""
+    """Return about how many bytes an answer takes: a table, what holds one, or an estimate, which has a size."""
     table = found if isinstance(found, Table) else getattr(found, "table", None)
     if not isinstance(table, Table):
         return int(found.size)

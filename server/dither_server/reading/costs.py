@@ -1,7 +1,7 @@
-"""Predict the cost of an answer before it is computed, in values shown: each takes about 15 microseconds to write.
+"""Predict the cost of an answer before it is computed, in values shown: writing one takes about 15 microseconds.
 
-A value that is computed and not shown costs about a sixteenth of that. The numbers were measured. They need only be
-right to a factor of two or three, because they distinguish thousands of values from millions.
+A value that is computed but not shown costs about a sixteenth of that. The numbers were measured. They need to be right
+only to a factor of two or three, because they distinguish thousands of values from millions.
 """
 
 from dither_serving.problems import Kind, Problem
@@ -12,7 +12,7 @@ from ..store import History
 from .summaries import summary_of
 
 _BLOCKS, _CELLS = 4, 12_000
-"""Stored blocks, and cells of a stored chunk, that are read in the time that one shown value takes."""
+"""Stored blocks, and cells of a stored chunk, that are read in the time that showing one value takes."""
 
 _CHUNK = 65_536
 """Maximum cells of a chunk."""

@@ -37,10 +37,10 @@ def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: 
 class EstimateReader:
     """Reads estimates from a store, and remembers answers by the slices of history that they come from.
 
-    What an answer is computed from is read in one snapshot, so its numbers are of one moment. An answer that would cost
-    more than ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of each
-    part that is not remembered, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an
-    estimate of a tally, by default as the metric's summary does. Safe to use from many threads.
+    An answer is computed from one snapshot, so its numbers are of one moment. An answer that would cost more than
+    ``limit`` (``costs``; None: any) is refused before it is begun. ``demand`` is called with the cost of each part that
+    is not cached, before a snapshot is opened for it: it may wait, or raise. ``compute`` makes an estimate of a tally,
+    by default as the metric's summary does. Safe to use from many threads.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class EstimateReader:
     def table(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Table:
         """Return the estimates of a metric version over all the days that are asked for.
 
-        Raises Problem for one that costs too much, and what the metric's summary and the store raise.
+        Raises Problem if it costs too much, and whatever the metric's summary and the store raise.
         """
         part, span = part_of(metric, query.strata, query.names()), (query.since, query.until)
         history = self._store.history(metric, *span)
@@ -76,8 +76,8 @@ class EstimateReader:
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
         """Yield the answers to a query, made one at a time: one, or one for each day and stratum with reports.
 
-        Those of the strata of a day are followed by one of all that are asked for, together; all are of one moment. The
-        most frequent values are those over all of the days and strata. Raises as ``table`` does.
+        The answers for the strata of a day are followed by one for all requested strata together; all are of one
+        moment. The most frequent values are those over all days and strata. Raises as ``table`` does.
         """
         if not (query.by_day or query.by):
             yield self.table(metric, query, candidates)
@@ -97,7 +97,7 @@ class EstimateReader:
         planned = [[Source.of(metric, one, history, days, query) for one in parts] for days in spans]
         sources = [one for some in planned for one in some if one.slice.total or one is some[-1]]
         missing = sum(_table_key(one, query, candidates, places) not in self._cache for one in sources)
-        # All of it before the first step, for once a part is sent nothing can be refused any more.
+        # All of it before the first step, because once a part is sent nothing can be refused any more.
         self._demand(cost * missing // max(1, len(sources)))
         for some in planned:
             for _, table in self._of_one_moment(some, query, candidates, places):
@@ -111,9 +111,9 @@ class EstimateReader:
         places: Indices | None,
         cost: int = 0,
     ) -> Iterator[tuple[Source, Table]]:
-        """Yield the answers about parts of a metric version on the same days, of those with reports and of the last.
+        """Yield the answers for parts of a metric version on the same days: those with reports, and the last.
 
-        They are of every value, or of those at ``places``. If all are remembered, nothing is read; else ``cost`` is
+        They cover every value, or those at ``places``. If all are cached, nothing is read; otherwise ``cost`` is
         demanded, and everything is read again, in one snapshot.
         """
         known = [self._cache.find(_table_key(source, query, candidates, places)) for source in sources]
@@ -135,14 +135,14 @@ class EstimateReader:
                 yield source, self._whole(Collected(source, tally), query, candidates, places)
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
-        """Return parts with the reports that each has on some days."""
+        """Return the parts, each with its number of reports on the given days."""
         reports = self._store.history(metric, *span).strata()
         return [(part, sum(reports[place] for place in part.places or list(reports))) for part in parts]
 
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days or of different strata.
 
-        All values that both list are compared, and the requested ones shown; the top ones are of the first side.
+        All values that both list are compared, and the requested ones shown; the top ones are those of the first side.
         """
         sides = both_sides(first, second, query.strata, query.names())
         if first.version == second.version and sides[0].overlaps(sides[1]):
@@ -168,9 +168,9 @@ class EstimateReader:
         return self._chosen(table, query, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
-        """Return the combination of the versions of the metric's kind; the top values are those of the combined shares.
+        """Return the combined versions of the metric's kind; the top values are those of the combined shares.
 
-        Where a stratum is asked for, of those versions that have it.
+        If a stratum is asked for, only versions that have it are combined.
         """
         summary = summary_of(named)
         part_of(named, query.strata, query.names())
@@ -220,7 +220,7 @@ class EstimateReader:
         return replace(table, about={**table.about, **part.about})
 
     def estimates(self, metric: Metric, query: EstimateQuery, part: Part = EVERYONE) -> Callable[[Span], Any]:
-        """Return a function that returns the bare estimates of a span of days."""
+        """Return a function that estimates a span of days, without metadata."""
         return self._estimates(metric, part, self._store.history(metric), query)
 
     def spans(self, metric: Metric, query: TrendQuery, part: Part = EVERYONE) -> list[tuple[date, date]]:
@@ -234,7 +234,7 @@ class EstimateReader:
         return estimated
 
     def _estimate(self, source: Source, labels: tuple[str, ...], confidence: float) -> Any:
-        """Return the bare estimates of a source."""
+        """Return the estimates of a source, without metadata."""
 
         def computed(collected: Sequence[Collected]) -> Any:
             return self._compute(source.metric, labels, collected[0].tally, confidence, False)
@@ -267,7 +267,7 @@ class EstimateReader:
         cost: int,
         make: Callable[[Sequence[Collected]], T],
     ) -> T:
-        """Return the answer about some sources: from the cache, or computed from one snapshot.
+        """Return the answer for some sources: from the cache, or computed from one snapshot.
 
         ``cost`` is demanded before the snapshot is opened, because that may wait.
         """
@@ -286,7 +286,7 @@ class EstimateReader:
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
     ) -> Table:
-        """Return the estimates of a source: of every value, or at ``places``."""
+        """Return the estimates of a source: of every value, or of those at ``places``."""
         source = collected.source
 
         def made() -> Table:
@@ -299,7 +299,7 @@ class EstimateReader:
         return self._cache.get(_table_key(source, query, candidates, places), made)
 
     def _surveys(self, collected: Sequence[Collected], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
-        """Return what was collected of each source, with its tally, and what estimates these tallies.
+        """Return the tally of each source, and a function that estimates these tallies.
 
         Estimates are cached if ``keep``: those of many days, of which few values are shown, would fill the cache.
         """
@@ -340,7 +340,7 @@ def _table_key(
     source: Source, query: EstimateQuery, candidates: tuple[str, ...] | None, places: Indices | None
 ) -> Hashable:
     """Return the key of the estimates of a source: of every value, or at ``places``."""
-    # Only the source depends on these, so that answers about other days share those of the days that they share.
+    # Only the source depends on these, so that answers about other days share the cached estimates of common days.
     same = replace(query, since=None, until=None, values=(), top=None, limit=None, offset=0, strata=())
     if isinstance(same, Query):
         same = replace(same, by_day=False, by=())
@@ -348,7 +348,7 @@ def _table_key(
 
 
 def _shown(source: Source, sources: Sequence[Source]) -> bool:
-    """Return whether a source has an answer among others: if it has reports, or is the last, of all together."""
+    """Return whether a source gets an answer: if it has reports, or is the last, of all strata together."""
     return bool(source.slice.total) or source is sources[-1]
 
 

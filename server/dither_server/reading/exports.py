@@ -1,7 +1,7 @@
 """Write answers for other programs: as JSON, or as a table with the same columns in every format.
 
-The summary of a kind of question lists the columns of its rows. A table of several kinds has the columns of all, and a
-cell is empty where a row has no such column.
+The summary of a kind of question lists the columns of its rows. A table of several kinds has the columns of all of
+them, and a cell is empty if a row has no such column.
 """
 
 import csv
@@ -24,7 +24,7 @@ from .summaries import summary_of
 from .summaries.summary import Summary
 
 Answered = tuple[Summary[Any], Table]
-"""An answer, and the summary of its kind of question."""
+"""An answer, with the summary of its kind of question."""
 
 _ABOUT = (
     *(Column(name, str) for name in ("metric", "version", "since", "until")),
@@ -62,7 +62,7 @@ class Format:
 
     @property
     def missing(self) -> str | None:
-        """What to install before this format can be written, in words, or None."""
+        """What must be installed before this format can be written, in words, or None."""
         if self.package is None or find_spec(self.package) is not None:
             return None
         return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
@@ -128,7 +128,7 @@ def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes
 
 
 def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
-    """Yield one JSON object a line."""
+    """Yield one JSON object per line."""
     for summary, table in answers:
         about = _about(table)
         for rows in summary.flat(table).chunks():
@@ -208,7 +208,7 @@ FORMATS = {
 
 
 def chosen(name: str | None, accept: MIMEAccept) -> Format:
-    """Return the format of that name; if None, what ``accept`` prefers among those that can be written here.
+    """Return the format with that name; if None, the one that ``accept`` prefers among the available ones.
 
     Raises Problem that says what would be needed if there is none.
     """

@@ -1,7 +1,7 @@
-"""Limit analyses beside ingest: a few large ones at a time, small ones pass them, none runs for a peer that has left.
+"""Limit analyses: a few large ones at a time, small ones overtake them, and none runs for a peer that has left.
 
 Reports come first. All threads of a process share Python's interpreter, so one small and one large analysis compute at
-a time, however many are asked for. An analysis is small until the answers that it has to compute cost more than
+a time, however many are requested. An analysis is small until the answers that it has to compute cost more than
 ``_SMALL``; then it takes one of a few slots, which it keeps until its answer is sent. Cached answers cost nothing.
 """
 
@@ -19,16 +19,16 @@ from dither_shared import DitherError, ParameterError
 from ..prometheus import Prometheus
 
 _WAITRESS_PEER_GONE = "waitress.client_disconnected"
-"""Waitress's key of such a callable, which it sets if its ``channel_request_lookahead`` is above 0."""
+"""Waitress's key of such a callable, which is set if its ``channel_request_lookahead`` is above 0."""
 
 _SOON = 2
-"""Seconds after which to come again when all slots are taken."""
+"""Seconds until a retry if all slots are taken."""
 
 _SMALL = 10_000
 """Cost up to which an analysis is small: about 0.15 seconds of computing."""
 
 _LONGEST = 120.0
-"""Seconds to wait until another analysis has computed; a step that takes longer has failed."""
+"""Maximum seconds to wait for another analysis to compute; a step that takes longer has failed."""
 
 _PIECE = 1 << 16
 """Bytes that are sent together."""
@@ -39,7 +39,7 @@ class PeerGoneError(DitherError):
 
 
 def peer_gone_check(environ: WSGIEnvironment) -> Callable[[], bool]:
-    """Return a function that says whether a request's peer has hung up; always False if the server does not know."""
+    """Return a function that says whether a request's peer has hung up; always False if the server cannot tell."""
     gone: Callable[[], bool] = environ.get(PEER_GONE) or environ.get(_WAITRESS_PEER_GONE) or _never
     return gone
 
@@ -74,7 +74,7 @@ class AnalysisLimiter:
             analysis.demand(cost)
 
     def acquire(self) -> None:
-        """Take a slot; raise Problem if none is free in time. Few may wait, because each that does holds a thread."""
+        """Take a slot; raise Problem if none is free in time. Few may wait, because each waiting one holds a thread."""
         if self._slots.acquire(blocking=False):
             return
         if self._waiting.acquire(blocking=False):
@@ -149,7 +149,7 @@ class Analysis:
             self._computing.release()
 
     def pieces(self, make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
-        """Yield what ``make`` yields, some together, and compute only while a piece is made."""
+        """Yield what ``make`` yields, in larger pieces, and compute only while a piece is made."""
         with self.computing():
             made = make()
         ready: list[bytes] = []

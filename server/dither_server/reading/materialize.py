@@ -16,8 +16,8 @@ from .summaries.summary import Survey
 def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[date]:
     """Write down the estimates of a metric version, day by day, and yield each day that was written.
 
-    A day is written if its number of reports or the metric's labels have changed since it was written last; with
-    ``everything`` each day is. Estimates cover all strata together. Each day is one transaction, so the refresh can be
+    A day is written if its number of reports or the metric's labels have changed since it was last written; with
+    ``everything``, each day is. Estimates cover all strata together. Each day is one transaction, so the refresh can be
     stopped at any time and several can run at once; reports that arrive during it are found the next time. Nothing is
     written for a metric without values to estimate, such as a string without candidates. Raises StoreError.
     """
@@ -28,7 +28,7 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
     written = {} if everything else store.estimates.bases(metric.version)
     reported = store.reports_by_day(metric)
     for day in store.estimates.bases(metric.version).keys() - reported.keys():
-        store.days.purge(metric.version, day)  # its reports were removed while its estimates were made
+        store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
             survey = Survey(metric, store.tally(metric, day, day), (day, day), {})

@@ -1,4 +1,4 @@
-"""Parameters of a URL: each is a field that says how its text is read, and what the API's description says of it."""
+"""Parameters of a URL: each is a field that says how its text is read and how the API's description describes it."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -18,18 +18,18 @@ _DIGITS = 9
 """Maximum digits of a whole number."""
 
 _LONGEST = 64
-"""Exclusive limit of the characters of an attribute's name or value."""
+"""Exclusive upper limit of the characters of an attribute's name or value."""
 
 Chosen = tuple[tuple[str, str], ...]
-"""Attributes of reports, each with the value that is asked for."""
+"""Attributes of reports, each with the requested value."""
 
 
 @dataclass(frozen=True)
 class Parameter:
     """How a parameter's text is read (``read`` takes it and the parameter's name), its JSON schema and description.
 
-    One that ``takes_others`` collects all arguments that are not named like a parameter: their names depend on the
-    metric.
+    A parameter that ``takes_others`` collects all arguments whose names are not those of a parameter: their names
+    depend on the metric.
     """
 
     read: Callable[[str, str], object]
@@ -74,7 +74,7 @@ class Parameters:
 
     @classmethod
     def names(cls) -> list[str]:
-        """Return the names that arguments may have, whatever the metric."""
+        """Return the possible names of arguments, whatever the metric."""
         return [name for name, one in cls.parameters().items() if not one.takes_others]
 
 
@@ -84,7 +84,7 @@ def refuse_unknown(name: str, known: Iterable[str]) -> NoReturn:
 
 
 def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
-    """Return the date that ``text`` writes as 2026-11-20; raise ParameterError at ``place`` otherwise.
+    """Return the date written as 2026-11-20; raise ParameterError at ``place`` otherwise.
 
     The first and the last year of the calendar are refused, so that there are days and weeks before and after each day.
     """
@@ -111,7 +111,7 @@ def share_of(text: str, place: str, example: str = "0.01") -> float:
         share = float(text)
     except ValueError:
         share = 0.0
-    if not 0 < share < 1:  # NaN compares false
+    if not 0 < share < 1:  # comparisons with NaN are false
         raise ParameterError(place, f"not a number strictly between 0 and 1, such as {example}")
     return share
 
@@ -131,7 +131,7 @@ def count_of(text: str, place: str) -> int:
     """Return a whole number of at least 1; raise ParameterError at ``place`` otherwise."""
     number = place_of(text, place)
     if not number:
-        raise ParameterError(place, "not a whole number from 1")
+        raise ParameterError(place, "not a whole number of at least 1")
     return number
 
 
@@ -159,7 +159,7 @@ def _value_of(text: str, place: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """Return the name of an unknown argument so that it can be shown: short, and plain ASCII."""
+    """Return the name of an unknown argument in a form that can be shown: short, and plain ASCII."""
     return ascii(name[:32])
 
 

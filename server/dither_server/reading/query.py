@@ -69,7 +69,8 @@ class Selection:
 
     ``values`` by name (all, if none is named); of these the ``top`` most frequent, or ``limit`` from ``offset`` on.
 
-    The most frequent come in the order of their shares, others as they are named, or else as the metric lists them.
+    The top values come in the order of their shares, others in the order in which they are named, or else as the metric
+    lists them.
     """
 
     values: tuple[str, ...] = ()
@@ -118,12 +119,12 @@ class Selection:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateQuery(Parameters):
-    """What any question about a metric may name: UTC days, both included, a confidence, and strata.
+    """The parameters of any question about a metric: UTC days, both included, a confidence, and strata.
 
-    Intervals hold even if the same people reported in each period, or, if ``distinct``, only if none did twice.
+    Intervals hold even if the same people reported in each period or, if ``distinct``, only if nobody reported twice.
 
-    ``strata`` are attributes with the value that is asked for (``strata.part_of``).
-    ``values``, ``top``, ``limit`` and ``offset`` say which values are shown (``Selection``).
+    ``strata`` are attributes with the requested values (``strata.part_of``). ``values``, ``top``, ``limit`` and
+    ``offset`` determine which values are shown (``Selection``).
     """
 
     since: Annotated[date | None, DAY("First UTC day.")] = None
@@ -157,11 +158,11 @@ class OneVersion(EstimateQuery):
 class Query(OneVersion):
     """The parameters of an estimate.
 
-    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged;
-    ``by_day`` asks for an answer to each day with reports, in place of one to all together; ``by`` for one to each
-    stratum with reports, by these attributes, beside one to all together. Intervals that are ``simultaneous`` hold
-    together within each such answer, not across them. ``quantile`` and ``at`` say which quantiles of a number are
-    shown, and at which points the share of people below.
+    ``simultaneous`` asks for intervals that all hold together; ``forged`` is the share of reports assumed forged;
+    ``by_day`` asks for an answer for each day with reports, instead of one for all together; ``by`` asks for one for
+    each stratum with reports, by these attributes, in addition to one for all together. Intervals that are
+    ``simultaneous`` hold together within each such answer, not across them. ``quantile`` and ``at`` say which quantiles
+    of a number are shown, and at which points the share of people below.
     """
 
     simultaneous: Annotated[bool, TRUTH(_SIMULTANEOUS)] = False
@@ -183,9 +184,9 @@ class Query(OneVersion):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(OneVersion):
-    """The parameters of a comparison: the other side, and the ``change`` to count the needed reports for.
+    """The parameters of a comparison: the other side, and the ``change`` for which needed reports are computed.
 
-    The other side is of the same metric, version and stratum unless they are named, and then of other days.
+    The other side has the same metric, version and stratum unless others are named, but then other days.
     """
 
     other: Annotated[str | None, TEXT("Compare with this metric: the values that both list.")] = None
@@ -200,7 +201,7 @@ class Comparison(OneVersion):
         _in_order(self.other_since, self.other_until, "other_since")
 
     def apart(self, last_day: Callable[[], date | None]) -> Self:
-        """Return the comparison of two sides that hold reports of the same strata of one version.
+        """Return the comparison of two sides of the same strata and version that have no report in common.
 
         ``last_day`` returns its last day with reports, if there is one.
 
@@ -222,7 +223,7 @@ class Comparison(OneVersion):
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuery(Parameters):
-    """The part of a list that is shown: at most ``limit`` entries from ``offset`` on."""
+    """The requested part of a list: at most ``limit`` entries from ``offset`` on."""
 
     limit: Annotated[int | None, _LIMIT] = None
     offset: Annotated[int, _OFFSET] = 0

@@ -1,4 +1,4 @@
-"""What answers say of sealed reports: how many came through a relay, and the epsilon after shuffling."""
+"""What answers say about sealed reports: how many came through a relay, and the epsilon after shuffling."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,10 +21,10 @@ _LATE = (
 )
 
 _MOST_DELTA = 1e-6
-"""Greatest δ, the probability with which the bound on ε may fail; it is smaller for many reports."""
+"""Maximum δ, the probability with which the bound on ε may fail; it is smaller for many reports."""
 
 _MOST = 10**9
-"""Maximum reports that count as shuffled together, because more take long to compute."""
+"""Maximum reports that count as shuffled together, because computing more takes long."""
 
 
 def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: int = 1) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def words_of_sealed(sealed: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
-    """Return the ε of shuffled reports: of one, and of one for each period, in whatever batches.
+    """Return the ε of shuffled reports: of one, and of one per period, in whichever batches they are.
 
     The collector cannot know which batches hold the reports of a device: even without delay a batch has reports of two
     days, because the hour of a relay divides days. n is what the relay claims less what was not counted, and at most

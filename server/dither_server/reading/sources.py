@@ -1,4 +1,4 @@
-"""Sources of answers: which days and strata of a metric version an answer rests on, and what was collected of them."""
+"""Sources of answers: the days and strata of a metric version on which an answer is based, and their reports."""
 
 import hashlib
 from collections.abc import Hashable, Sequence
@@ -16,9 +16,9 @@ from .summaries.summary import Span
 
 
 class Source(NamedTuple):
-    """What an answer is computed from: a metric version, the selected strata, and what was collected of them.
+    """The source of an answer: a metric version, the selected strata, and what was collected of them.
 
-    With ``distinct`` all reports are taken for those of different people.
+    With ``distinct``, all reports are assumed to come from different people.
     """
 
     metric: Metric
@@ -61,9 +61,9 @@ class Collected(NamedTuple):
 
 
 def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
-    """Return the key of an answer: what it depends on, in little room however many days were collected.
+    """Return the key of an answer: what it depends on, in little space however many days were collected.
 
-    ``labels`` are candidates in place of those of the metrics. Labels are not part of a version that takes any string.
+    ``labels`` are candidates that replace those of the metric. Labels are not part of a version that takes any string.
     """
     whole = repr((*asked, *((source.slice, source.distinct) for source in sources)))
     named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)

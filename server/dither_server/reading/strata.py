@@ -8,15 +8,15 @@ from dither_shared import Metric, ParameterError, Strata
 from .parameters import Chosen, refuse_unknown
 
 _OTHER = "other_"
-"""What begins the name of an argument about the other side of a comparison."""
+"""The prefix of arguments about the other side of a comparison."""
 
 
 @dataclass(frozen=True)
 class Part:
     """The reports of some strata, all together.
 
-    ``values`` are each attribute with its value, None for any; of a metric without strata there are none, and its
-    ``places`` are None.
+    ``values`` are each attribute with its value, None for any; for a metric without strata there are none, and
+    ``places`` is None.
     """
 
     values: tuple[tuple[str, str | None], ...] = ()
@@ -29,7 +29,7 @@ class Part:
 
     @property
     def label(self) -> str:
-        """The values that are chosen, as they stand in the label of a stratum."""
+        """The chosen values, as in the label of a stratum."""
         return " / ".join(value for _, value in self.values if value is not None)
 
     def overlaps(self, other: "Part") -> bool:
@@ -42,9 +42,9 @@ EVERYONE = Part()
 
 
 def part_of(metric: Metric, chosen: Chosen, known: Iterable[str] = ()) -> Part:
-    """Return the reports whose attributes have the ``chosen`` values; without any, all reports.
+    """Return the reports whose attributes have the ``chosen`` values; if none are chosen, all reports.
 
-    Raises ParameterError for an attribute that the metric does not have, naming what else is ``known`` there, or for a
+    Raises ParameterError for an attribute that the metric does not have, listing what else is ``known`` there, or for a
     value that is not listed.
     """
     strata = metric.strata
@@ -55,7 +55,7 @@ def part_of(metric: Metric, chosen: Chosen, known: Iterable[str] = ()) -> Part:
 
 
 def has_stratum(metric: Metric, chosen: Chosen) -> bool:
-    """Return whether reports of a metric version may have these attributes with these values."""
+    """Return whether reports of a metric version can have these attributes with these values."""
     listed = {} if metric.strata is None else {one.name: one.values for one in metric.strata.attributes}
     return all(value in listed.get(name, ()) for name, value in chosen)
 
@@ -85,7 +85,7 @@ def parts_by(metric: Metric, part: Part, by: Sequence[str]) -> list[Part]:
 def both_sides(first: Metric, second: Metric, chosen: Chosen, known: Iterable[str]) -> tuple[Part, Part]:
     """Return the part of each side of a comparison.
 
-    ``platform=linux`` is of both sides that have such an attribute, ``other_platform=windows`` of the second alone.
+    ``platform=linux`` applies to both sides that have such an attribute, ``other_platform=windows`` only to the second.
     Raises ParameterError as ``part_of`` does.
     """
     ours, theirs = (() if one.strata is None else one.strata.names for one in (first, second))

@@ -1,6 +1,6 @@
 """Copy a SQLite database while collectors write to it, and restore it from the copy.
 
-A plain copy of the file is no backup: the last commits are still in the file beside it (``-wal``).
+A plain copy of the file is no backup: the last commits are still in the ``-wal`` file beside it.
 """
 
 import os
@@ -13,20 +13,20 @@ from pathlib import Path
 from dither_shared import ParameterError
 
 from .engine import make_private, open_engine, sqlite_path
-from .errors import StoreError
+from .errors import StoreError, unwritten
 from .migrate import require_known
 
 _STEP = 1024
-"""Pages that are copied between two chances to interrupt: 4 MiB."""
+"""Pages copied between two chances to interrupt: 4 MiB."""
 
 _BESIDE = ("", "-journal", "-wal", "-shm")
 """Endings of the files that a database may consist of."""
 
 
 def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
-    """Write a copy of the database as it is now to one file, and return its bytes. Writers continue during the copy.
+    """Write a copy of the current database to one file, and return its size. Writers continue during the copy.
 
-    The file is there only when it is whole. Raises ParameterError for a target that cannot be, StoreError if the copy
+    The file appears only when it is complete. Raises ParameterError for an impossible target, StoreError if the copy
     fails.
     """
     source = _file_of(url, create=False, instead=f"pg_dump --format=custom --file={target}")
@@ -35,7 +35,7 @@ def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         os.close(descriptor)
     except OSError as error:
-        raise ParameterError(str(target), f"cannot be written: {error.strerror}") from None
+        raise unwritten(str(target), error) from None
     part = Path(name)
     try:
         with _sqlite_errors(source), closing(_connect(source)) as ours:
@@ -52,9 +52,9 @@ def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
 def restore(url: str, source: Path, *, overwrite: bool = False) -> str:
     """Make the database a copy of the file that ``back_up`` wrote, and return the file's schema.
 
-    The file is checked first; the database is what it was if anything fails. Raises ParameterError for a file that is
-    no such copy, and for a database that is there already unless it may be overwritten; StoreError if the copy fails
-    or another process has the database open.
+    The file is checked first; the database is unchanged if anything fails. Raises ParameterError for a file that is no
+    such copy, and for an existing database unless it may be overwritten; StoreError if the copy fails or another
+    process has the database open.
     """
     target = _file_of(url, create=True, instead=f"pg_restore --clean --if-exists {source}")
     there = target.exists() and target.stat().st_size > 0
@@ -113,7 +113,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 
 def _checked(backup: sqlite3.Connection, path: Path) -> str:
-    """Return the schema of a backup; raise ParameterError unless it is whole and this program knows it."""
+    """Return the schema of a backup; raise ParameterError unless it is complete and this program knows the schema."""
     schema = _require_dither(backup, path)
     require_known(schema, str(path))
     (found,) = backup.execute("PRAGMA integrity_check(1)").fetchone()
@@ -123,18 +123,20 @@ def _checked(backup: sqlite3.Connection, path: Path) -> str:
 
 
 def _require_dither(connection: sqlite3.Connection, path: Path) -> str:
-    """Return the schema of a database of ours; raise ParameterError for another's."""
+    """Return the schema of a dither database; raise ParameterError for another program's."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not {"alembic_version", "tallies", "batches"} <= names:
         raise ParameterError(str(path), "holds no dither tables")
-    (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(schema)
+    found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if found is None:
+        raise ParameterError(str(path), "holds dither tables, but not their schema: it is damaged")
+    return str(found[0])
 
 
 def _take_alone(database: sqlite3.Connection, path: Path) -> None:
     """Lock a database; a collector that has it open caches what it has counted, and the cache would be wrong."""
     try:
-        (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # not while another has it open
+        (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # fails while another process has it open
         database.execute("PRAGMA synchronous=FULL")
     except sqlite3.OperationalError:
         mode = "wal"

@@ -1,13 +1,13 @@
 """Ids of what was counted, so that each counts once however often it is sent within the horizon.
 
 An id names a batch that a device posted (16 bytes), or a sealed row in whichever body a relay posts it (17 bytes, so
-that neither can be taken for the other). A commit looks its ids up and adds those that are new, all in one
-transaction. Where several processes commit at the same time, as PostgreSQL lets them, the primary key rejects the
-second one that adds an id; it tries again and finds the id.
+that the two cannot be confused). A commit looks up its ids and adds the new ones, all in one transaction. If several
+processes commit at the same time, as PostgreSQL allows, the primary key rejects the second one that adds an id; it
+tries again and finds the id.
 
 Each id is stored with the day on which it came, and is deleted with that day, ``horizon`` days later (a setting). A
-clock that jumps makes ids look old that are not, so the days on which ids came are kept, too, in the order in which
-they began: the ids of a day are deleted only after ids came on ``LEAST`` later days.
+clock that jumps can make recent ids look old, so the days on which ids came are kept, too, in the order in which they
+began: the ids of a day are deleted only after ids came on ``LEAST`` later days.
 """
 
 from collections.abc import Collection, Iterator
@@ -27,7 +27,7 @@ _SKEW = timedelta(days=1)
 """How far the current day may be ahead of a clock that passes midnight later than another machine's."""
 
 _SLICES = 256
-"""Parts of the table that are searched for old ids one by one, so that no commit waits long: one per first byte."""
+"""Slices of the table, one per first byte, that are searched for old ids one by one, so that no commit waits long."""
 
 _FEW = 1_000
 """Ids in a slice above which the table is estimated, to within about 3%, instead of counted."""
@@ -98,7 +98,7 @@ def _current_day(connection: sa.Connection, today: date) -> date:
 
 
 def _old_days(connection: sa.Connection, before: date) -> set[date]:
-    """Return the days before one that were followed by ``LEAST`` others."""
+    """Return the days before the given one that were followed by at least ``LEAST`` others."""
     opened = {row.day: row.opened for row in connection.execute(_DAYS)}
     followers = {day: sum(other > turn for other in opened.values()) for day, turn in opened.items()}
     return {day for day in opened if day < before and followers[day] >= LEAST}

@@ -22,14 +22,14 @@ _WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_curre
 
 
 class Disk(NamedTuple):
-    """Bytes of a file system: those that may still be written, and all."""
+    """Bytes of a file system: free, and total."""
 
     free: int
     size: int
 
 
 class Condition(NamedTuple):
-    """What a monitoring system asks of a database.
+    """The facts about a database that a monitoring system needs.
 
     ``engine`` is its name and version, ``size`` its bytes in all, and ``wal`` those of the write-ahead log beside a
     SQLite file. ``ids`` is the number of stored batch ids, estimated if they are many. ``disk`` is None if the
@@ -44,7 +44,7 @@ class Condition(NamedTuple):
 
 
 class Database:
-    """One database, whatever it stores.
+    """A database, whatever it stores.
 
     ``room`` is the free disk space below which writes are likely to fail: a few commits and SQLite's log.
     """
@@ -185,7 +185,7 @@ class Database:
                     yield connection
         except IntegrityError as error:
             raise RacedError(message_of(error)) from error
-        except StoreError:  # the lock's, or that of a file which is gone
+        except StoreError:  # an error of the lock, or of a file that is gone
             self._failed = self._failed or write
             raise
         except SQLAlchemyError as error:

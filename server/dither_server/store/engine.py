@@ -78,7 +78,7 @@ def database_url(text: str) -> sa.URL:
     """Return the parsed URL of a database; raise ParameterError, which never shows a password, if it is not one."""
     try:
         url = sa.make_url(text)
-    except (ArgumentError, ValueError):  # a ValueError of a port that is no number
+    except (ArgumentError, ValueError):  # a ValueError for a port that is not a number
         raise ParameterError("db", f"not a database URL; {_EXAMPLES}") from None
     if url.drivername not in _DRIVERS:
         raise ParameterError("db", f"{url.drivername} is neither sqlite nor postgresql; {_EXAMPLES}")
@@ -216,7 +216,7 @@ def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str], tables: Collection[
 
     @sa.event.listens_for(engine, "begin")
     def _begun(connection: sa.Connection) -> None:
-        # A writer takes its lock at once: upgrading a read lock later can fail however long one waits.
+        # A writer takes its lock at once: upgrading a read lock later can fail however long it waits.
         writes = connection.get_execution_options().get(WRITE)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
         files.require_same(connection.connection.info, writes=bool(writes))
@@ -236,7 +236,7 @@ def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:
 
     @sa.event.listens_for(engine, "handle_error")
     def _failed(context: sa.engine.ExceptionContext) -> None:
-        # A connection that fails its test, with whatever error, cannot be used again: psycopg, cut off at that moment,
-        # speaks of a transaction, not of the connection, and the pool would offer the same one for ever.
+        # A connection that fails its test, with whatever error, cannot be used again: psycopg, if cut off at that
+        # moment, reports a transaction error, not a connection error, and the pool would offer the same one for ever.
         if context.is_pre_ping:
             context.is_disconnect = True

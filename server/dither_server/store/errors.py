@@ -3,7 +3,8 @@
 from sqlalchemy.exc import SQLAlchemyError
 
 from dither_serving.problems import StoreError as StoreError  # noqa: PLC0414 - the store exports it
-from dither_shared import ParameterError
+from dither_shared import DitherError, ParameterError
+from dither_shared.standard_output import FULL
 
 
 class UnmadeError(ParameterError):
@@ -12,6 +13,12 @@ class UnmadeError(ParameterError):
 
 class RacedError(StoreError):
     """Another process wrote the same key after this one had looked for it."""
+
+
+def unwritten(path: str, error: OSError) -> DitherError:
+    """Return the error of a file that cannot be written: a full disk is a failure, all else a mistake in its name."""
+    problem = f"cannot be written: {error.strerror}"
+    return StoreError(f"{path}: {problem}") if error.errno in FULL else ParameterError(path, problem)
 
 
 def message_of(error: Exception) -> str:

@@ -28,8 +28,8 @@ class Slice(NamedTuple):
     ``reports`` are those of each day with any, ascending. Without ``since`` the slice begins with the first such day,
     without ``until`` it ends with the last.
 
-    Equal slices have equal tallies: each report adds one to the reports of its day, and only a purge takes any away,
-    which ``purges`` counts. So whatever is computed from a slice and its tally may be remembered by the slice.
+    Equal slices have equal tallies: each report adds one to the reports of its day, and only a purge removes any, which
+    ``purges`` counts. So whatever is computed from a slice and its tally may be cached by the slice.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""Locks between processes: on a file for SQLite, and PostgreSQL's advisory lock of those who count.
+"""Locks between processes: on a file for SQLite, and the PostgreSQL advisory lock held while counting.
 
 With a lock on a file processes queue for SQLite's one writer instead of polling for it. SQLite's own wait sleeps longer
 and longer, and a process that waits can be passed by all others: with four writers the slowest commit in a hundred
@@ -26,7 +26,7 @@ _COUNTING = 0x636F756E74
 def shared_lock(connection: sa.Connection) -> None:
     """Hold off ``exclusive_lock`` until the transaction ends; others may count in the meantime.
 
-    PostgreSQL waits without limit, unless its ``lock_timeout`` says otherwise; uploads are answered 503 meanwhile.
+    PostgreSQL waits without limit, unless its ``lock_timeout`` says otherwise; meanwhile uploads are answered 503.
     SQLite has one writer at a time, so both functions do nothing there.
     """
     if connection.dialect.name == "postgresql":
@@ -34,7 +34,7 @@ def shared_lock(connection: sa.Connection) -> None:
 
 
 def exclusive_lock(connection: sa.Connection) -> None:
-    """Wait until nobody counts, and let nobody begin until the transaction ends."""
+    """Wait until nobody counts, and prevent others from counting until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_COUNTING)))
 
@@ -80,7 +80,7 @@ class ProcessLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if wait <= 0:  # a thread left waiting would take the lock from the next who asks for it
+                if wait <= 0:  # a thread left waiting would take the lock from the next process that asks for it
                     os.close(descriptor)
                     raise StoreError(self._timeout) from None
                 _Waiter(descriptor, self._timeout).wait(wait)

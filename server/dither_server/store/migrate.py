@@ -90,9 +90,13 @@ def require_known(found: str | None, place: str = "db", schema: DatabaseSchema =
 
 
 def _revision(connection: sa.Connection, schema: DatabaseSchema) -> str | None:
-    if not sa.inspect(connection).has_table(schema.revision.name):
-        return None
-    revision: str | None = connection.scalar(sa.select(schema.revision.c.version_num))
+    """Return the schema of the tables, None if there are none. They are made in one transaction, so it is with them."""
+    there = sa.inspect(connection)
+    revision: str | None = None
+    if there.has_table(schema.revision.name):
+        revision = connection.scalar(sa.select(schema.revision.c.version_num))
+    if revision is None and there.has_table(schema.table.name):
+        raise ParameterError("db", "holds dither tables, but not their schema: it is damaged; restore the last backup")
     return revision
 
 

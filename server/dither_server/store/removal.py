@@ -33,7 +33,7 @@ _SILENCE = timedelta(days=7)
 class Removal:
     """Whole days of a version, with their rows; ``reports`` is None where its definition cannot be read.
 
-    Without a version it is ``rows`` of counts of batches of the metric that were refused.
+    Without a version, it is ``rows`` of counts of refused batches of the metric.
     """
 
     metric: str
@@ -46,7 +46,7 @@ class Removal:
     def carry_out(self, store: Store, ended: threading.Event | None = None) -> None:
         """Remove it, one transaction per day, until ``ended`` is set.
 
-        Raises StoreError, and the days that are removed then stay removed.
+        Raises StoreError; the days that were removed before stay removed.
         """
         for day in _spaced(self.days, ended or threading.Event()):
             store.days.purge(self.version or "", day)
@@ -55,7 +55,7 @@ class Removal:
 
 
 def removals(store: Store, metric: str, version: str | None, before: date | None) -> Iterator[Removal]:
-    """Find what is stored of a metric, or of one version, before a day or ever; "" stands for unknown metrics."""
+    """Find what is stored of a metric or of one version, before a day or in all; "" stands for unknown metrics."""
     for one in store.definitions.versions(metric):
         if version in {None, one} and (rows := store.days.rows(one, before)):
             reports = _reports(store, metric, one, before)
@@ -94,9 +94,9 @@ def _readable(store: Store, name: str, version: str) -> Metric | None:
 
 
 class Housekeeper:
-    """A thread that, at the start and once a day, removes what is older than ``retention`` says and closes days.
+    """A thread that, at the start and once a day, removes what ``retention`` no longer keeps, and closes days.
 
-    It opens the database by itself and closes it again, so that a server may fork in between.
+    It opens the database itself and closes it again, so that a server may fork in between.
     """
 
     def __init__(self, retention: Retention, open_store: Callable[[], Store], today: Callable[[], date]) -> None:
@@ -145,7 +145,7 @@ class Housekeeper:
         self._done = today
 
     def _trusts(self, store: Store, today: date) -> bool:
-        """Return whether the clock is trusted: on the second day that it shows such a date, it is."""
+        """Return whether the clock is trusted: a suspicious date is trusted on its second day."""
         last = store.days.last_before(today)
         if last is None or today - last <= _SILENCE or self._doubted not in {None, today}:
             return True

@@ -1,6 +1,6 @@
-"""The seam to the spool: a sink that takes uploads in place of the database, and the package that has one.
+"""The interface to the spool: a sink that takes uploads instead of the database, and the package that has one.
 
-The package is imported only where a spool is configured, and not by name: the collector does not depend on it.
+The package is imported only if a spool is configured, and by a name in a string: the collector does not depend on it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class Sink(Protocol):
         """Yield gauges for Prometheus."""
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish pending work."""
 
 
 class SpoolPackage(Protocol):
@@ -48,13 +48,13 @@ class SpoolPackage(Protocol):
         """Raise ParameterError if there can be no spool where the configuration says."""
 
     def open_sink(self, config: Any, store: Any) -> Sink:
-        """Return the sink of a collector. Raises ParameterError if the spool is of another database."""
+        """Return the sink of a collector. Raises ParameterError if the spool belongs to another database."""
 
     def describe(self, config: Any) -> str:
         """Return where the spool is, for the start of a collector."""
 
     def findings_of_configuration(self, config: Any, database: str | None) -> Iterator[Any]:
-        """Yield what ``doctor`` finds of the spool before a start: whose it is, and how full."""
+        """Yield what ``doctor`` finds about the spool before a start: its owner, and how full it is."""
 
     def findings(self, config: Any) -> Iterator[Any]:
         """Yield what ``doctor`` finds in the spool."""

@@ -1,4 +1,4 @@
-"""The store: what the rest of the collector asks of a database."""
+"""The store: what the rest of the collector needs from a database."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _TRIES = 5
 
 
 class Store(Database):
-    """One database: its commits, the tallies that they add up to, and repositories of everything else.
+    """One database: its commits, the resulting tallies, and repositories of everything else.
 
     Safe to use from many threads and processes, if one thread of each process writes.
     """
@@ -55,7 +55,7 @@ class Store(Database):
         try:
             with self._transaction(write=True) as connection:
                 register(connection, metrics)
-        except RacedError:  # another collector that starts was first; what it wrote is visible now
+        except RacedError:  # another collector that starts at the same time was first; what it wrote is visible now
             with self._transaction(write=True) as connection:
                 register(connection, metrics)
 
@@ -67,7 +67,7 @@ class Store(Database):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
         """Count each upload once, all in one transaction, and return the outcome of each.
 
-        A batch whose id was counted before, or appears twice in ``uploads``, is counted once and is COUNTED each
+        A batch whose id was counted before, or that appears twice in ``uploads``, is counted once and is COUNTED each
         time. Raises StoreError if nothing was counted.
         """
         for left in reversed(range(_TRIES)):
@@ -96,7 +96,7 @@ class Store(Database):
     ) -> Tally:
         """Return the tally of a metric version over the days from ``since`` to ``until``, both included.
 
-        It holds all strata together, or those at ``places`` alone.
+        It holds all strata together, or only those at ``places``.
         """
         with self.snapshot() as snapshot:
             return snapshot.tally(metric, since, until, places)
@@ -123,7 +123,7 @@ class Store(Database):
         return self.history(metric, since, until).slice(since, until, places).sealed
 
     def counted_both_ways(self, since: date) -> list[date]:
-        """Return the days, from one day on, with reports counted by a fold and others counted by a collector itself."""
+        """Return the days, from ``since`` on, with reports counted by a fold and others by a collector itself."""
         with self._transaction() as connection:
             return days_counted_both_ways(connection, since)
 

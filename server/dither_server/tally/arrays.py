@@ -1,4 +1,4 @@
-"""Types of numpy arrays, by what their entries are."""
+"""Types of numpy arrays, by the type of their entries."""
 
 from typing import TypeAlias
 

@@ -3,12 +3,12 @@
 The reports per cohort come first, then the counts, cohort by cohort, each part padded with zeros to whole blocks. A
 RAPPOR tally of 64 cohorts by 128 bits is 65 blocks, of which one report touches two.
 
-In the database a block takes as few bits a count as its largest needs: 1, 2, 4, 8, 16, 32 or 64, so that many cohorts
-of few reports each take little room. Its length says how many. Counts are little-endian, whatever the machine, and
+In the database, a block uses as few bits per count as its largest count needs: 1, 2, 4, 8, 16, 32 or 64, so that many
+cohorts of few reports each take little space. Its length says how many. Counts are little-endian on every machine, and
 those of less than a byte fill bytes from the lowest bit up.
 
-Nothing rewrites a day that is over, so its blocks are stored in chunks: up to 512 consecutive blocks in one row, all
-with the bits that the largest count needs. A year of a large tally is read in a tenth of the time then.
+Nothing rewrites a completed day, so its blocks are stored in chunks: up to 512 consecutive blocks in one row, all with
+the bits that the largest count needs. A year of a large tally can then be read in a tenth of the time.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism
+from dither_shared import DitherError, Mechanism
 
 from .arrays import Counts
 from .fold import Folded
@@ -31,7 +31,7 @@ _TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, 64)}
 
 
 class Blocks(NamedTuple):
-    """Those blocks of a tally in which something is counted: their ``numbers``, ascending, and their ``counts``.
+    """The blocks of a tally in which something is counted: their ``numbers``, ascending, and their ``counts``.
 
     ``counts`` has shape (blocks, 128).
     """
@@ -41,10 +41,10 @@ class Blocks(NamedTuple):
 
 
 def to_blocks(mechanism: Mechanism, folded: Folded) -> Blocks:
-    """Return the blocks that rows touch; the memory is theirs, however large the whole tally is."""
+    """Return the blocks that the rows touch; memory depends only on these, however large the whole tally is."""
     cells = folded.cells + _count(mechanism.cohorts) * _WIDTH
     places = np.concatenate([folded.cohorts, cells])
-    owners = places // _WIDTH  # ascending, as the cohorts and the cells are
+    owners = places // _WIDTH  # ascending, because cohorts and cells are
     first = np.diff(owners, prepend=-1) > 0
     counts = np.zeros((int(first.sum()), _WIDTH), dtype=np.int64)
     counts[np.cumsum(first) - 1, places % _WIDTH] = np.concatenate([folded.reports, folded.counts])
@@ -102,7 +102,7 @@ def reports_in(mechanism: Mechanism, first: int, stored: bytes, *, is_chunk: boo
 def to_bytes(counts: Counts) -> list[bytes]:
     """Return blocks, shape (blocks, 128), as they are stored."""
     widths = [_width(most) for most in counts.max(axis=1).tolist()]
-    if len(set(widths)) == 1:  # as it is for most commits, for which this is a good part of the work
+    if len(set(widths)) == 1:  # true for most commits, for which this is a good part of the work
         return _packed(counts, widths[0])
     stored = [b""] * len(counts)
     for bits, places in _alike(widths):
@@ -128,7 +128,7 @@ def _width(most: int) -> int:
 
 
 def _alike(kinds: list[int]) -> list[tuple[int, list[int]]]:
-    """Return each kind with the places where it stands."""
+    """Return each kind with its places."""
     found: dict[int, list[int]] = {}
     for place, kind in enumerate(kinds):
         found.setdefault(kind, []).append(place)
@@ -148,7 +148,9 @@ def _packed(counts: Counts, bits: int) -> list[bytes]:
 def _unpacked(stored: Sequence[bytes], length: int, blocks: int = 1) -> NDArray[Any]:
     """Return the counts in rows of ``length`` bytes, each of ``blocks`` blocks, as an array with one line per row."""
     counts = blocks * _WIDTH
-    whole, bits = b"".join(stored), 8 * length // counts
+    whole, (bits, rest) = b"".join(stored), divmod(8 * length, counts)
+    if rest or bits not in {1, 2, 4, *_TYPES}:
+        raise DitherError(f"database: a stored sum has {length} bytes, so it is damaged; restore the last backup")
     if bits >= 8:
         return np.frombuffer(whole, dtype=_TYPES[bits]).reshape(-1, counts)
     lanes = np.frombuffer(whole, dtype=np.uint8)[:, np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)

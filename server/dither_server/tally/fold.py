@@ -1,4 +1,4 @@
-"""Fold report rows into counts, fast and sparse: only cells that some row reports are named.
+"""Fold report rows into counts, fast and sparse: only cells that occur in some row are listed.
 
 Symbols are counted by ``bincount``. Bits are added up in columns by carry-save adders: three words of weight w become
 one of weight w and one of weight 2w, by five bitwise operations on 64 columns at once, until a few words of each
@@ -40,9 +40,10 @@ _UNEVEN = 4
 
 
 class Folded(NamedTuple):
-    """What rows add up to: the ``cohorts`` present, ascending, with their ``reports``, and ``cells`` with ``counts``.
+    """The sums of rows: the ``cohorts`` present, ascending, with their ``reports``, and ``cells`` with ``counts``.
 
-    A cell's number is cohort * width + cell; they ascend, none is twice, and one that is not named has a count of 0.
+    A cell's number is cohort * width + cell; they ascend without repetition, and a cell that is not listed has a count
+    of 0.
     """
 
     cohorts: Counts
@@ -79,7 +80,7 @@ def fold(mechanism: Mechanism, rows: bytes) -> Folded:
 
 
 class _Folder(NamedTuple):
-    """How payloads of one shape are checked, and how checked rows, of which there are some, are counted."""
+    """How payloads of one shape are checked, and how checked rows (at least one) are counted."""
 
     check: Callable[[RowFormat, _Payloads], None]
     fold: Callable[[RowFormat, Counts, _Payloads], Folded]
@@ -196,7 +197,7 @@ def _column_sums(words: _Words) -> Counts:
 
 
 def _add_thirds(rows: _Words) -> tuple[_Words, _Words]:
-    """Add a third of the rows to another and another; return the sums with what was left, and the carries."""
+    """Add up the three thirds of the rows, bit by bit; return the sums with the remaining rows, and the carries."""
     third = len(rows) // 3
     one, two, three = rows[:third], rows[third : 2 * third], rows[2 * third : 3 * third]
     either, carry = one ^ two, one & two

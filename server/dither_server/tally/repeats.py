@@ -1,4 +1,4 @@
-"""How many reports of a tally may be of one person, by how many there are in each period."""
+"""How many reports of a tally may come from the same person, given the number in each period."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from dither_shared.metrics.period import first_day
 
 
 class Repeats(NamedTuple):
-    """The reports of each period of a tally, ``periods``; none if these do not matter.
+    """The reports of each period of a tally, ``periods``; empty if these do not matter.
 
-    A device reports at most once a period. One that reported is asked in another period with the probability
+    A device reports at most once per period. One that reported is asked in another period with the probability
     ``chance``: 1, or less if a survey draws one of several metrics for each device and period, and 0 if all reports are
-    known to be of different people.
+    known to come from different people.
     """
 
     periods: tuple[int, ...] = ()
@@ -34,7 +34,7 @@ class Repeats(NamedTuple):
 
     @property
     def effect(self) -> float:
-        """Return the design effect D: the largest Σ r²/Σ r that there can be, where r are the reports of each device.
+        """Return the design effect D: the largest possible Σ r²/Σ r, where r are the numbers of reports of each device.
 
         Of n_d and n_d' reports in two periods at most min(n_d, n_d') pairs are of one device, so over pairs of periods
         D = Σ min(n_d, n_d')/n. It is 1 for one period, and T for T periods with equally many reports.
@@ -46,7 +46,7 @@ class Repeats(NamedTuple):
         return 1 + self.chance * (pairs - total) / total
 
     def overlap(self, other: Self) -> float:
-        """Return the largest share of the pairs of a report here and one of another tally that are of one device."""
+        """Return the largest possible share of pairs, one report here and one of another tally, of one device."""
         ours, theirs = np.array(self.periods, dtype=np.float64), np.sort(np.array(other.periods, dtype=np.float64))
         less = np.searchsorted(theirs, ours)
         pairs = np.append(0.0, np.cumsum(theirs))[less].sum() + ours @ (len(theirs) - less)
@@ -54,4 +54,4 @@ class Repeats(NamedTuple):
 
 
 DISTINCT = Repeats()
-"""Reports that are all of different people."""
+"""Reports that all come from different people."""

@@ -51,7 +51,7 @@ def _parts(given: object, source: str) -> Iterator[tuple[str, object]]:
 
 
 def _days(text: object, source: str) -> int:
-    """Return the number of days; the calendar bounds it, so that no day before is beyond it."""
+    """Return the number of days; it is bounded by the calendar, so that the date can be computed."""
     match = re.fullmatch(r"([1-9][0-9]{0,5}) days?", text) if isinstance(text, str) else None
     if match is None or int(match[1]) > 365_000:
         raise ParameterError(source, f"not a number of days from 1 to 365000; {_RIGHT}")

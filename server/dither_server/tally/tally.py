@@ -17,7 +17,8 @@ class Tally:
     """The sum of reports. Tallies of one metric version can be added; a single report cannot be recovered.
 
     ``reports`` has shape (cohorts,), ``counts`` shape (cohorts, cells); both are int64. ``repeats`` says how many of
-    them may be of one person; of a sum that is not known, and all are taken for those of different people.
+    them may come from the same person; for a sum of tallies that is not known, and all are assumed to come from
+    different people.
     """
 
     reports: Counts

@@ -1,7 +1,7 @@
-"""The mechanisms, one file per family, each with its randomizer and exact law; ``MECHANISMS`` is the one list of them.
+"""The mechanisms, one file per family, each with its randomizer and exact law, all listed in ``MECHANISMS``.
 
-To add a family is to write its file and to name it in ``MECHANISMS``. No estimator is here: the server decodes by the
-fields that every mechanism has. A family is imported when it is first used, so that an app loads what it uses.
+To add a family, write its file and name it in ``MECHANISMS``. There is no estimator here: the server decodes by the
+fields that every mechanism has. A family is imported when it is first used, so that an app loads only what it uses.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -11,9 +11,9 @@ from ..mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Items, Mechanis
 
 
 class Registry(MutableMapping[str, type[Mechanism]]):
-    """Families of mechanisms by the names under which metrics ask for them, in order.
+    """Families of mechanisms by the names that definitions use, in order.
 
-    ``homes`` maps kinds of items to their families: each as "file.Class" in this folder.
+    ``homes`` maps kinds of items to their families, each given as "file.Class" in this folder.
     """
 
     def __init__(self, homes: Mapping[Items, Mapping[str, str]]) -> None:
@@ -56,7 +56,7 @@ class Registry(MutableMapping[str, type[Mechanism]]):
 
     @staticmethod
     def imported(home: str) -> type[Mechanism]:
-        """Import a class from its home."""
+        """Import a class given as "file.Class"."""
         module, _, name = home.partition(".")
         family: type[Mechanism] = getattr(import_module(f"{__package__}.{module}"), name)
         return family
@@ -93,4 +93,4 @@ MECHANISMS = Registry({
         "discrete-gaussian": "discrete_gaussian.DiscreteGaussian",
     },
 })  # fmt: skip
-"""Every mechanism, by the name under which a metric asks for it; those of listed answers from simple to complex."""
+"""Every mechanism, by the name that a definition uses; those of listed answers from simple to complex."""

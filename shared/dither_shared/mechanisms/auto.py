@@ -1,8 +1,8 @@
 """Choose a mechanism: the one with the least total error whose report fits the report budget.
 
 Every mechanism of listed answers is unbiased and has the total risk k·V(0) + V(1) - V(0) whatever the frequencies, so
-for one k, ε and (if reports repeat) ε∞ they can be ranked before anything is known. Those of sets are ranked where they
-are at their worst: the set response by values that half of all users have, privset by sets of as many values as may be.
+for given k, ε and (if reports repeat) ε∞ they can be ranked before anything is known. Those for sets are ranked by
+their worst case: the set response with values that half of all users have, privset with sets of maximum size.
 """
 
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ DEFAULT_BUDGET = 64
 """Bytes of a report row."""
 
 _TIE = 1e-9
-"""Risks that differ by less than this, relatively, count as equal: floats round."""
+"""Risks whose relative difference is smaller count as equal, because floats are rounded."""
 
 _NONE: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A calibrated mechanism, and its total risk over the least of all that report once.
+    """A calibrated mechanism, and its total risk divided by the smallest of all that report once.
 
-    For listed answers that is the least that any ε-LDP mechanism has (subset selection).
+    For listed answers, the smallest is the minimum over all ε-LDP mechanisms (subset selection).
     """
 
     mechanism: Mechanism
@@ -47,7 +47,7 @@ def candidates(
     items: Items = LISTED,
     promises: Mapping[str, int] = _NONE,
 ) -> list[Candidate]:
-    """Return every mechanism of ``items`` that can serve, best first; ties go to the shorter, then to the simpler one.
+    """Return every mechanism of ``items`` that fits, best first; ties go to the shorter, then to the simpler one.
 
     ``promises`` are what mechanisms may rely on: those of the question (``Question.promises``), and ``report_budget``.
     Raises ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
@@ -81,7 +81,7 @@ def choose(
 ) -> Mechanism:
     """Return the best mechanism whose report takes at most ``budget`` bytes.
 
-    Raises ParameterError as ``candidates`` does, or naming the least budget that would do.
+    Raises ParameterError like ``candidates``, or with the smallest budget that would be enough.
     """
     budget = checked_count(budget, "report_budget", 1, 1 << 20)
     return _best(size, epsilon, permanent_epsilon, budget, items, tuple(promises.items()))
@@ -96,7 +96,7 @@ def _best(
     items: Items,
     promises: tuple[tuple[str, int], ...],
 ) -> Mechanism:
-    """Choose once for all metrics of a shape: trying every mechanism takes a thousand times as long as the rest."""
+    """Cache the choice for all metrics of a shape: trying every mechanism takes 1,000 times as long as the rest."""
     ranked = candidates(
         size, epsilon, permanent_epsilon, items=items, promises={**dict(promises), "report_budget": budget}
     )
@@ -106,22 +106,22 @@ def _best(
     shortest = min(ranked, key=lambda candidate: candidate.mechanism.row_bytes).mechanism
     raise ParameterError(
         "report_budget",
-        f"{counted(budget, 'byte holds', 'bytes hold')} no report over {size} values; "
-        f"{shortest.name} takes {shortest.row_bytes}",
+        f"a report about {size} values does not fit into {counted(budget, 'byte')}; {shortest.name} needs "
+        f"{shortest.row_bytes}",
     )
 
 
 def _calibrated(
     families: list[type[Mechanism]], size: int, parameters: Mapping[str, float], promises: Mapping[str, int]
 ) -> list[Mechanism]:
-    """Return the families' mechanisms for a survey, without those that have none for it."""
+    """Return the families' mechanisms for a survey, without families that have none for it."""
     found: list[Mechanism] = []
     for family in families:
         relied = {key: promise for key, promise in promises.items() if key in family.keys}
         try:
             found.append(family.configure(size, {**parameters, **relied}))
         except ParameterError as error:
-            # No field is small enough for its table; or what it must be promised is missing, or more than it can use.
+            # No field is small enough for its table; or a required promise is missing, or one is too large.
             if error.place not in {"symbols", "order", "at_most"}:
                 raise
     return found

@@ -1,7 +1,7 @@
-"""Mechanisms whose reports are two channels in a chain: the permanent draw of the marked cells, and noise over it.
+"""Mechanisms whose reports pass through two channels: the permanent draw of the marked cells, and then fresh noise.
 
-``randomize`` composes the two. A device that remembers calls them one by one: the permanent draw once for ever, from
-a keyed stream, and ``repeat`` for each report. Without a permanent part the first channel changes nothing.
+``randomize`` composes the two. A device with memory calls them one by one: the permanent draw once for ever, from a
+keyed stream, and ``repeat`` for each report. Without a permanent part the first channel changes nothing.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ class Chained(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class _Chain(Chained):
-    """A mechanism whose two channels ``draws`` applies."""
+    """A mechanism whose two channels are applied by ``draws``."""
 
     _chain: BitChain | SymbolChain = field(init=False, repr=False)
 
     @property
     def _stored(self) -> tuple[object, ...]:
-        """What ``draws_of`` makes both channels of."""
+        """The arguments for ``draws_of`` that both channels need."""
         raise NotImplementedError
 
     @cached_property
@@ -45,7 +45,7 @@ class _Chain(Chained):
 
     @property
     def stored_draws(self) -> tuple[object, ...] | None:
-        """The cells, cohorts and thresholds, if an item marks a cell of its own."""
+        """The cells, cohorts and thresholds, if each item marks its own cell."""
         return self._stored if self.own_cells else None
 
     def ratio_after(self, reports: int) -> Fraction:
@@ -89,7 +89,7 @@ class ChainOfBits(_Chain):
 
 @dataclass(frozen=True, kw_only=True)
 class UnaryBits(ChainOfBits):
-    """A mechanism in which a value marks a bit of its own."""
+    """A mechanism in which each value marks its own bit."""
 
     own_cells: ClassVar[bool] = True
 
@@ -111,9 +111,9 @@ class UnaryBits(ChainOfBits):
 
 
 def two_level_bits(ratio: Fraction, low: Fraction, size: int) -> TwoLevel:
-    """Return the law of rows of independent bits, of which a value marks one of its own, and others are 1 with ``low``.
+    """Return the law of independent bits in which each value marks its own bit, and others are 1 with ``low``.
 
-    Next to rows whose bits are all 1 with ``low``, a row is a/b as likely if the marked bit is 1 and (1-a)/(1-b) as
-    likely if it is 0: two levels, whose ratio is that of two values.
+    Compared with rows whose bits are all 1 with ``low``, a row is a/b as likely if the marked bit is 1 and (1-a)/(1-b)
+    as likely if it is 0: two levels, whose ratio is that of two values.
     """
     return TwoLevel(ratio, low, low**2, low**2 * (1 - low) if size > 2 else None)

@@ -1,4 +1,4 @@
-"""Check parameters and items in the way that all mechanisms share."""
+"""Check parameters and items for all mechanisms."""
 
 from fractions import Fraction
 
@@ -26,7 +26,8 @@ def checked_size(size: object) -> int:
 def index_of(item: Item, size: int) -> int:
     """Return ``item`` if it is an index of a domain of that size."""
     if not isinstance(item, int) or not 0 <= item < size:
-        raise ParameterError("item", f"not an index of a domain of {size}")  # the value itself stays out of errors
+        # the value itself must not appear in errors
+        raise ParameterError("item", f"not an index of a domain of {size}")
     return item
 
 
@@ -45,7 +46,7 @@ def bytes_of(item: Item) -> bytes:
 
 
 def checked_epsilons(epsilon: float, permanent_epsilon: float | None) -> tuple[Fraction, Fraction | None]:
-    """Return both ε as exact rationals; the permanent one, if there is one, must exceed that of one report."""
+    """Return both ε as exact rationals; the permanent one, if given, must exceed that of one report."""
     once = checked_epsilon(epsilon)
     if permanent_epsilon is None:
         return once, None

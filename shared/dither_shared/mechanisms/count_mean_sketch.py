@@ -87,7 +87,7 @@ class Sketch(Mechanism):
 class CountMeanSketch(Sketch, ChainOfBits):
     """Count mean sketch (CMS; Apple Differential Privacy Team 2017).
 
-    The m bits of which the value's column is 1, each kept with s/(s+1), s = e^(ε/2):
+    The m bits, of which the value's column is 1, are each kept with s/(s+1), s = e^(ε/2):
 
         p = s/(s+1),   q = p/m + (1-p)(1-1/m),   n·Var = (m/(m-1))² (s/(s-1)² + (1-f)(1-1/m)/m)
 
@@ -124,7 +124,7 @@ class CountMeanSketch(Sketch, ChainOfBits):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns the rows in which its column is 1; two values share most where they are in one column."""
+        """A value owns the rows in which its column is 1; two values share most of them in the same column."""
         return two_level_bits(self.ratio, self.b, 2)
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
@@ -175,17 +175,17 @@ class HadamardCountMeanSketch(Sketch):
 
     @property
     def marks(self) -> int:
-        """One symbol of each row."""
+        """One symbol in each row."""
         return self.bits
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns half of the symbols; two values share half of these where their columns differ, or else all."""
+        """A value owns half of the symbols; two values share half of these, or all if their columns are equal."""
         return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4))
 
     @property
     def uniform_cells(self) -> tuple[int, int]:
-        """The rows, of which each report draws one: two symbols per row."""
+        """The rows, one of which each report draws: two symbols per row."""
         return 0, 2
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:

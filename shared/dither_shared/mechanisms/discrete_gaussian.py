@@ -14,10 +14,12 @@ from .checks import index_of
 from .numeric import NumericMechanism, checked_points, points_of
 
 MIN_DELTA, MAX_DELTA = 1e-12, 0.01
-"""Below the least, what 2^-64 cuts off would count; above the most, the promise fails for one user in a hundred."""
+"""Below the least, the part cut off below 2^-64 would matter; above the most, the promise fails for one user in a
+hundred.
+"""
 
 MIN_DEVIATION, MAX_DEVIATION = Fraction(1, 16), 1 << 12
-"""Steps of the narrowest noise, which is none at 2^-64, and of the widest: a tally then has some 70,000 cells."""
+"""Steps of the narrowest noise, which is none at 2^-64, and of the widest, with some 70,000 cells in a tally."""
 
 _BITS = 15
 """Binary places of the calibrated deviation: at most 0.01% more noise than needed."""
@@ -31,17 +33,18 @@ class DiscreteGaussian(NumericMechanism):
     """Gaussian noise on whole steps (Canonne, Kamath and Steinke 2020): P(k) in proportion to e^(-k²/2σ²).
 
     On the grid 0, …, m a report is y = x + k, which may lie beyond the range: the noise is cut off where its
-    probability falls below 2^-64. It is symmetric, so the position of y is an unbiased score as it is, and n·Var =
-    Var(k)/m², about σ²/m², whatever x. (Folded into the range, Gaussian noise could not be debiased: the equations for
-    the scores are all but singular.)
+    probability falls below 2^-64. It is symmetric, so the position of y itself is an unbiased score, and n·Var =
+    Var(k)/m², about σ²/m², for every x. (Folded into the range, Gaussian noise could not be debiased: the equations for
+    the scores are nearly singular.)
 
-    No ε bounds its ratios. ``delta`` is what the table itself says for every pair of points, with e^ε rounded down:
+    Its ratios have no bound ε. ``delta`` is computed from the table itself for every pair of points, with e^ε rounded
+    down:
 
         δ(ε) = max over x, x' of Σ_y max(0, P(y | x) - e^ε P(y | x')),
 
-    of which the noise cut off is part. ``calibrate`` takes the least σ with δ(ε) <= δ. On a fine grid it is that of the
-    continuous noise (Balle and Wang 2018): 4.22 ranges at ε = 1 and δ = 10^-6, 17 times the variance of the dithered
-    response, which promises more. It is here to be compared with.
+    including the noise that was cut off. ``calibrate`` takes the least σ with δ(ε) <= δ. On a fine grid it is that of
+    the continuous noise (Balle and Wang 2018): 4.22 ranges at ε = 1 and δ = 10^-6, 17 times the variance of the
+    dithered response, which has a stronger guarantee. It is included for comparison.
 
     ``deviation`` is σ in steps; ``loss`` is the ε for which δ is stated.
     """
@@ -60,7 +63,7 @@ class DiscreteGaussian(NumericMechanism):
             raise ParameterError(
                 "deviation", f"{float(self.deviation):g} steps; it must lie between {MIN_DEVIATION} and {MAX_DEVIATION}"
             )
-        deviation = Fraction(self.deviation)  # which a whole number may stand for
+        deviation = Fraction(self.deviation)  # which may be represented by a whole number
         noise, ratio = gaussian_noise(deviation), _odds(loss)
         self._derive(
             shape=Shape.SYMBOL,
@@ -127,10 +130,10 @@ class DiscreteGaussian(NumericMechanism):
 
 
 def gaussian_noise(deviation: Fraction) -> tuple[int, ...]:
-    """Return the law of noise of -K, …, K steps, over 2^64: in proportion to e^(-k²/2σ²), where that is not 0.
+    """Return the law of noise of -K, …, K steps over 2^64, proportional to e^(-k²/2σ²), where that is not 0.
 
-    The same on every machine: whole numbers throughout, from one exponential to 110 digits. Each weight is rounded down
-    but that of 0.
+    It is the same on every machine: whole numbers throughout, from one exponential to 110 digits. Each weight except
+    that of 0 is rounded down.
     """
     one = 1 << _DIGITS
     base = int(one / exp_below(1 / (2 * deviation**2)))
@@ -161,7 +164,7 @@ def _checked_delta(delta: object) -> Fraction:
         )
     if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
         raise ParameterError("delta", f"{delta!r} is not a number")
-    if not MIN_DELTA <= delta <= MAX_DELTA:  # NaN compares false
+    if not MIN_DELTA <= delta <= MAX_DELTA:  # comparisons with NaN are false
         raise ParameterError(
             "delta", f"{float(delta):g} is out of range; it must lie between {MIN_DELTA:g} and {MAX_DELTA:g}"
         )

@@ -18,12 +18,11 @@ class DiscreteLaplace(TabulatedMechanism):
         P(y | x) = r^|x-y| (1-r)/(1+r) inside,   r^|x-y|/(1+r) at y = 0 and y = m,   largest ratio r^-m = e^ε.
 
     The mean of such reports is biased toward the middle. The scores of the law, in steps, are y inside and -r/(1-r) and
-    m + r/(1-r) at the ends; those of the table are solved for, and exact. A user at x adds
+    m + r/(1-r) at the ends; those of the rounded table are solved for exactly. A user at x adds
 
         ( 2r/(1-r)² - r (r^x + r^(m-x))/((1+r)(1-r)²) )/m²
 
-    to n·Var: less than the 2/ε² of noise that is not folded, because an end stands for the mean of all that lies
-    beyond.
+    to n·Var: less than the 2/ε² of unfolded noise, because an end stands for the mean of everything beyond it.
 
     ``decay`` is rounded up to a multiple of 2^-64, and probabilities as ``TabulatedLaw.rounded`` says: ε never grows.
     """
@@ -45,6 +44,6 @@ class DiscreteLaplace(TabulatedMechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, *, resolution: int = 64) -> Self:
-        """Return the mechanism on a grid of ``resolution`` steps; ``size`` is None, because it follows."""
+        """Return the mechanism on a grid of ``resolution`` steps; ``size`` must be None, because it follows."""
         points = points_of(size, resolution, cls.name)
         return cls(size=points, decay=decay_at(epsilon, points - 1))

@@ -1,4 +1,4 @@
-"""Dithered response: which of a few wide cells an answer falls into, on a grid whose phase is public and random."""
+"""Dithered response: report which of a few wide cells contains the answer, on a grid with a random public phase."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from .numeric import NumericMechanism, check_no_size
 from .randomized_response import symbol_chain, truths
 
 MAX_STEPS, MAX_PHASES = 1023, 256
-"""The most steps and phases: what is finer than 1/2^17 of the range is lost in the noise at any ε."""
+"""Maximum steps and phases: details below 1/2^17 of the range are lost in the noise at any ε."""
 
 PHASES, PERMANENT_PHASES = 64, 16
-"""Phases, if none are asked for: a device that has a permanent part keeps its phase, which is part of a pseudonym."""
+"""Default numbers of phases: a device with a permanent part keeps its phase, which helps to recognize the device."""
 
 _AIMS = ("both", "mean")
 
@@ -98,9 +98,9 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
         resolution: int | None = None,
         aim: str = "both",
     ) -> Self:
-        """Return the mechanism with the truths of ``RandomizedResponse`` at both ε; ``size`` is None: it follows.
+        """Return the mechanism with the truths of ``RandomizedResponse`` at both ε; ``size`` must be None.
 
-        Without ``steps`` their number is chosen: for the ``aim`` "mean" it has the least worst-case variance.
+        Without ``steps``, their number is chosen: for the ``aim`` "mean", the one with the least worst-case variance.
         """
         check_no_size(size, cls.name)
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
@@ -149,7 +149,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def resolution(self) -> int:
-        """The points of a step, one for each phase."""
+        """The number of points in a step, one for each phase."""
         return self.cohorts
 
     @property
@@ -159,7 +159,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns its cell; both ends, and the point a step above the first, never share one."""
+        """A value owns its cell; the two ends, and the point one step above the first, never share a cell."""
         return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), Fraction(0) if self.steps > 1 else None)
 
     @property
@@ -169,7 +169,7 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
 
     @property
     def stored_draws(self) -> tuple[object, ...]:
-        """Those of the chain: the cell of a point follows from the cohorts."""
+        """Those of the chain; the cell of a point follows from the cohorts."""
         return self._stored
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Hadamard response: one symbol, from the half of them on which the value's row of a Hadamard matrix is +1."""
+"""Hadamard response: one symbol, from the half on which the value's row of a Hadamard matrix is +1."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class HadamardResponse(Mechanism):
 
         p = e^ε/(e^ε + 1),   q = 1/2,   n·Var = ((e^ε+1)/(e^ε-1))² - f.
 
-    1.02 times the least risk there is at ε = 1/4, but 1.27 times at 1 and 14 times at 4.
+    Its risk is 1.02 times the minimum at ε = 1/4, but 1.27 times at 1 and 14 times at 4.
     """
 
     name: ClassVar[str] = "hadamard-response"
@@ -56,24 +56,24 @@ class HadamardResponse(Mechanism):
 
     @property
     def marks(self) -> int:
-        """The half of the symbols."""
+        """Half of the symbols."""
         return self.cells // 2
 
     @property
     def max_size(self) -> int:
-        """Every row of the matrix but the first can stand for a value."""
+        """Every row of the matrix except the first can stand for a value."""
         return self.cells - 1
 
     @property
     def joint_support(self) -> tuple[Fraction, Fraction]:
-        """Two values share a quarter of the symbols; a third owns all of it if it is their sum, and else a half."""
+        """Two values share a quarter of the symbols; a third owns all of these if it is their sum, else half."""
         shared, others = Fraction(self.cells, 4), self.max_size - 2
         all_three = shared * (1 + others) / (2 * others)
         return self.a * shared, self.a * all_three + self.b * (shared - all_three)
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns half of the symbols; what values 0 and 1 share value 2 owns, too, because it is their sum."""
+        """A value owns half of the symbols; value 2 owns what values 0 and 1 share, because it is their sum."""
         third = Fraction(0) if self.size > 2 else None
         return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4), third)
 
@@ -88,7 +88,7 @@ class HadamardResponse(Mechanism):
         return tuple(symbol for symbol in range(self.cells) if not (symbol & row).bit_count() & 1)
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return an owned symbol or one that is not: O(1), by turning one digit where the parity is wrong."""
+        """Return a symbol that is owned, or one that is not: O(1), by changing one digit if the parity is wrong."""
         row = index_of(item, self.size) + 1
         odd = not entropy.bernoulli(self._threshold)
         symbol = entropy.below(self.cells)

@@ -1,4 +1,4 @@
-"""Local hashing with linear seeds: the value is hashed to a few symbols by a public seed, and the symbol perturbed."""
+"""Local hashing with linear seeds: a public seed hashes the value to a few symbols, and the symbol is perturbed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -71,7 +71,7 @@ class LocalHashing(ChainOfSymbols):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
-        """Return the mechanism whose number of symbols has the least total risk."""
+        """Return the mechanism with the number of symbols that has the least total risk."""
         size = checked_size(size)
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
         odds = exp(once)
@@ -94,7 +94,7 @@ class LocalHashing(ChainOfSymbols):
 
     @property
     def joint_support(self) -> tuple[Fraction, Fraction]:
-        """Two values collide under 1/g of the seeds; a third does, too, if it is on their line, else under 1/g²."""
+        """Two values collide under 1/g of the seeds; so does a third on their line, otherwise under 1/g²."""
         g, others = self.symbols, self.cohorts - 2
         on_line = g - 2
         all_three = Fraction(on_line * g + others - on_line, others * g**2) if others else Fraction(0)
@@ -104,7 +104,7 @@ class LocalHashing(ChainOfSymbols):
     def two_level(self) -> TwoLevel:
         """A value owns a symbol of each seed; two values collide under 1/g of the seeds."""
         g, third = self.symbols, None
-        if self.size > 2:  # on the line of 0 and 1, or, over two elements, where there is none, off it
+        if self.size > 2:  # on the line of 0 and 1; over two elements, where there is no third, off it
             third = Fraction(0) if g > 2 else Fraction(1, 8)
         return TwoLevel(self.ratio, Fraction(1, g), Fraction(1, g**2), third)
 
@@ -129,6 +129,6 @@ def vector_length(order: int, size: int) -> int:
 
 
 def _risk(size: int, symbols: int, odds: float) -> float:
-    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; used only to choose."""
     p, q = odds / (odds + symbols - 1), 1 / symbols
     return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

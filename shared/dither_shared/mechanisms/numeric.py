@@ -1,7 +1,7 @@
 """Mechanisms of numeric questions: their items are the points 0, 1, …, size - 1 of an even grid.
 
 Point v stands for the share x = v/(size - 1) of the range. Each report has a score, an exact fraction, whose
-expectation is the x of its user: the mean of the scores estimates the mean of the answers without bias.
+expectation is the x of its user, so the mean of the scores is an unbiased estimate of the mean of the answers.
 """
 
 from abc import abstractmethod
@@ -21,15 +21,15 @@ from ..rows import Shape
 from .checks import checked_count, index_of
 
 MAX_RESOLUTION = 128
-"""Steps of the finest grid of a table: the exact scores of a finer one take minutes."""
+"""Maximum steps of a tabulated grid: the exact scores of a finer one take minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumericMechanism(Mechanism):
-    """A mechanism whose reports say where on a grid an answer is, with an unbiased score of the mean.
+    """A mechanism whose reports say where an answer is on a grid, with an unbiased score of the mean.
 
-    All variances are per user, in squares of the range, and of the noise alone: n·Var[estimated mean], the answers
-    being fixed. Users drawn from a population add the variance of their answers.
+    All variances are per user, in squares of the range, and from noise alone: n·Var[estimated mean] for fixed answers.
+    If users are drawn from a population, the variance of their answers is added.
     """
 
     items: ClassVar[Items] = NUMBERS
@@ -52,7 +52,7 @@ class NumericMechanism(Mechanism):
 
     @cached_property
     def average_mean_variance(self) -> Fraction:
-        """The mean of ``mean_variance`` over answers that are uniform on the range; half a step is next to each end."""
+        """The mean of ``mean_variance`` over answers that are uniform on the range; each end counts for half a step."""
         ends = (self.mean_variance(0) + self.mean_variance(self.size - 1)) / 2
         return (sum((self.mean_variance(item) for item in range(1, self.size - 1)), ends)) / (self.size - 1)
 
@@ -72,7 +72,7 @@ class TabulatedMechanism(NumericMechanism):
     _laws: tuple[TabulatedLaw, ...] = field(init=False, repr=False, compare=False)
 
     def _tabulate(self, weights: Sequence[Sequence[int]]) -> None:
-        """Take the laws in proportion to ``weights``; row v must peak at v."""
+        """Take laws proportional to ``weights``; row v must peak at v."""
         laws = tuple(TabulatedLaw.rounded(row, peak) for peak, row in enumerate(weights))
         self._derive(shape=Shape.SYMBOL, cells=len(laws), ratio=worst_ratio(laws), _laws=laws)
 
@@ -85,7 +85,7 @@ class TabulatedMechanism(NumericMechanism):
         return self._laws[index_of(item, self.size)].probabilities
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the point that was drawn by the law of ``item``."""
+        """Return a point drawn by the law of ``item``."""
         return self.row_format.symbol(self._laws[index_of(item, self.size)].draw(entropy))
 
     def mean_score(self, cell: int, cohort: int = 0) -> Fraction:
@@ -103,7 +103,7 @@ class TabulatedMechanism(NumericMechanism):
     def _mean_scores(self) -> tuple[Fraction, ...]:
         """The g with Σ_y P(y | x) g(y) = x for all points x.
 
-        The table is symmetric about the middle, so g - 1/2 is antisymmetric, and half of the equations do.
+        The table is symmetric about the middle, so g - 1/2 is antisymmetric, and half of the equations are enough.
         """
         last, half = self.size - 1, self.size // 2
         rows = [law.weights for law in self._laws[:half]]
@@ -117,25 +117,25 @@ class TabulatedMechanism(NumericMechanism):
 
     @cached_property
     def _whole_scores(self) -> tuple[int, tuple[int, ...]]:
-        """The scores as whole numbers over one denominator, which comes first."""
+        """The scores as whole numbers over a common denominator, which comes first."""
         below = lcm(*(score.denominator for score in self._mean_scores))
         return below, tuple(score.numerator * (below // score.denominator) for score in self._mean_scores)
 
 
 def points_of(size: int | None, resolution: object, name: str) -> int:
-    """Return the points of a grid of ``resolution`` steps; ``size`` must be left to the mechanism of that ``name``."""
+    """Return the points of a grid of ``resolution`` steps; ``size`` must not be given for the mechanism ``name``."""
     check_no_size(size, name)
     return checked_count(resolution, "resolution", 1, MAX_RESOLUTION) + 1
 
 
 def check_no_size(size: int | None, name: str) -> None:
-    """Raise ParameterError if a ``size`` is given to a mechanism that makes a grid of its own."""
+    """Raise ParameterError if a ``size`` is given to a mechanism that makes its own grid."""
     if size is not None:
         raise ParameterError("size", f"{name} takes numbers; its grid follows from the resolution")
 
 
 def checked_points(size: int) -> int:
-    """Return the points of a tabulated grid, from 2 on."""
+    """Return the number of points of a tabulated grid, at least 2."""
     return checked_count(size, "size", 2, MAX_RESOLUTION + 1)
 
 
@@ -155,7 +155,7 @@ def decay_at(epsilon: float, steps: int) -> Fraction:
 
 
 def powers(decay: Fraction, most: int) -> list[int]:
-    """Return ``decay``^0, …, ``decay``^``most``, times 2^(64 ``most``): whole numbers for a multiple of 2^-64."""
+    """Return ``decay``^0, …, ``decay``^``most``, times 2^(64 ``most``): integers for a multiple of 2^-64."""
     base = int(decay * ONE)
     return [base**power << 64 * (most - power) for power in range(most + 1)]
 

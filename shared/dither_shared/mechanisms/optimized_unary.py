@@ -1,4 +1,4 @@
-"""Optimised unary encoding: one bit an answer, the true one kept with 1/2, the others raised as rarely as ε allows."""
+"""Optimised unary encoding: one bit per answer, the true one kept with 1/2, the others set as rarely as ε allows."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,7 @@
 """Mechanisms with two probabilities: a value owns a set of reports, and each of these is more likely than any other.
 
-If c of K reports are owned by a value, then the extremal channel gives each of them the weight e^ε and each other the
-weight 1: a report is owned with probability ``inside`` = c e^ε/(c e^ε + K - c), and uniform on either side. So
+If a value owns c of K reports, the extremal channel gives each of them the weight e^ε and each other report the weight
+1: a report is owned with probability ``inside`` = c e^ε/(c e^ε + K - c), and uniform on either side. So
 
     ε = ln( inside (K - c) / ((1 - inside) c) ).
 """
@@ -28,5 +28,5 @@ def checked_inside(inside: Fraction, owned: int, reports: int) -> Fraction:
 
 
 def level_ratio(inside: Fraction, owned: int, reports: int) -> Fraction:
-    """Return the ratio of the probabilities of one report when it is owned and when it is not."""
+    """Return the ratio of the probabilities of one report if it is owned and if it is not."""
     return inside * (reports - owned) / ((1 - inside) * owned)

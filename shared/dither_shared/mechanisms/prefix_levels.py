@@ -1,9 +1,10 @@
-"""The levels of a discovery: how long a prefix each of them reports, and which share of the users it gets.
+"""The levels of a discovery: the length of prefix that each level reports, and its share of the users.
 
-A discovery grows prefixes: the first level tries all there are, each further one every extension of the ``KEPT`` best,
-and a confirming level, of other users, tests the strings that are left. A level that tries m candidates for each that
-it keeps passes those that stand z standard errors out, z the upper 1/m quantile of the normal law; so that none is the
-bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z = ``CONFIRMING``.
+A discovery grows prefixes: the first level tries all of them, each further level tries every extension of the ``KEPT``
+best, and a confirming level, of other users, tests the remaining strings. A level that tries m candidates for each that
+it keeps passes those that stand out by z standard errors, where z is the upper 1/m quantile of the normal law; so that
+no level is the bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z =
+``CONFIRMING``.
 
 Shares decide which level a device draws, and they are part of a metric's version: they are computed in decimal
 arithmetic, which is the same everywhere, and rounded to multiples of 1/``WEIGHT``.
@@ -23,13 +24,13 @@ WEIGHT = 1 << 16
 """The sum of all weights."""
 
 LONGEST = 64
-"""Symbols of the longest strings."""
+"""Maximum number of symbols in a string."""
 
 MOST_CHARACTERS = 254
-"""Characters of the largest alphabet: with the end and the mark of a string they are the values of a byte."""
+"""Maximum number of characters in an alphabet: with the end and the mark of a string, they are the values of a byte."""
 
 _FIRST, _STEP, _MOST = 1 << 17, 1 << 9, 1 << 22
-"""Candidates of the first level, and of a further one for each prefix, as far as they are chosen; the most a level."""
+"""Preferred number of candidates of the first level, and of a further level per prefix; and the maximum of a level."""
 
 _MOST_LEVELS = 32
 CONFIRMING = Fraction(31, 10)
@@ -41,10 +42,10 @@ _ROOT_OF_2_PI = Decimal("2.506628274631000502415765284811045253007")
 
 @lru_cache(maxsize=64)
 def prefix_lengths(characters: int, length: int) -> tuple[int, ...]:
-    """Return how long a prefix each level but the confirming one reports, of strings of at most ``length`` symbols.
+    """Return the prefix length of each level except the confirming one, for strings of at most ``length`` symbols.
 
-    The first level has as many symbols as make 2^17 candidates at most, further ones add as many as make 512 of each.
-    Raises ParameterError if that would take more than 32 levels, and longer steps more than 2^22 candidates.
+    The first level has as many symbols as make 2^17 candidates at most, and further ones add as many as make 512 of
+    each. Raises ParameterError if that would take more than 32 levels, and longer steps more than 2^22 candidates.
     """
     first = min(length, _most_symbols(characters, _FIRST))
     step = _most_symbols(characters, _STEP)
@@ -57,7 +58,7 @@ def prefix_lengths(characters: int, length: int) -> tuple[int, ...]:
 
 
 def level_weights(characters: int, lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the weights of the levels over ``WEIGHT``; that of the confirming level is the last."""
+    """Return the weights of the levels over ``WEIGHT``; the last one is that of the confirming level."""
     first, *others = lengths
     tried = [Fraction(_extensions(characters, first), KEPT)]
     tried += [Fraction(_extensions(characters, to - start)) for start, to in zip(lengths, others, strict=False)]

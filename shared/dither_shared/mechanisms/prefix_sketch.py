@@ -1,4 +1,4 @@
-"""Sketches of prefixes, from which strings are found that nobody listed."""
+"""Sketches of prefixes, used to find strings that nobody listed."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -19,22 +19,22 @@ from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space
 
 _ROWS = 2
 _LEAST_CELLS = 1 << 15
-"""Cells of a row that there may be even if many levels then make more than ``MOST_COUNTERS``."""
+"""Cells that a row may have even if many levels then exceed ``MOST_COUNTERS``."""
 
 
 _FINE, _FAR = 10_000, 3.0
-"""The number of grid points, and the end of the range, in which the least detectable share is searched."""
+"""The number of grid points, and the end of the range, for the search of the least detectable share."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixSketch(ProjectiveBuckets):
-    """A device reports one prefix of its string, of public length, as ``ProjectiveSketch`` does a string.
+    """A device reports one prefix of its string, of public length, as ``ProjectiveSketch`` reports a string.
 
-    An item has a byte for each symbol, and as many as ``levels`` says last. Level j of the cohorts reports the first
-    ``levels[j]`` of them, and one more, the confirming level, all of them by hash functions of its own. Cohort
-    level·R + row is drawn with probability ``weights[level]``/2^16/R, independently of the value, so all of ε goes to
-    one report (the prefix extending method of Wang, Li and Jha, TDSC 2019, with an optimal oracle, and levels weighed
-    as ``prefix_levels`` says). p, q and n·Var are those of a prefix among the reports of its level.
+    An item has a byte for each symbol, as many as the last of ``levels``. Level j of the cohorts reports the first
+    ``levels[j]`` of them, and one more level, the confirming one, reports all of them with its own hash functions.
+    Cohort level·R + row is drawn with probability ``weights[level]``/2^16/R, independently of the value, so all of ε
+    goes to one report (the prefix extending method of Wang, Li and Jha, TDSC 2019, with an optimal oracle, and levels
+    weighted as ``prefix_levels`` says). p, q and n·Var are those of a prefix among the reports of its level.
     """
 
     name: ClassVar[str] = "prefix-sketch"
@@ -67,8 +67,8 @@ class PrefixSketch(ProjectiveBuckets):
     ) -> Self:
         """Return the mechanism for strings of up to ``length`` of this many ``characters``, at both ε.
 
-        The field and, if not given, the buckets are those of least n·Var, where a doubling of the buckets is worth 3%,
-        one of the cells 1%, and a tally has 2^20 counters at most, or 2^15 in each row.
+        The field and, if not given, the number of buckets minimize n·Var, where doubling the buckets counts as 3% and
+        doubling the cells as 1%; a tally has at most 2^20 counters, or at most 2^15 per row.
         """
         if size is not None:
             raise ParameterError("size", f"{cls.name} takes any string of an alphabet; it has no list of answers")
@@ -102,14 +102,14 @@ class PrefixSketch(ProjectiveBuckets):
 
     @classmethod
     def require(cls, mechanism: Mechanism, place: str) -> "PrefixSketch":
-        """Return ``mechanism`` if it is a prefix sketch; raise ParameterError, with that ``place``, for any other."""
+        """Return ``mechanism`` if it is a prefix sketch; otherwise raise ParameterError for that ``place``."""
         if not isinstance(mechanism, cls):
             raise ParameterError(place, f"{mechanism.name} finds no strings by itself; {cls.name} does")
         return mechanism
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """Those of every such sketch, the symbols that each level reports, the confirming one last, and the weights."""
+        """Those of every such sketch, the symbols that each level reports (the confirming one last), the weights."""
         return {**super().integers, "lengths": [*self.levels, self.levels[-1]], "weights": [*self.weights]}
 
     @property
@@ -134,10 +134,9 @@ class PrefixSketch(ProjectiveBuckets):
     def least_share(self, users: int) -> float:
         """Return the share of ``users`` who must hold a string for it to be found about half the time.
 
-        This holds if the string is rare and the users are many.
-        A level of a share w of them lets it pass with probability Φ(f √(w n/V) - z), V the variance of a rare string; f
-        is the share at which all of them do with probability 1/2. What the levels let pass follows from their weights,
-        which are in proportion to (z + 1)².
+        This holds if the string is rare and the users are many. A level with a share w of them passes it with
+        probability Φ(f √(w n/V) - z), where V is the variance of a rare string; f is the share at which all levels pass
+        it with probability 1/2. What the levels pass follows from their weights, which are proportional to (z + 1)².
         """
         margin = (float(CONFIRMING) + 1) / math.sqrt(self.weights[-1])
         bars = [margin * math.sqrt(weight) for weight in self.weights]
@@ -150,7 +149,7 @@ class PrefixSketch(ProjectiveBuckets):
         return stretch * margin * math.sqrt(self.variance() * WEIGHT / users)
 
     def prefix(self, item: Item, level: int) -> bytes:
-        """Return what a level reports of an item: its first symbols, or at the confirming level all of it."""
+        """Return what a level reports of an item: its first symbols or, at the confirming level, all of it."""
         whole = bytes_of(item)
         return whole if level == self.confirming else whole[: self.levels[level]]
 

@@ -1,4 +1,4 @@
-"""PrivSet: a report lists a few answers, and more often than by chance it has one of the user's set among them."""
+"""PrivSet: a report lists a few answers, and contains one of the user's set more often than by chance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _MOST = 4096
 class PrivSet(Chained):
     """PrivSet (Wang, Huang, Nie, Wang, Xu and Yang, INFOCOM 2018), for sets of at most w (``at_most``) of d values.
 
-    Behind the d values stand w dummies; a set marks its values and the first dummies, w cells of N = d + w in all. A
+    The d values are followed by w dummies; a set marks its values and the first dummies, w cells of N = d + w in all. A
     report is r (``subset``) of the N cells: with probability ``inside`` a uniform r-subset that meets the marks,
     otherwise a uniform one that does not. With t = C(d,r)/C(N,r), the share of subsets that do not meet them,
 
@@ -36,7 +36,7 @@ class PrivSet(Chained):
     uniformly. That again is a law of two levels, so memoisation costs nothing in the variance of one report.
 
     ``inside`` of one report and ``permanent_inside`` are rounded to multiples of 2^-64 toward 1 - t, where nothing is
-    told; the probability of keeping the permanent subset is rounded down.
+    revealed; the probability of keeping the permanent subset is rounded down.
     """
 
     name: ClassVar[str] = "privset"
@@ -123,7 +123,7 @@ class PrivSet(Chained):
 
     @property
     def largest(self) -> int:
-        """As many as the dummies can stand for."""
+        """Maximum size of a set, which is the number of dummies."""
         return self.at_most
 
     @property
@@ -138,7 +138,7 @@ class PrivSet(Chained):
 
     @property
     def risk(self) -> float:
-        """The total squared error over all values, times n, where every set has ``at_most`` values."""
+        """The total squared error over all values, times n, if every set has ``at_most`` values."""
         return self.size * self.variance(0.0) + self.at_most * (self.variance(1.0) - self.variance(0.0))
 
     def ratio_after(self, reports: int) -> Fraction:
@@ -155,7 +155,7 @@ class PrivSet(Chained):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A set owns the subsets that meet its marks; those of a full set and of the empty one are apart."""
+        """A set owns the subsets that meet its marks; a full set and the empty set share the fewest."""
         beside, both = self.cells - self.subset, 2 * self.at_most
         missed = 1 - _chance(self.size, self.at_most, self.subset)
         neither = Fraction(perm(beside, both), perm(self.cells, both))
@@ -163,7 +163,7 @@ class PrivSet(Chained):
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """The probability of a subset that meets the marks, its size, and those of sets and of the list."""
+        """The probability of a subset that meets the marks, its size, and the sizes of sets and of the list."""
         return {
             "inside": threshold_text(self.inside),
             "subset": self.subset,
@@ -188,7 +188,7 @@ class PrivSet(Chained):
         return int.from_bytes(self._subset(marks, entropy), self.row_format.byteorder) if self.memoised else marks
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the permanent subset, or any subset in its place; without a permanent part one of these marks."""
+        """Return the permanent subset, or any subset instead; without a permanent part, a subset for these marks."""
         if not self.memoised:
             return self._subset(drawn, entropy)
         if entropy.bernoulli(self._kept):
@@ -228,7 +228,7 @@ def _odds(probability: Fraction) -> Fraction:
 
 
 def _checked_inside(inside: Fraction, chance: Fraction, place: str) -> Fraction:
-    """Return ``inside`` on the grid of 2^-64; raise ParameterError unless a report reveals something, but not all."""
+    """Return ``inside`` on the grid of 2^-64; raise ParameterError if a report reveals nothing or everything."""
     rounded = toward(chance, as_probability(inside, place))
     if not chance < rounded < 1:
         raise ParameterError(place, f"{float(inside):g} must lie between {float(chance):g} (no information) and 1")
@@ -247,7 +247,7 @@ def _levels(size: int, at_most: int, subset: int, inside: Fraction) -> tuple[Fra
 
 
 def _rows(cells: int, subset: int) -> RowFormat:
-    """Return the shortest rows: a symbol, a list, or a bit for each cell."""
+    """Return the shortest row format: a symbol, a list, or a bit for each cell."""
     if subset == 1:
         return RowFormat(Shape.SYMBOL, 1, cells)
     if subset * (cells - 1).bit_length() < cells:
@@ -256,9 +256,9 @@ def _rows(cells: int, subset: int) -> RowFormat:
 
 
 def _best_subset(size: int, at_most: int, odds: float, budget: int) -> int:
-    """Return the r with the least total risk d·V(0) + w·(V(1) - V(0)), which falls to it and rises from it on.
+    """Return the r with the least total risk d·V(0) + w·(V(1) - V(0)), which decreases up to it and then increases.
 
-    Rows grow with r; from 2 on it is one whose rows have at most ``budget`` bytes.
+    Rows grow with r; if r > 1, its rows have at most ``budget`` bytes.
     """
     cells = size + at_most
     missing = size / cells  # t at r = 1

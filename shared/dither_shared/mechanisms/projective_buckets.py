@@ -1,4 +1,4 @@
-"""What sketches by projective geometry response share: a string is hashed to a bucket, and the bucket is a point."""
+"""The common part of sketches by projective geometry response: a string is hashed to a bucket, which is a point."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from .checks import checked_count
 from .owned_cells import checked_inside, inside_at
 
 MOST_COUNTERS = 1 << 20
-"""Counters of a tally, as far as they are chosen: 8 MiB."""
+"""Maximum number of counters in a chosen tally: 8 MiB."""
 
 _USUAL_BUCKETS = (1 << 14, 1 << 15, 1 << 16)
 
@@ -98,7 +98,7 @@ class ProjectiveBuckets(Chained):
 
     @property
     def length(self) -> int:
-        """t: the entries of a point."""
+        """t: the number of entries of a point."""
         return self._points.length
 
     @property
@@ -122,7 +122,7 @@ class ProjectiveBuckets(Chained):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns a hyperplane in each cohort; two values share most where they are in one bucket."""
+        """A value owns a hyperplane in each cohort; two values share most if they are in the same bucket."""
         points = self._points
         share, overlap = Fraction(points.owned, points.count), Fraction(points.shared, points.count)
         return TwoLevel(self.ratio, share, overlap)
@@ -151,7 +151,7 @@ class ProjectiveBuckets(Chained):
         return bucket if self._chain is None else self._points.draw(bucket, self._chain.permanent.threshold, entropy)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the permanent point, or any; without a permanent part, one that the bucket owns, or another."""
+        """Return the permanent point, or any point; without a permanent part, one that the bucket owns, or another."""
         if self._chain is None:
             return self.row_format.symbol(self._points.draw(drawn, self._instant.threshold, entropy))
         kept = entropy.bernoulli(self._chain.threshold)
@@ -159,14 +159,14 @@ class ProjectiveBuckets(Chained):
 
 
 class Space(NamedTuple):
-    """A field's order, and how many buckets are points over it."""
+    """The order of a field, and how many buckets are points over it."""
 
     order: int
     buckets: int
 
     @property
     def points(self) -> Points:
-        """The points; raise ParameterError if there is no such field, or there are too many."""
+        """The points; raises ParameterError if there is no such field, or there are too many points."""
         if prime_power(self.order) is None:
             raise ParameterError("order", f"{self.order} is not a prime power, such as 2, 3, 4, 5, 7, 8 or 9")
         points = Points(self.order, point_length(self.order, self.buckets))
@@ -181,7 +181,7 @@ class Space(NamedTuple):
         return inside_at(epsilon, points.owned, points.count), forever
 
     def cost(self, odds: float) -> float:
-        """Return n·Var of a rare string, where a doubling of the buckets is worth 3% of it and one of the cells 1%."""
+        """Return n·Var of a rare string, where doubling the buckets counts as 3% of it and doubling the cells as 1%."""
         points = self.points
         total = (odds - 1) * points.owned + points.count
         p, apart = odds * points.owned / total, ((odds - 1) * points.shared + points.owned) / total
@@ -190,7 +190,7 @@ class Space(NamedTuple):
 
 
 def best_space(epsilon: Fraction, buckets: int | None, most_cells: int) -> Space:
-    """Return the space of least cost for ε with at most ``most_cells`` cells, and with ``buckets`` if given."""
+    """Return the space of least cost for ε with at most ``most_cells`` cells and, if given, these ``buckets``."""
     odds = exp(epsilon)
     found = [
         space
@@ -211,7 +211,7 @@ def checked_buckets(buckets: object) -> int:
 
 
 def _spaces(buckets: int, odds: float, most_cells: int) -> Iterator[Space]:
-    """Yield the spaces with this number of buckets; the best order is near e^ε + 1, if there are no bounds."""
+    """Yield the spaces with this number of buckets; without limits the best order is near e^ε + 1."""
     for order in prime_powers(min(max(buckets, 7), int(8 * odds) + 8, _LARGEST_ORDER)):
         space = Space(order, buckets)
         if Points(order, point_length(order, buckets)).count <= min(most_cells, MAX_CELLS):

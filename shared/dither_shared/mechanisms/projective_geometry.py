@@ -100,7 +100,7 @@ class ProjectiveGeometry(Mechanism):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns a hyperplane; points 0, 1 and 2 are on one line: what two of them share the third owns, too."""
+        """A value owns a hyperplane; points 0, 1 and 2 are on one line, so each owns what the other two share."""
         points, third = self._points, Fraction(0) if self.size > 2 else None
         share, overlap = Fraction(points.owned, points.count), Fraction(points.shared, points.count)
         return TwoLevel(self.ratio, share, overlap, third)
@@ -120,7 +120,7 @@ class ProjectiveGeometry(Mechanism):
 
 
 def _risk(size: int, order: int, odds: float) -> float:
-    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; used only to choose."""
     length = point_length(order, size)
     points, owned, shared = (point_count(order, length - less) for less in range(3))
     total = (odds - 1) * owned + points

@@ -19,10 +19,10 @@ class ProjectiveSketch(ProjectiveBuckets):
     """Count mean sketch (Apple Differential Privacy Team 2017) whose rows are reported by projective geometry response.
 
     The cohort is the row, drawn uniformly; ``primitives/buckets.py`` says which bucket a string has in it. Candidates
-    need not be known when devices report: to estimate one takes a look at ``rows`` buckets. In place of a bit for each
-    bucket a report is one point, of 2 or 3 bytes, and its n·Var is near 4e^ε/(e^ε - 1)², the least there is.
+    need not be known when devices report: estimating one takes ``rows`` look-ups. Instead of a bit for each bucket, a
+    report is one point of 2 or 3 bytes, and its n·Var is near 4e^ε/(e^ε - 1)², the minimum.
 
-    ``calibrate`` takes the field of least n·Var, where a doubling of the cells is worth 1%.
+    ``calibrate`` takes the field with the least n·Var, where doubling the cells counts as 1%.
     """
 
     name: ClassVar[str] = "projective-count-mean-sketch"

@@ -40,11 +40,11 @@ class RandomizedResponse(ChainOfSymbols):
 
         c = (b(a+k-2) - (k-1))/(a - b),   a = e^ε∞, b = e^ε₁,
 
-    and not (ab-1)/(a-b) as published, which is right for k = 2 only and wastes accuracy beyond. Here its truth is
-    solved for exactly: (γ - q∞)/(p∞ - q∞).
+    and not (ab-1)/(a-b) as published, which is correct only for k = 2 and loses accuracy for larger k. Here its truth
+    is solved for exactly: (γ - q∞)/(p∞ - q∞).
 
     ``truth`` (of one report) and ``permanent_truth`` are rounded to multiples of 2^-64 toward 1/k, where nothing is
-    told; the truth of the second channel is rounded down.
+    revealed; the truth of the second channel is rounded down.
     """
 
     name: ClassVar[str] = "randomized-response"
@@ -103,7 +103,7 @@ class RandomizedResponse(ChainOfSymbols):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns one answer: itself or, where lies are likelier, the other of two."""
+        """A value owns one answer: itself or, if lies are likelier, the other of two."""
         return TwoLevel(self.ratio, Fraction(1, self.size), Fraction(0), Fraction(0) if self.size > 2 else None)
 
     @property

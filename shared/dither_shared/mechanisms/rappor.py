@@ -174,9 +174,9 @@ class Rappor(ChainOfBits):
 
     @classmethod
     def require(cls, mechanism: Mechanism, place: str) -> "Rappor":
-        """Return ``mechanism`` if it is RAPPOR; raise ParameterError, with that ``place``, for any other."""
+        """Return ``mechanism`` if it is RAPPOR; otherwise raise ParameterError for that ``place``."""
         if not isinstance(mechanism, cls):
-            raise ParameterError(place, f"is of {mechanism.name}; these files are for {cls.name}")
+            raise ParameterError(place, f"uses {mechanism.name}; these files are for {cls.name}")
         return mechanism
 
     @property
@@ -186,7 +186,7 @@ class Rappor(ChainOfBits):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """A report of just a string's bits adds 1/(a-b) to its fit alone, one of all but them takes as much."""
+        """A report of exactly a string's bits adds 1/(a-b) to its fit, one of all other bits subtracts as much."""
         most = 1 / abs(float(self.p) - float(self.q))
         return -most, most
 
@@ -206,7 +206,7 @@ class Rappor(ChainOfBits):
 
     @cached_property
     def permanent_stage(self) -> None:
-        """None: its frequencies are fitted, and their errors are those of the scatter between cohorts."""
+        """None: its frequencies are fitted, and their errors come from the scatter between cohorts."""
 
     @property
     def permanent_law(self) -> tuple[Fraction, Fraction]:
@@ -220,7 +220,7 @@ class Rappor(ChainOfBits):
     def ratio_over(self, values: Iterable[bytes]) -> Fraction:
         """Return the exact worst-case ratio of one report over a list of values and every cohort.
 
-        At most ``ratio``; less if their Bloom bits always overlap. Work: cohorts · values².
+        At most ``ratio``, and less if their Bloom bits always overlap. Takes cohorts · values² steps.
         """
         listed = list(values)
         apart = 0

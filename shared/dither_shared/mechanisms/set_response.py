@@ -1,4 +1,4 @@
-"""Set response: a few neighbouring answers of a set, all of their bits together by randomized response."""
+"""Set response: some neighbouring answers of a set, whose bits go together through randomized response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from .checks import checked_count, checked_epsilons, checked_size, set_of
 from .randomized_response import symbol_chain, truths
 
 _WIDEST = 16
-"""The most neighbours that are reported together: 65,536 patterns."""
+"""Maximum number of neighbours that are reported together: 65,536 patterns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetResponse(ChainOfSymbols):
     """Windows of s neighbours on a circle, each reported by 2^s-ary randomized response.
 
-    A set is d bits, one a value, on a circle. The cohort c, which is public, is a window: the bits c, c+1, …, c+s-1
+    A set is d bits, one per value, on a circle. The cohort c, which is public, is a window: the bits c, c+1, …, c+s-1
     mod d. The pattern of the set in its window (bit i for value c+i) is reported with probability γ (``truth``),
     otherwise one of the other 2^s - 1 patterns, uniformly. A report supports a value if its window holds it and its bit
     there is 1; with a = γ and b = (1-γ)/(2^s-1)
 
         p = a + (2^(s-1) - 1) b,   q = 2^(s-1) b,   p + q = 1,   coverage = s/d.
 
-    At γ = e^ε/(e^ε + 2^s - 1) it is p - q = m = (e^ε-1)/(e^ε+2^s-1), and for a value that half of all users have
-    n·Var = ((d/s)/m² - 1)/4, which is its most. The best s grows with ε: 1 up to ε = 1.34, 2 up to 2.69, 3 up to 3.80,
-    4 up to 4.79. At uniformly random sets no report at the same ε is more informative: it meets the Cramér-Rao
-    bound of the best of all patterns (enumerated for d <= 4). s = 1 is the old survey of one random item.
+    At γ = e^ε/(e^ε + 2^s - 1), p - q = m = (e^ε-1)/(e^ε+2^s-1), and for a value that half of all users have, n·Var has
+    its maximum ((d/s)/m² - 1)/4. The best s grows with ε: 1 up to ε = 1.34, 2 up to 2.69, 3 up to 3.80, 4 up to 4.79.
+    At uniformly random sets no report at the same ε is more informative: it meets the Cramér-Rao bound of the best of
+    all patterns (enumerated for d <= 4). s = 1 is the classical survey of one random item.
 
     The permanent part is that of ``RandomizedResponse`` over the patterns of a device's fixed window.
     """
@@ -73,7 +73,7 @@ class SetResponse(ChainOfSymbols):
     def calibrate(
         cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None, *, window: int | None = None
     ) -> Self:
-        """Return the mechanism of that ``window``, or of the one with the least total risk."""
+        """Return the mechanism with that ``window``, or with the one that has the least total risk."""
         size = checked_size(size)
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
         if window is None:
@@ -97,7 +97,7 @@ class SetResponse(ChainOfSymbols):
 
     @property
     def risk(self) -> float:
-        """The total squared error over all values, times n, at its most: where half of the users have each."""
+        """The maximum of the total squared error over all values, times n: if half of the users have each value."""
         return self.size * self.variance(0.5)
 
     def seen(self, cohort: int) -> tuple[int, ...]:
@@ -106,13 +106,13 @@ class SetResponse(ChainOfSymbols):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A set owns its pattern; the empty set and the full one differ in every window, and a third set from both."""
+        """A set owns its pattern; the empty set, the full set and a third set differ in every window."""
         third = Fraction(0) if self.window > 2 or (self.window == 2 and not self.size % 2) else None
         return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), third)
 
     @property
     def integers(self) -> Mapping[str, object]:
-        """The truth, and the width of the window; the values are the cohorts."""
+        """The truth, and the width of the window; the cohorts are the values."""
         return {"truth": threshold_text(self.truth), "window": self.window}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class SetResponse(ChainOfSymbols):
         return ((chosen | chosen << self.size) >> cohort & (self.cells - 1),)
 
     def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the patterns that have the value; none where the window does not hold it."""
+        """Return the patterns that contain the value; None if the window does not cover it."""
         place = (int(value) - cohort) % self.size
         return tuple(pattern for pattern in range(self.cells) if pattern >> place & 1)
 

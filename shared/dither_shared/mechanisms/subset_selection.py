@@ -1,4 +1,4 @@
-"""Subset selection: a report lists d of the k answers, and the true one is among them more often than by chance."""
+"""Subset selection: a report lists d of the k answers, and contains the true one more often than by chance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,8 @@ class SubsetSelection(Mechanism):
         d = checked_count(self.subset, "subset", 1, k - 1)
         inside = checked_inside(self.inside, d, k)
         other = (inside * (d - 1) + (1 - inside) * d) / (k - 1)
-        as_list = 2 * d * (k - 1).bit_length() <= k  # drawing a list takes longer: only where it halves the report
+        # drawing a list takes longer, so do it only if it halves the report
+        as_list = 2 * d * (k - 1).bit_length() <= k
         self._derive(
             shape=Shape.LIST if as_list else Shape.BITS,
             listed=d if as_list else 0,
@@ -94,7 +95,7 @@ class SubsetSelection(Mechanism):
         return (index_of(item, self.size),)
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a d-subset, as k bits, or as a list of d numbers where that takes half of them or less."""
+        """Return a d-subset, as k bits, or as a list of d numbers if that takes at most half of them."""
         index = index_of(item, self.size)
         chosen = entropy.bernoulli(self._threshold)
         others = entropy.subset(self.size - 1, self.subset - chosen)
@@ -104,7 +105,7 @@ class SubsetSelection(Mechanism):
 
 
 def _risk(size: int, subset: int, odds: float) -> float:
-    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; used only to choose."""
     p = subset * odds / (subset * odds + size - subset)
     q = (p * (subset - 1) + (1 - p) * subset) / (size - 1)
     return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

@@ -1,8 +1,8 @@
-"""The noise of a sum of estimates, such as a row of a crossing: how the supports of two values hang together.
+"""The noise of a sum of estimates, such as a row of a crossing: how the supports of two values depend on each other.
 
-With J₁ and J₀ the chances that a report supports both u and v, if the user's value is one of them and if it is a third
-(``Mechanism.joint_support``), and V₀, V_f as in ``Mechanism.variance``, of the sum of m values that together have the
-share F
+Let J₁ and J₀ be the probabilities that a report supports both u and v, if the user's value is one of them and if it is
+a third (``Mechanism.joint_support``), and let V₀, V_f be as in ``Mechanism.variance``. For the sum of m values that
+together have the share F
 
     n·Var = m V₀ + F V_f + ( m(m-1)(J₀ - q²) + 2(m-1) F (J₁ - J₀ - q(p-q)) ) / (p-q)²,
 
@@ -17,9 +17,9 @@ from .auto import choose
 
 
 def joint_constants(mechanism: Mechanism) -> tuple[float, float] | None:
-    """Return n · Cov of the estimates of two values, by noise alone: of shares 0, and what is added per their sum.
+    """Return n · Cov of the estimates of two values, from noise alone: for shares of 0, and the increase per their sum.
 
-    None where the mechanism does not know. (Where not all pairs are alike it is that of an average one.)
+    None if the mechanism does not know it. (If not all pairs are alike, that of an average pair.)
     """
     joint = mechanism.joint_support
     if joint is None:
@@ -31,10 +31,11 @@ def joint_constants(mechanism: Mechanism) -> tuple[float, float] | None:
 
 
 def sum_variance(mechanism: Mechanism, values: int, share: float) -> float | None:
-    """Return n · Var of the sum of the estimates of ``values`` values whose shares sum to ``share``, by noise alone.
+    """Return n · Var of the sum of the estimates of ``values`` values whose shares sum to ``share``, from noise alone.
 
-    None where the mechanism does not know how the supports of two values hang together. Where a share c of the reports
-    speaks of a value (bit-flip), the whole share is taken to be of one of the values, which is the worst.
+    None if the mechanism does not know how the supports of two values depend on each other. If only a share c of the
+    reports covers a value (bit-flip), the whole share is assumed to belong to one of the values, which is the worst
+    case.
     """
     pair = joint_constants(mechanism)
     if pair is None:
@@ -44,9 +45,9 @@ def sum_variance(mechanism: Mechanism, values: int, share: float) -> float | Non
 
 
 class Costs(NamedTuple):
-    """n · Var of the share of one answer among all people, where all answers to its question are equally common.
+    """n · Var of the share of one answer among all people, if all answers to its question are equally common.
 
-    ``crossed``: of a marginal of the crossing; ``sampled``: of the question asked of half of the people.
+    ``crossed``: for a marginal of the crossing; ``sampled``: for the question asked of half of the people.
     """
 
     crossed: float
@@ -54,12 +55,12 @@ class Costs(NamedTuple):
 
 
 def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
-    """Return the costs of a question with ``answers`` answers that is crossed with one with ``others`` answers.
+    """Return the costs of a question with ``answers`` answers, crossed with one with ``others`` answers.
 
     A marginal of the product domain sums a row of cells, each with its noise. Sampling (``one_of``) asks each question
     of half of the people, at the whole epsilon. The product is better for both questions only if there are few pairs:
-    K <= e^ε/2 is about enough. The costs are the variances of the mechanisms themselves at even shares. None where the
-    mechanism does not know how the noise of two cells hangs together.
+    roughly K <= e^ε/2. The costs are the variances of the mechanisms themselves at equal shares. None if the mechanism
+    does not know how the noise of two cells depends on each other.
     """
     share = 1 / answers
     noise, people = sum_variance(mechanism, others, share), share * (1 - share)
@@ -67,7 +68,7 @@ def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
 
 
 def within(mechanism: Mechanism, answers: int, others: int) -> float | None:
-    """Return how many times as many people a share within one answer to the other question takes as if that was public.
+    """Return how many times as many people a share within one answer takes as if the other question were public.
 
     n · Var of x/y is (v_x - 2 r v_xy + r² v_y)/y², and within a public stratum of share y it is V(r)/y; both with
     r (1-r)/y of who is asked.

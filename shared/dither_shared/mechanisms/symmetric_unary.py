@@ -1,4 +1,4 @@
-"""Symmetric unary encoding: one bit an answer, each flipped with the same probability."""
+"""Symmetric unary encoding: one bit per answer, each flipped with the same probability."""
 
 from dataclasses import dataclass
 from fractions import Fraction

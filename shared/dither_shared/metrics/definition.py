@@ -1,4 +1,4 @@
-"""Reading ``metrics.toml``: from TOML to metrics, every mistake named with file, metric and key."""
+"""Read ``metrics.toml`` into metrics; every mistake is named with file, metric and key."""
 
 import math
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _COMMON = frozenset(
 _AUTO = "auto"
 
 _PIECE, _LARGEST = 1 << 16, 1 << 24
-"""Bytes that are read at a time, and of all definitions: a list of 2^20 short values needs as many."""
+"""Bytes that are read at a time, and of all definitions: a list of 2^20 short values needs that many."""
 
 _AUTO_KEYS = frozenset({"epsilon", "permanent_epsilon", "report_budget"})
 
@@ -56,10 +56,10 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
     import tomllib  # noqa: PLC0415 - an app that hands its metrics over ready-made need not load a parser
 
     try:
-        document = tomllib.loads(text.removeprefix("\ufeff"))  # by which some editors mark UTF-8
+        document = tomllib.loads(text.removeprefix("\ufeff"))  # with which some editors mark UTF-8
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(source, f"not TOML: {error}") from None
-    except (ValueError, RecursionError):  # digits without end, or lists in lists
+    except (ValueError, RecursionError):  # a number with too many digits, or lists nested too deeply
         raise ParameterError(source, "a number or a list in it is too long to be read") from None
     try:
         Fields(document).require_known({"metrics", "seal"})
@@ -165,14 +165,14 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
     )
 
 
-@lru_cache(maxsize=1024, typed=True)  # typed: a parameter may be refused for its type, so 12 and 12.0 differ
+@lru_cache(maxsize=1024, typed=True)  # typed, because a parameter may be refused for its type: 12 and 12.0 differ
 def _configured(family: type[Mechanism], size: int | None, **parameters: float | str) -> Mechanism:
     """Return the mechanism asked for; metrics of one shape share it, because it never changes."""
     return family.configure(size, parameters)
 
 
 def _require_own_parameters(family: type[Mechanism], kind: type[Question], fields: Fields) -> None:
-    """Refuse a parameter that only other mechanisms for such a question have, and name these."""
+    """Refuse a parameter that only other mechanisms for such a question have, and name those mechanisms."""
     others = MECHANISMS.of(family.items)
     for key in fields:
         have = [] if key in family.keys | kind.keys else sorted(other.name for other in others if key in other.keys)

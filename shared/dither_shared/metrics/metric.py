@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ..answers import Answers
 from ..draws import Draws, draws_of
+from ..encoding import Answers
 from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
@@ -68,7 +68,7 @@ class Metric:
 
     @property
     def charge(self) -> float:
-        """The epsilon that a device is charged: for each report or, with a permanent part, for each new value."""
+        """The epsilon that a device is charged for each report or, with a permanent part, for each new value."""
         forever = self.mechanism.permanent_epsilon
         return self.mechanism.epsilon if forever is None else forever
 
@@ -106,10 +106,10 @@ class Metric:
 
     @cached_property
     def draws(self) -> Draws | Mechanism:
-        """By what a device draws its reports: by the few integers that it would keep, if they are enough."""
+        """How a device draws its reports: from the few integers that it would keep, if they are enough."""
         stored = self.mechanism.stored_draws
         return self.mechanism if stored is None else draws_of(stored)
 
     def item(self, value: object) -> Item:
-        """Return the item of an answer, for a number its lower point; an object that is not an answer has one, too."""
+        """Return the item of an answer (for a number, its lower point); even an object that is no answer has one."""
         return self.answers.encode(value).item

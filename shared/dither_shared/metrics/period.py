@@ -16,13 +16,13 @@ DAYS_IN: Mapping[str, int] = {"day": 1, "week": 7}
 
 
 _clock: list[Callable[[], datetime]] = []
-"""What returns the time, once it is loaded: kept, because nothing can be imported at the interpreter's shutdown."""
+"""The function that returns the time, kept because nothing can be imported at the interpreter's shutdown."""
 
 
 def utc_today() -> date:
     """Return today's date in UTC: the finest time that a report or a collector ever knows."""
     if not _clock:
-        try:  # a client that is off asks for no day, and Python 3.11 takes 1 ms for the module around this one
+        try:  # a disabled client asks for no day, and Python 3.11 takes 1 ms for the module around this one
             from _datetime import datetime, timezone  # type: ignore[import-not-found] # noqa: PLC0415
         except ImportError:
             from datetime import datetime, timezone  # noqa: PLC0415

@@ -21,11 +21,11 @@ from ..questions.fields import Fields
 from ..wire import LONGEST_STRATUM, OTHER
 
 MOST_CELLS = 16
-"""Cells of a metric: each has reports, errors and an anonymity set of its own."""
+"""Maximum number of cells of a metric: each has its own reports, errors and anonymity set."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
-    # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
+    # arguments of the client's functions and methods, parameters of the API's URLs, and its columns
     "self|metric|value|ok|failed|"
     "at|by|by_day|change|confidence|distinct|find|forged|format|limit|name|offset|other|other_[a-z0-9_]*|page|quantile|"
     "simultaneous|since|step|tier|token|top|until|values|version|"
@@ -36,7 +36,7 @@ _TAKEN = re.compile(
 """Names that no attribute may have, because answers have columns of these names."""
 
 _VALUE = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\ud800-\udfff/\[\]{}"\\]{1,32}(?<! )')
-"""A slash parts the values of a label, and a batch is read quickly only without the others."""
+"""Slashes separate the values in a label, and without the other excluded characters a batch is read quickly."""
 
 
 class Attribute(NamedTuple):
@@ -118,7 +118,7 @@ class Strata:
         return len(self.labels)
 
     def index(self, label: str) -> int | None:
-        """Return the place of a label's cell, or None if there is no such cell."""
+        """Return the index of a label's cell, or None if there is no such cell."""
         return self._index.get(label)
 
     def label_of(self, given: Mapping[str, object]) -> str:
@@ -129,11 +129,11 @@ class Strata:
         return "/".join([_listed(one, given) or OTHER for one in self.attributes])
 
     def outside(self, given: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the attributes of which ``given`` has no listed value, so that ``label_of`` says "other"."""
+        """Return the attributes for which ``given`` has no listed value, so that ``label_of`` says "other"."""
         return tuple(one.name for one in self.attributes if _listed(one, given) is None)
 
     def places(self, chosen: Mapping[str, str]) -> tuple[int, ...]:
-        """Return the places of the cells whose attributes have the values ``chosen``: all cells, if none is.
+        """Return the indices of the cells whose attributes have the values ``chosen``; all cells if nothing is chosen.
 
         Raises ParameterError, whose place is the attribute's name, if there is no such attribute or value.
         """
@@ -179,7 +179,7 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
                 f'{value!r:.80} is not a value; 1 to 32 printable characters, none of / [ ] {{ }} " \\,'
                 " and no blank at an end",
             )
-    seen = Counter(values)  # a list may be long before its cells are counted
+    seen = Counter(values)  # check the length first: a list may be long
     if len(seen) < len(values):
         raise ParameterError(place, f"{seen.most_common(1)[0][0]!r} is listed twice")
     if not set(values) - {OTHER}:

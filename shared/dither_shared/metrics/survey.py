@@ -1,4 +1,4 @@
-"""Surveys: of several metrics that name one survey, each device answers one in each period, drawn by chance."""
+"""Surveys: of several metrics with the same survey name, each device answers one per period, chosen at random."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Survey:
-    """The survey ``name`` and the metrics of which it asks one in each period (reporting/surveys.py draws it).
+    """The survey ``name`` and its metrics; each device answers one in a period (reporting/surveys.py draws it).
 
     It is not part of a metric's version: who is asked depends on no answer, so no estimate depends on it, and permanent
     draws outlast it. It is part of what people consent to.
@@ -25,7 +25,7 @@ class Survey:
 def with_surveys(metrics: Mapping[str, "Metric"]) -> dict[str, "Metric"]:
     """Return the metrics of a file, each with the names of all metrics of its survey.
 
-    Raises ParameterError if those of one survey differ in their period, from which the survey draws.
+    Raises ParameterError if the metrics of a survey have different periods, because the choice is drawn per period.
     """
     members: dict[str, list[Metric]] = {}
     for metric in metrics.values():
@@ -35,7 +35,7 @@ def with_surveys(metrics: Mapping[str, "Metric"]) -> dict[str, "Metric"]:
     for name, of in members.items():
         for one in of:
             if one.period != of[0].period:
-                why = f"{of[0].name} is of the survey {name!r}, too, and its period is {of[0].period}"
+                why = f"{of[0].name} belongs to the same survey, {name!r}, and its period is {of[0].period}"
                 raise ParameterError(
                     f"metrics.{one.name}.period", f"{one.period}; {why}; all metrics of a survey share it"
                 )

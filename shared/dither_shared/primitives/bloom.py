@@ -16,7 +16,7 @@ from struct import Struct
 from .digests import shake_256
 
 HASHING = "dither-bloom-2"
-"""The name of this scheme, which is part of the version of every metric that hashes by it."""
+"""The name of this scheme, which is part of the version of every metric that uses it."""
 
 _PREFIX = HASHING.encode()
 _NUMBERS = Struct(">II").pack

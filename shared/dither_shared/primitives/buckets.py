@@ -6,14 +6,14 @@ row r is word r of
     SHA-256( "dither-sketch-1" ‖ j ‖ v )
 
 modulo B, with j in one byte, and words of 32 bits, big-endian. One digest serves all rows, 8 at most; each row and
-level has a hash function of its own. (SHA-256, for browsers have it.)
+level has its own hash function. (SHA-256, because browsers have it.)
 """
 
 from .digests import sha256
 
 MAX_BUCKETS = 1 << 16
 MAX_ROWS = 8
-"""Words of a digest."""
+"""The number of words of a digest."""
 MAX_LEVELS = 256
 
 _PREFIXES = [b"dither-sketch-1" + bytes([level]) for level in range(MAX_LEVELS)]

@@ -1,4 +1,4 @@
-"""Channels of a bit, a symbol and an owned report, and their chains: a permanent draw, then an instantaneous one.
+"""Channels for a bit, a symbol and an owned report, and their chains: a permanent draw, then an instantaneous one.
 
 A chain without a permanent part is a channel that is drawn independently for each report. All probabilities are
 multiples of 2^-64, so whatever is derived from them is exact.
@@ -26,7 +26,7 @@ class BitChannel:
 
     @property
     def odds_ratio(self) -> Fraction:
-        """The likelihood ratio of x to x' by two bits, of which one is marked by x alone and one by x' alone."""
+        """The likelihood ratio of x to x' from two bits, one marked only by x and one marked only by x'."""
         ratio = self.high * (1 - self.low) / (self.low * (1 - self.high))
         return max(ratio, 1 / ratio)
 
@@ -51,11 +51,11 @@ class BitChain:
 
     @property
     def permanent_ratio(self) -> Fraction | None:
-        """The likelihood ratio of any number of reports by two bits that differ; None if each report adds to it."""
+        """The likelihood ratio of any number of reports from two bits that differ; None if each report adds to it."""
         return None if self.permanent is None else self.permanent.odds_ratio
 
     def ratio_after(self, reports: int) -> Fraction:
-        """Return the likelihood ratio of ``reports`` reports of one value, by two bits that differ.
+        """Return the likelihood ratio of ``reports`` reports of one value, from two bits that differ.
 
         Given how many of them show a 1, the likelihood ratio of a marked to an unmarked bit is monotone in that
         number, so its extremes are at none and at all of them.
@@ -166,9 +166,9 @@ class OwnedChannel:
 
 @dataclass(frozen=True)
 class OwnedChain:
-    """A report through ``permanent`` once for ever, which every report repeats with probability ``kept``.
+    """A report drawn once for ever by ``permanent``, which every later report repeats with probability ``kept``.
 
-    Otherwise a report is any of them, uniformly; so that one report has the law of an ``OwnedChannel``, too.
+    Otherwise a report is any of them, uniformly; so one report also has the law of an ``OwnedChannel``.
     """
 
     permanent: OwnedChannel
@@ -194,8 +194,8 @@ class OwnedChain:
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value: all show one that x owns and x' does not.
 
-        Next to any other report, the repeated one has r = 1 + κK/(1-κ) times the likelihood in each report. A series
-        in which report u stands m(u) times has the ratio
+        Compared with any other report, the repeated one has r = 1 + κK/(1-κ) times the likelihood in each report. A
+        series in which report u occurs m(u) times has the ratio
 
             1 + (high - low)(S(x) - S(x'))/(low·S + (high - low)·S(x')),   S = Σ_u r^m(u),
 

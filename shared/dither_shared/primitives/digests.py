@@ -1,7 +1,7 @@
-"""SHA-256 and SHAKE-256 as the interpreter itself has them.
+"""SHA-256 and SHAKE-256 from the interpreter itself.
 
 ``hashlib`` offers the same functions and loads OpenSSL for them, which takes 3.5 MiB of an app's memory. The standard
-library's ``random`` goes the same way. An interpreter that was built without them has those of ``hashlib``.
+library's ``random`` does the same as this module. An interpreter that was built without them uses those of ``hashlib``.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ class Entropy(ABC):
         """Return the next ``count`` uniformly random bytes."""
 
     def ahead(self, count: int) -> Entropy:
-        """Return what draws from the same source, and has drawn ``count`` bytes already where that saves time.
+        """Return an entropy that draws from the same source, with ``count`` bytes read in advance if that saves time.
 
-        It is for the draws of one report, and not to be kept.
+        Use it for the draws of one report only.
         """
         return self
 
@@ -50,7 +50,7 @@ class Entropy(ABC):
                 return word % bound
 
     def each_below(self, bound: int) -> Iterator[int]:
-        """Yield independent uniform integers in [0, bound), for 1 <= bound <= 2^32, drawn some at a time."""
+        """Yield independent uniform integers in [0, bound), for 1 <= bound <= 2^32, drawn in blocks."""
         limit = (1 << 32) - (1 << 32) % bound
         while True:
             for word in _WORDS.unpack(self.take(_WORDS.size)):
@@ -86,8 +86,8 @@ class Entropy(ABC):
     def subset(self, width: int, size: int) -> int:
         """Return a set of ``size`` of ``width`` lanes as an integer, each such set with the same probability.
 
-        Independent bits of about the right density are drawn, and uniformly chosen lanes are then added or taken
-        away until the size is right. No step treats one lane unlike another, so the law is invariant under
+        Independent bits of about the right density are drawn, and then uniformly chosen lanes are added or removed
+        until the size is right. No step treats one lane differently from another, so the law is invariant under
         permutations of the lanes, and the only such law on sets of one size is the uniform one.
         """
         digits = width.bit_length() // 2 + 2  # more digits would cost as much to draw as they save in repairs
@@ -96,7 +96,7 @@ class Entropy(ABC):
         missing = size - lanes.bit_count()
         if not missing:
             return lanes
-        turned = lanes if missing > 0 else ~lanes  # the lanes that must stay as they are
+        turned = lanes if missing > 0 else ~lanes  # the lanes that must not change
         for chosen in self.each_below(width):
             lane = 1 << chosen
             if not turned & lane:
@@ -108,7 +108,7 @@ class Entropy(ABC):
         return lanes
 
     def subset_meeting(self, width: int, size: int, marked: int) -> int:
-        """Return a uniform set among those of ``size`` of ``width`` lanes that have some of the ``marked`` lanes.
+        """Return a uniform set of ``size`` of ``width`` lanes, among those that contain at least one ``marked`` lane.
 
         A marked lane and a subset of the others are drawn. A set with h marked lanes can be drawn in h ways, so it is
         kept with probability 1/h; otherwise the draw is repeated. Requires 1 <= size <= width, width >= 2 and a marked
@@ -174,7 +174,7 @@ class KeyedEntropy(Entropy):
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
         self._start = b"".join((start, len(key).to_bytes(4, "big"), key, _encoded(*context) if context else b""))
         self._number = 0
-        self._block = b""  # of this number, or as much of it as was asked for
+        self._block = b""  # of this number, or the requested part of it
         self._used = 0
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ class KeyedEntropy(Entropy):
         return b"".join(pieces)
 
     def _rest(self, count: int) -> bytes:
-        """Return the next bytes of the present block. Most streams are asked once, for less than a block."""
+        """Return the next bytes of the present block. Most streams are read once, for less than a block."""
         start, self._used = self._used, self._used + count
         if len(self._block) < self._used:
             self._block = self._digest(self._number, self.BLOCK if start else self._used)
@@ -242,7 +242,8 @@ def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, p
     unmarked = lanes & ~marked
     result = (marked if high == certain else 0) | (unmarked if low == certain else 0)
     undecided = lanes & ~result
-    steps = _steps(high % certain, low % certain, precision)  # a certain lane has threshold 0: it can gain nothing
+    # a lane that is already certain has threshold 0: it cannot gain anything
+    steps = _steps(high % certain, low % certain, precision)
     thresholds = 0, unmarked, marked, lanes
     size, step, from_bytes = (width + 7) // 8, 0, int.from_bytes
     while undecided and step < len(steps):

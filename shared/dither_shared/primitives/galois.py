@@ -14,7 +14,7 @@ from operator import mul, xor
 from ..errors import ParameterError
 
 _LONGEST = 32
-"""More entries than a vector has in any table that can be held."""
+"""Maximum number of entries: more than a vector has in any table that fits into memory."""
 
 
 def prime_power(order: int) -> tuple[int, int] | None:
@@ -54,7 +54,7 @@ class Field:
             raise ParameterError("field", f"{order} is not a prime power")
         self.order = order
         self.characteristic, self.degree = factors
-        # The first index of the points with 0, 1, 2, … entries behind their leading 1.
+        # The first index of the points with 0, 1, 2, … entries after their leading 1.
         self._firsts: tuple[int, ...] = tuple((order**free - 1) // (order - 1) for free in range(_LONGEST))
         self.lower: int | None = None
         """L of the primitive polynomial x^m + L, as a base-p number; None for a prime field, which needs none."""
@@ -116,7 +116,7 @@ class Field:
         return self.digits(number, length)
 
     def point_index(self, vector: Sequence[int]) -> int:
-        """Return the index of the projective point on which a vector, not 0, lies."""
+        """Return the index of the projective point that a non-zero vector represents."""
         lead = next(place for place, entry in enumerate(vector) if entry)
         tail, scale = vector[lead + 1 :], vector[lead]
         if scale != 1:
@@ -160,7 +160,7 @@ class Field:
 
 @cache
 def field(order: int) -> Field:
-    """Return GF(order), made once."""
+    """Return GF(order); it is made only once."""
     return Field(order)
 
 

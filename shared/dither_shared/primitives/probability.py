@@ -1,4 +1,4 @@
-"""Exact probabilities: multiples of 2^-64, rounded toward privacy, and the epsilon they amount to.
+"""Exact probabilities: multiples of 2^-64, rounded toward privacy, and the resulting epsilon.
 
 A device never asks "is a float below a float". A probability is an integer threshold t over 2^64 and an event
 happens if a uniform 64-bit word is below t, so its probability is t/2^64 exactly. Where a target such as e^ε/(e^ε+1)
@@ -16,10 +16,10 @@ from ..errors import ParameterError
 from .entropy import ONE as ONE  # noqa: PLC0414 - probabilities are over it
 
 MIN_EPSILON = 1e-4
-"""Below this the error of a share is 0.6 even from a billion reports, and e^ε - 1 nears the grid of 2^-64."""
+"""Below this, the error of a share is 0.6 even from a billion reports, and e^ε - 1 nears the grid of 2^-64."""
 
 MAX_EPSILON = 25.0
-"""Above this e^-ε nears the grid of 2^-64, and no privacy worth the name is left."""
+"""Above this, e^-ε nears the grid of 2^-64, and there is practically no privacy left."""
 
 _DIGITS = 110
 
@@ -48,17 +48,17 @@ def as_probability(value: float | Fraction, place: str) -> Fraction:
     """Return ``value`` as an exact rational in [0, 1]; raise ParameterError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise ParameterError(place, f"{value!r} is not a number")
-    if not 0 <= value <= 1:  # NaN compares false
+    if not 0 <= value <= 1:  # comparisons with NaN are false
         raise ParameterError(place, f"{value!r} is not a probability; it must lie in [0, 1]")
     return Fraction(value)
 
 
 def _context(rounding: str) -> decimal.Context:
-    """Return a context that takes nothing from ``decimal.DefaultContext``, which the app may have changed."""
+    """Return a context independent of ``decimal.DefaultContext``, which the app may have changed."""
     return decimal.Context(_DIGITS, rounding, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 0, [], [])
 
 
-@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
+@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon needs the same few values
 def exp_below(exponent: Fraction) -> Fraction:
     """Return a rational just below e^exponent; relative distance under 1e-100, if ``exponent`` is under 10^8."""
     context = _context(decimal.ROUND_FLOOR)
@@ -68,7 +68,7 @@ def exp_below(exponent: Fraction) -> Fraction:
 
 
 def exp_above(exponent: Fraction) -> Fraction:
-    """Return a rational just above e^exponent, as near as ``exp_below`` is."""
+    """Return a rational just above e^exponent, with the accuracy of ``exp_below``."""
     return 1 / exp_below(-exponent)
 
 
@@ -114,7 +114,7 @@ def threshold_text(probability: Fraction) -> str:
 
 
 def toward(centre: Fraction, probability: Fraction) -> Fraction:
-    """Return the multiple of 2^-64 next to ``probability`` on the side of ``centre``.
+    """Return the multiple of 2^-64 nearest to ``probability`` on the side of ``centre``.
 
     Moving the probability of the truth toward that of pure chance can only lower the privacy loss.
     """

@@ -1,7 +1,7 @@
 """Points of a projective space, and exact draws from a hyperplane or from off it.
 
 In PG(t-1, q) there are K = (q^t - 1)/(q - 1) points. Each owns the c = (q^(t-1) - 1)/(q - 1) points u of its
-hyperplane, those with ⟨u, v⟩ = 0, and two of them share c' = (q^(t-2) - 1)/(q - 1), whichever they are.
+hyperplane, those with ⟨u, v⟩ = 0, and any two share c' = (q^(t-2) - 1)/(q - 1) of them.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Points:
         """Return the points that a point owns, ascending; O(K)."""
         value = self.field.point(point, self.length)
         owned: list[int] = []
-        for free in range(self.length):  # the number of entries behind the leading 1
+        for free in range(self.length):  # the number of entries after the leading 1
             products = [value[self.length - 1 - free]]
             for entry in value[self.length - free :]:
                 products = list(chain.from_iterable(map(_plus_multiples(self.order, entry).__getitem__, products)))

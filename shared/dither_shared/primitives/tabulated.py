@@ -1,8 +1,8 @@
-"""Laws that are written down: whole numbers that sum to 2^64, one for each outcome.
+"""Tabulated laws: whole numbers that sum to 2^64, one for each outcome.
 
-A draw takes one 64-bit word and finds its place among the cumulative sums, so the law is exactly the numbers that are
-written down. It contains no float, whose lowest bits could reveal the input (Mironov 2012); and the loss of a
-channel of such laws is computed from these integers, not by a theorem on real numbers.
+A draw takes one 64-bit word and finds its place among the cumulative sums, so the law is exactly the table. It contains
+no float, whose lowest bits could reveal the input (Mironov 2012); and the loss of a channel of such laws is computed
+from these integers, not by a theorem on real numbers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,10 +32,11 @@ class TabulatedLaw:
 
     @classmethod
     def rounded(cls, weights: Sequence[int], peak: int) -> Self:
-        """Return the law in proportion to ``weights``: all rounded up but the one at ``peak``, which takes the rest.
+        """Return the law proportional to ``weights``: all rounded up except the one at ``peak``, which takes the rest.
 
-        If a channel's laws are rounded so, and each outcome is likeliest by the law that peaks there, then no ratio of
-        two probabilities of an outcome grows: the largest of them is rounded down, and all others are rounded up.
+        If all laws of a channel are rounded in this way, and each outcome is likeliest by the law that peaks there,
+        then no ratio of two probabilities of an outcome grows: the largest of them is rounded down, and all others are
+        rounded up.
         """
         total = sum(weights)
         row = [-(-weight * ONE // total) for weight in weights]
@@ -60,7 +61,7 @@ class TabulatedLaw:
 def worst_ratio(laws: Sequence[TabulatedLaw]) -> Fraction:
     """Return the largest P[y | x]/P[y | x'] over outcomes and pairs of ``laws``: e^ε of the channel, exactly.
 
-    Raises ParameterError if an outcome is possible by some of the laws only: no ε bounds its privacy loss.
+    Raises ParameterError if an outcome is possible only by some of the laws: no ε bounds its privacy loss.
     """
     columns = list(zip(*(law.weights for law in laws), strict=True))
     if any(max(column) and not min(column) for column in columns):

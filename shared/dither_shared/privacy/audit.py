@@ -1,13 +1,13 @@
-"""Audit randomizers by attack: bound from below, by measurement, how much their reports reveal.
+"""Audit randomizers by attack: measure a lower bound on how much their reports reveal.
 
-Many reports are drawn of two inputs that the mechanism protects least. One half of them trains the attack: it picks the
-event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
-and Pearson on the event's two probabilities,
+Many reports are drawn of the two inputs that the mechanism protects least. One half of them trains the attack: it picks
+the event that distinguishes the inputs most clearly. The other half judges it: with bounds of Clopper and Pearson on
+the event's two probabilities,
 
     ε  >=  ln( lower bound of P[event | x] / upper bound of P[event | x'] )
 
-holds with the stated confidence, because the event was chosen on other draws. (Of a mechanism that is only
-(ε, δ)-private, δ for each report of a series is first taken from the lower bound.) An audit cannot prove privacy; the
+holds with the stated confidence, because the event was chosen on other draws. (For a mechanism that is only (ε,
+δ)-private, δ for each report of a series is first subtracted from the lower bound.) An audit cannot prove privacy; the
 exact laws in the contract tests do. It fails a randomizer that leaks more than it declares.
 """
 
@@ -24,13 +24,13 @@ from ..primitives.entropy import Entropy, KeyedEntropy
 from ..wire import Report
 
 _Feature = tuple[str, int]
-"""Something seen in a series of reports, and its value."""
+"""A feature of a series of reports, and its value."""
 
 _STRICTEST = 1 - 1e-15
-"""The highest level at which a bound is more than 0 and less than 1."""
+"""The highest confidence level at which a bound is still between 0 and 1."""
 
 _MOST_EVENTS = 64
-"""Events of each kind that are tried: those whose counts differ most."""
+"""Maximum number of events of each kind that are tried: those whose counts differ most."""
 
 _TOLD = 1000
 """Reports between two calls of ``drawn``."""
@@ -65,8 +65,8 @@ def audit(
     """Attack ``mechanism`` with ``draws`` reports of each of two inputs, in series of ``reports`` by one device.
 
     The declared loss is that of a series; without a permanent part it is ``reports`` times ε. ``drawn`` is called now
-    and then with the number of reports drawn since; in all they are twice ``draws``, or slightly fewer. Raises
-    ParameterError if there are too few draws for a series in each half.
+    and then with the number of reports drawn since the last call; in all they are twice ``draws``, or slightly fewer.
+    Raises ParameterError if there are too few draws for a series in each half.
     """
     if not 1 <= reports <= draws // 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
@@ -110,15 +110,15 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
 
 
 def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> Callable[[list[bytes]], list[_Feature]]:
-    """Return the features of a series that the attack looks at: of the declared structure, and of the bare bytes."""
+    """Return the features of a series that the attack looks at: those of the declared structure, and the raw bytes."""
     first, second = (set(mechanism.marked(item, cohort)) for item in inputs)
     mine, theirs = first - second, second - first
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
         if mechanism.items.ordered:
-            return sum(cells)  # the higher a cell is, the more it speaks for the last item
-        if not mechanism.independent_cells:  # then a report has some of what is marked, or it does not
+            return sum(cells)  # the higher a cell, the more it points to the last item
+        if not mechanism.independent_cells:  # then a report either has some of the marked cells, or none
             return bool(cells & first) - bool(cells & second)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
 
@@ -149,7 +149,7 @@ def _observe(
     see: Callable[[list[bytes]], list[_Feature]],
     drawn: Callable[[int], object],
 ) -> Counter[_Feature]:
-    """Count features over series, each by a new device with a secret of its own."""
+    """Count features over series, each by a new device with its own secret."""
     series, reports = size
     counts: Counter[_Feature] = Counter()
     step = max(1, _TOLD // reports)
@@ -168,7 +168,7 @@ def _observe(
 def _best_event(
     observed: list[Counter[_Feature]], series: int, confidence: float, spared: float
 ) -> tuple[_Feature, int]:
-    """Return the event with the largest bound on the training half, and which input it speaks for."""
+    """Return the event with the largest bound on the training half, and the input that it points to."""
     one, two = observed
 
     def contrast(feature: _Feature) -> float:
@@ -189,7 +189,7 @@ def _best_event(
 def _loss(
     observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float, spared: float
 ) -> float:
-    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest.
+    """Return the lower bound on ε from an event; each of its two bounds may fail with half of 1 - confidence.
 
     ``spared`` is the δ by which a probability may exceed what ε allows.
     """
@@ -225,7 +225,7 @@ def upper_bound(successes: int, trials: int, confidence: float) -> float:
     return _quantile(confidence, successes + 1, trials - successes)
 
 
-@lru_cache(1 << 14)  # events with the same counts are common
+@lru_cache(1 << 14)  # many events have the same counts
 def _quantile(level: float, a: float, b: float) -> float:
     """Return x with I_x(a, b) = level, by bisection: 60 halvings reach the precision of floats."""
     low, high = 0.0, 1.0

@@ -1,6 +1,6 @@
 """Compute what an ε means: for several reports, for several people, and for an observer of a report.
 
-The collector's ``analysis/composition.py`` has what reports come to if a small δ is granted.
+The collector's ``analysis/composition.py`` computes the loss of several reports if a small δ is allowed.
 """
 
 import math

@@ -6,7 +6,7 @@ from ..mechanism import Mechanism
 from .composition import posterior_bounds
 
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
-"""The sentence that must stand beside every ε that holds for ever."""
+"""The sentence that must be shown with every permanent ε."""
 
 
 def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -> str:
@@ -44,7 +44,7 @@ def numeric_odds_sentence(mechanism: Mechanism) -> str:
 
 
 def set_odds_sentence(mechanism: Mechanism) -> str:
-    """Return what one report of a set says of a value, and how sure it can make anyone of anything about the set."""
+    """Return what one report of a set says about a value, and how sure it can make anyone of anything about the set."""
     most = _certainty(mechanism, "all your values together", "the same values")
     sentence = f"{support_words(mechanism)}; {most}"
     if mechanism.coverage == 1:
@@ -55,7 +55,7 @@ def set_odds_sentence(mechanism: Mechanism) -> str:
 
 
 def support_words(mechanism: Mechanism) -> str:
-    """Return how often a report names a value that is in a set, and one that is not."""
+    """Return how often a report names a value that is in a set, and how often one that is not."""
     truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
     whose = "of these, " if mechanism.coverage < 1 else ""
     return f"{whose}a value of yours is named {truly} times in 100, one that is not yours {falsely} times"
@@ -68,7 +68,7 @@ def fit_words(mechanism: Mechanism) -> str:
 
 
 def losses(mechanism: Mechanism) -> str:
-    """Return in a few words what reports of one value cost: once and, where there is a permanent part, in the end."""
+    """Return in a few words the cost of reports of one value: for one report and, with a permanent part, for all."""
     if mechanism.permanent_epsilon is None:
         return f"ε = {mechanism.epsilon:.4g} for each report"
     after = mechanism.epsilon_after(10)
@@ -87,7 +87,7 @@ def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> s
 
 
 def _certainty(mechanism: Mechanism, what: str, same: str) -> str:
-    """Return how much surer one report can make anyone of anything about ``what``, and many reports of ``same``."""
+    """Return how much surer of anything about ``what`` one report can make anyone, and many reports of ``same``."""
     most = f"anybody who sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about {what}"
     if mechanism.permanent_epsilon is None:
         return most
@@ -108,7 +108,7 @@ def _digits_down(number: float) -> float:
 
 
 def in_a_hundred(probability: float) -> str:
-    """Return 100 · ``probability`` with as many digits as keep it apart from never and always."""
+    """Return 100 · ``probability`` with enough digits to distinguish it from 0 and 100."""
     hundredths = 100 * probability
     for digits in range(6):
         text = f"{hundredths:.{digits}f}"

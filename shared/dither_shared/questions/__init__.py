@@ -1,6 +1,6 @@
-"""Kinds of question: what may be answered, and which item an answer becomes. One file a kind.
+"""Kinds of question: what may be answered, and which item an answer becomes. There is one file per kind.
 
-How an item is perturbed is said in ``mechanisms``.
+``mechanisms`` says how an item is perturbed.
 """
 
 from .boolean import BooleanQuestion

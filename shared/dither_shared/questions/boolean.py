@@ -1,10 +1,10 @@
-"""Questions of yes and no."""
+"""Yes-or-no questions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, BooleanAnswers
+from ..encoding import Answers, BooleanAnswers
 from ..mechanism import Mechanism
 from .domains.domain import Domain
 from .fields import Fields
@@ -13,7 +13,7 @@ from .listed import ListedQuestion
 
 @dataclass(frozen=True)
 class BooleanQuestion(ListedQuestion):
-    """Yes or no: what is neither is a mistake, and reported as no.
+    """Yes or no; anything else is a mistake, and reported as no.
 
     True, 1, 1.0 and "true" are true, False, 0, 0.0 and "false" are false; neither case nor white space around a string
     matters.

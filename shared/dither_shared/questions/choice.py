@@ -1,10 +1,10 @@
-"""Questions of one among listed values."""
+"""Questions with one answer from a list of values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, ChoiceAnswers
+from ..encoding import Answers, ChoiceAnswers
 from ..mechanism import Mechanism
 from .domains.domain import Domain
 from .fields import Fields
@@ -13,7 +13,7 @@ from .listed import ListedQuestion
 
 @dataclass(frozen=True)
 class ChoiceQuestion(ListedQuestion):
-    """One of ``values``: that with the same text. Another text is outside the list, and no mistake.
+    """One of ``values``: the one with the same text. A text that is not listed is outside the domain, but no mistake.
 
     ``other`` is the catch-all, which is appended to the values unless it is one of them.
     """
@@ -25,7 +25,7 @@ class ChoiceQuestion(ListedQuestion):
     other: str = "other"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", self.domain.labels)  # one way to say the same question
+        object.__setattr__(self, "values", self.domain.labels)  # canonical: only one way to write the same question
 
     @classmethod
     def read(cls, fields: Fields) -> Self:

@@ -1,4 +1,4 @@
-"""Questions that cross two others: both answers of a person in one report, so that they can be read together."""
+"""Questions that cross two others: both answers of a person in one report, to be analysed together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from typing import ClassVar, NamedTuple, Self
 
-from ..answers import Answers, Encoded
+from ..encoding import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.sums import costs, within
@@ -23,7 +23,7 @@ BETWEEN = " / "
 _AXES = 2
 
 _MOST_NAMES = 16
-"""Most entries of a dict that is read as an answer; reading a larger one might take long."""
+"""Maximum entries of a dict that is read as an answer; reading a larger one might take long."""
 
 _KINDS: Mapping[str, type[ListedQuestion]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion)}
 
@@ -31,7 +31,7 @@ _EXAMPLE = 'for example cross = ["theme", "device"], or {theme = ["light", "dark
 
 
 class Axis(NamedTuple):
-    """One of the questions that are crossed, by its name."""
+    """One of the crossed questions, by its name."""
 
     name: str
     question: ListedQuestion
@@ -46,8 +46,8 @@ class Axis(NamedTuple):
 class CrossQuestion(ListedQuestion):
     """Two questions with listed answers, answered together: the answers are all pairs, the first axis the slowest.
 
-    ``cross`` names two metrics of the same file, or is a table of names and values where an axis is not asked by
-    itself. An answer is a dict by name, or a pair. What an axis does not list goes to its own catch-all; so does an
+    ``cross`` names two metrics of the same file, or is a table of names and values if an axis is not asked separately.
+    An answer is a dict by name, or a pair. A value that an axis does not list goes to its own catch-all; so does an
     axis that is left out, which is a mistake.
     """
 
@@ -79,7 +79,7 @@ class CrossQuestion(ListedQuestion):
         return cls(tuple(_axis(fields, one) for one in asked))
 
     def stored(self) -> dict[str, object]:
-        """Return both axes with their answers, so that nothing else need be known."""
+        """Return both axes with their answers, so that nothing else is needed."""
         stored = [(axis, axis.question.stored()) for axis in self.axes]
         tables = [{key: table[key] for key in axis.question.keys} for axis, table in stored]
         named = zip(self.axes, tables, strict=True)
@@ -101,13 +101,13 @@ class CrossQuestion(ListedQuestion):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many answers each axis has."""
+        """The number of answers on each axis."""
         first, second = self.axes
         return len(first.labels), len(second.labels)
 
     @property
     def size(self) -> int:
-        """How many pairs of answers there are."""
+        """The number of pairs of answers."""
         return prod(self.shape)
 
     @property
@@ -116,7 +116,7 @@ class CrossQuestion(ListedQuestion):
         return self.domain.labels
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
-        """Return whether each question would be answered more exactly if each device were asked but one of them."""
+        """Return advice if each question would be answered more exactly if each device were asked only one of them."""
         return _advice(mechanism, {axis.name: len(axis.labels) for axis in self.axes})
 
     def shown(self, label: str) -> str:
@@ -167,9 +167,10 @@ class _Answers(Answers):
         )
 
     def _given(self, value: object) -> tuple[Sequence[object], bool]:
-        """Return the answer to each axis, and whether the object is something else than a pair.
+        """Return the answer on each axis, and whether the object is something other than a pair.
 
-        As in ``plain`` no code of the app is run: what is in a dict, list or tuple is read by Python's own methods.
+        As in ``plain``, no code of the app is run: the content of a dict, list or tuple is read by Python's own
+        methods.
         """
         kind, given, mistake = type(value), [_LEFT_OUT] * _AXES, False
         if issubclass(kind, dict) and dict.__len__(value) <= _MOST_NAMES:  # type: ignore[arg-type]  # it is one
@@ -187,11 +188,11 @@ class _Answers(Answers):
 
 
 _LEFT_OUT: object = object()
-"""Stands for the answer to an axis that has none; no axis lists it."""
+"""Stands for the answer on an axis that has none; no axis lists it."""
 
 
 def _axis(fields: Fields, asked: object) -> Axis:
-    """Return an axis that is a metric of the same file, or a table of its name, its values and maybe its type."""
+    """Return an axis: a metric of the same file, or a table of its name, its values and optionally its type."""
     if isinstance(asked, dict):
         table: Fields | None = Fields({"type": ChoiceQuestion.kind, **asked})
         name = asked.get("name")

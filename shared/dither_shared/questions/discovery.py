@@ -1,10 +1,10 @@
-"""Questions that any string of a declared alphabet answers, asked to find strings that nobody listed."""
+"""Questions whose answers are strings over a declared alphabet, to find strings that nobody listed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from ..answers import Answers, Encoded
+from ..encoding import Answers, Encoded
 from ..errors import ParameterError
 from ..light import cached_property
 from ..mechanism import SPELLED, Items, Mechanism
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _USERS, _HOPELESS = 1_000_000, 0.03
-"""For advice: a text of this share should be found among this number of users."""
+"""For advice: a text with this share should be found among this number of users."""
 
 END = 0
-"""The symbol behind the last one of a string, as often as it takes to fill it up."""
+"""The symbol that ends a string, repeated to fill its length."""
 
 
 @dataclass(frozen=True)
 class DiscoveryQuestion(Question):
     """Any text of up to ``length`` of the characters of ``alphabet``, such as "a-z0-9._-"; nobody lists the texts.
 
-    An item has a byte for each of ``length`` symbols. Character i of the alphabet, in the order of code points, is
-    i + 1; 0 is the end of a text, and all that is behind it; the number above the last character's is the mark "…". A
-    longer text is cut, and the mark takes the place of its last symbol. A text with another character, among those that
-    would be reported, is the mark alone. Both are reported as outside. With ``fold`` A to Z count as a to z.
+    An item has a byte for each of ``length`` symbols. Character i of the alphabet, in the order of code points, is i +
+    1; 0 is the end of a text, and fills the rest; the number above the last character's is the mark "…". A longer text
+    is cut, and the mark replaces its last symbol. A text with a character outside the alphabet, among those that would
+    be reported, is the mark alone. Both are reported as outside. With ``fold`` A to Z count as a to z.
 
     Raises ParameterError for an alphabet that cannot be read, and for a length that would take too many levels.
     """
@@ -58,7 +58,8 @@ class DiscoveryQuestion(Question):
         prefix_lengths(len(characters), checked_count(self.length, "length", 1, LONGEST))
         if self.fold and folded(characters) != characters:
             raise ParameterError("fold", "A to Z would count as a to z, but the alphabet has some of A to Z")
-        object.__setattr__(self, "alphabet", canonical(characters))  # one way to say the same question
+        # canonical: only one way to write the same question
+        object.__setattr__(self, "alphabet", canonical(characters))
 
     @classmethod
     def read(cls, fields: Fields) -> Self:
@@ -94,12 +95,12 @@ class DiscoveryQuestion(Question):
 
     @property
     def ends(self) -> bytes:
-        """The symbols behind which there are only ``END``: that one itself, and the mark."""
+        """The symbols that only ``END`` can follow: itself, and the mark."""
         return bytes((END, len(self.characters) + 1))
 
     @property
     def promises(self) -> Mapping[str, int]:
-        """How many characters there are, and how long a text is at most."""
+        """The number of characters, and the maximum length of a text."""
         return {"characters": len(self.characters), "length": self.length}
 
     def text(self, item: bytes) -> str:
@@ -117,7 +118,7 @@ class DiscoveryQuestion(Question):
         return {"characters": self.characters, "length": self.length, "fold": bool(self.fold)}
 
     def answers(self, mechanism: Mechanism) -> Answers:
-        """Return how texts are spelled."""
+        """Return how texts become symbols."""
         return _Answers(self.characters, self.length, fold=bool(self.fold))
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
@@ -125,7 +126,7 @@ class DiscoveryQuestion(Question):
         return {"kind": self.kind, "characters": self.characters, "length": self.length, "fold": bool(self.fold)}
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
-        """Return what a report says of the text, and how sure it can make anyone."""
+        """Return what a report says about the text, and how sure it can make anyone."""
         return f"a report covers the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:

@@ -1,4 +1,4 @@
-"""Read the fields of a definition by type; a mistake is named by its key."""
+"""Read the fields of a definition by type; errors name the key."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,13 +11,13 @@ NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 
 _MOST_BITS = 1000
-"""Most bits of an integer, so that it is finite as a float."""
+"""Maximum bits of an integer, so that it is finite as a float."""
 
 
 class Fields:
-    """A table of TOML, or an object of JSON, read field by field. What reads a field raises ParameterError at its key.
+    """A TOML table or a JSON object, read field by field. Errors are ParameterErrors that name the key.
 
-    Iterating yields the keys. ``siblings`` are the tables beside it in its file, by name.
+    Iterating yields the keys. ``siblings`` are the other tables of its file, by name.
     """
 
     def __init__(self, table: Mapping[str, object], siblings: Mapping[str, object] | None = None) -> None:
@@ -83,7 +83,7 @@ class Fields:
         return tuple(values)
 
     def table(self, key: str, example: str) -> "Fields":
-        """Return a table as fields of its own; an error shows ``example``."""
+        """Return a table as ``Fields``; an error shows ``example``."""
         value = self._table.get(key)
         if not isinstance(value, dict):
             wrong = f"{value!r} is not" if key in self else "missing;"

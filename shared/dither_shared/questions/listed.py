@@ -1,4 +1,4 @@
-"""Questions with listed answers: what is not listed is reported under the catch-all label."""
+"""Questions with listed answers: others are reported under the catch-all label."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -18,7 +18,7 @@ class ListedQuestion(Question):
 
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism] | None:
-        """Return randomized response if a truth probability is given; else the best one is chosen."""
+        """Return randomized response if a truth probability is given; otherwise None, for the best mechanism."""
         return MECHANISMS["randomized-response"] if "truth" in fields else None
 
     @abstractmethod
@@ -27,7 +27,7 @@ class ListedQuestion(Question):
 
     @cached_property
     def domain(self) -> Domain:
-        """Its answers, in order, and which of them is the catch-all."""
+        """Its answers, in order, and the catch-all among them."""
         return self._listed()
 
     def stored(self) -> dict[str, object]:
@@ -41,7 +41,7 @@ class ListedQuestion(Question):
 
     @property
     def size(self) -> int:
-        """How many answers are listed."""
+        """The number of listed answers."""
         return len(self.domain)
 
     @property

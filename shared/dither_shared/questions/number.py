@@ -1,4 +1,4 @@
-"""Questions that a number answers: a duration, a size, a count."""
+"""Questions whose answers are numbers: a duration, a size, a count."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..answers import Answers
+from ..encoding import Answers
 from ..errors import ParameterError
 from ..mechanism import NUMBERS, Items, Mechanism
 from ..mechanisms import MECHANISMS
@@ -17,7 +17,7 @@ from .fields import Fields
 from .question import Question
 
 _FEW = 15
-"""The width of a range whose whole numbers are better listed: subset selection is more exact up to 16 answers."""
+"""Width of a range whose whole numbers are better listed: subset selection is more precise up to 16 answers."""
 
 _WIDE, _USUAL = 100.0, 10.0
 """The ratio of high to low above which a log scale is advised; and the low end assumed if low is 0."""
@@ -29,10 +29,9 @@ _LONGEST_UNIT = 32
 class NumberQuestion(Question):
     """A number from ``low`` to ``high``: one beyond an end counts as that end, and anything but a number as ``low``.
 
-    A device rounds it at random to one of the two points beside it, so that its expectation is the number (``Grid``).
-    With ``log`` the grid is even in the logarithm, and the mean that is estimated is the
-    geometric one. ``unit`` is for people, and no part of the version. Raises ParameterError for a range that has no
-    grid (``Grid``).
+    A device rounds it at random to one of the two neighbouring points, so that its expectation is the number
+    (``Grid``). With ``log`` the grid is even in the logarithm, and the estimated mean is the geometric one. ``unit`` is
+    for people, and not part of the version. Raises ParameterError for a range that has no grid (``Grid``).
     """
 
     kind: ClassVar[str] = "number"
@@ -48,7 +47,7 @@ class NumberQuestion(Question):
         if len(self.unit) > _LONGEST_UNIT or not self.unit.isprintable():
             raise ParameterError("unit", f"not a word of at most {_LONGEST_UNIT} characters, such as s or MiB")
         ends = Grid(self.low, self.high, self.log, 2)
-        object.__setattr__(self, "low", ends.low)  # one way to say the same question
+        object.__setattr__(self, "low", ends.low)  # canonical: only one way to write the same question
         object.__setattr__(self, "high", ends.high)
 
     @classmethod
@@ -86,11 +85,11 @@ class NumberQuestion(Question):
         return {"kind": self.kind} | asdict(self.grid(mechanism))
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
-        """Return what a report says of the number, and how sure it can make anyone of anything about it."""
+        """Return what a report says about the number, and how sure it can make anyone of anything about it."""
         return numeric_odds_sentence(mechanism)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return the range that a report names, or where it has moved the number."""
+        """Return the range that a report names, or where it has moved the number, in words."""
         (cell,) = report.cells(mechanism)
         grid = self.grid(mechanism)
         points = [point for point in range(grid.points) if cell in mechanism.marked(point, report.cohort)]
@@ -118,7 +117,7 @@ class NumberQuestion(Question):
         return f"{text} {self.unit}".rstrip()
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
-        """Return what is missing, and which other question would be answered more exactly."""
+        """Return what is missing, and which other question would give more precise answers."""
         found = [] if self.unit else ['unit: missing; what the number counts, for example unit = "s"']
         whole = self.low.is_integer() and self.high.is_integer() and not self.log
         if whole and self.high - self.low <= _FEW:
@@ -145,11 +144,11 @@ class NumberQuestion(Question):
 
 
 def _brief(number: float, width: float) -> str:
-    """Return a border, rounded to two digits of ``width``."""
+    """Return a range border, rounded to two digits of ``width``."""
     digits = 1 - math.floor(math.log10(width))
     return f"{round(number, digits):.15g}"
 
 
 def _exact(end: float) -> str:
-    """Return the decimal that a double is written as, as an exact fraction: 0.05 is 1/20."""
+    """Return the shortest decimal of a double as an exact fraction: 0.05 is 1/20."""
     return str(Fraction(repr(end)))

@@ -1,4 +1,4 @@
-"""A kind of question: what may be answered, and what becomes of an answer before a mechanism randomizes it.
+"""A kind of question: what may be answered, and how an answer becomes the item that a mechanism randomizes.
 
 A new kind is a file beside this one, named in ``QUESTIONS``; the collector's part of it is in ``SUMMARIES``.
 """
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
-from ..answers import Answers
+from ..encoding import Answers
 from ..errors import ParameterError
 from ..mechanism import Items, Mechanism
 from ..privacy.wording import odds_sentence
@@ -24,13 +24,13 @@ class Question(ABC):
     kind: ClassVar[str]
     """The ``type`` of a metric's definition."""
     keys: ClassVar[frozenset[str]] = frozenset()
-    """The keys of a definition of this kind, besides those that every kind has."""
+    """The keys of a definition of this kind, in addition to those that every kind has."""
     items: ClassVar[Items]
-    """What a mechanism must randomize to serve it."""
+    """The kind of items that a mechanism for it must randomize."""
 
     @classmethod
     def asked(cls, fields: Fields) -> type["Question"]:  # noqa: ARG003 - kinds that have special ones look
-        """Return the kind that a definition of this ``type`` asks for: this one, or one that a key of it makes."""
+        """Return the kind that a definition of this ``type`` asks for: this one, or one that a key selects."""
         return cls
 
     @classmethod
@@ -45,19 +45,19 @@ class Question(ABC):
 
     @abstractmethod
     def stored(self) -> dict[str, object]:
-        """Return the question as JSON's object, which ``read`` reads again; None and [] stand for what is not given."""
+        """Return the question as a JSON object, which ``read`` reads again; None and [] stand for what is not given."""
 
     @property
     @abstractmethod
     def domain_digest(self) -> object:
-        """What a metric's version depends on, as JSON: all that decides which item an answer becomes."""
+        """The part of a metric's version, as JSON: everything that decides which item an answer becomes."""
 
     @abstractmethod
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how its answers are read into items of ``mechanism``."""
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
-        """Return, as JSON, how a client that knows the kinds by name makes items of ``mechanism`` of answers.
+        """Return, as JSON, how a client that knows the kinds by name turns answers into items of ``mechanism``.
 
         Raises ParameterError if such a client does not know this kind.
         """
@@ -65,12 +65,12 @@ class Question(ABC):
 
     @property
     def size(self) -> int | None:
-        """How many answers are listed; None if there is no list."""
+        """The number of listed answers; None if there is no list."""
         return None
 
     @property
     def promises(self) -> Mapping[str, int]:
-        """What all answers have in common, as parameters of a mechanism, which may rely on it: "auto" hands them on."""
+        """What all answers have in common, as parameters on which mechanisms may rely: "auto" passes them on."""
         return {}
 
     @property
@@ -85,7 +85,7 @@ class Question(ABC):
 
     @property
     def names(self) -> Sequence[str]:
-        """Answers to use as examples in a sentence, if "yes" and "no" are not the answers to the question."""
+        """Example answers for a sentence, if "yes" and "no" are not the answers to the question."""
         return ()
 
     def shown(self, label: str) -> str:
@@ -97,7 +97,7 @@ class Question(ABC):
         return odds_sentence(mechanism, names)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return in words what a report says of its sender, and how often it is not so; "" if its bytes say it better.
+        """Return in words what a report says about its sender, and how often it is wrong; "" if its bytes suffice.
 
         Raises WireError if the report names a cell that does not exist.
         """
@@ -115,4 +115,4 @@ class Question(ABC):
     @property
     @abstractmethod
     def example(self) -> object:
-        """An answer, to show what a report of it looks like."""
+        """An example answer, to show a report of it."""

@@ -1,10 +1,10 @@
-"""Questions of which of the listed values apply: any set of them is an answer."""
+"""Questions about which of the listed values apply: any set of them is an answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, Encoded
+from ..encoding import Answers, Encoded
 from ..errors import ParameterError
 from ..mechanism import SETS, Items, Mechanism
 from ..mechanisms import MECHANISMS
@@ -18,21 +18,21 @@ from .fields import Fields
 from .question import Question
 
 _FEW = 3
-"""How many of many values people choose, for advice."""
+"""For advice: how many of many values people usually choose."""
 
 _WORTH = 1.5
-"""By how much fewer users must be enough for a limit to be advised."""
+"""The ratio of users from which a limit is advised."""
 
 _TOLD = 10
-"""Values that a sentence lists."""
+"""Maximum number of values listed in a sentence."""
 
 
 @dataclass(frozen=True)
 class SelectionQuestion(Question):
-    """Any of ``values``, none too; the item is the set of them, bit j for value j.
+    """Any of ``values``, or none; the item is the set of them, with bit j for value j.
 
-    A value that is not listed is outside, and left out. Of more than ``at_most`` the first ones count, in the order in
-    which they are given. Anything but a collection of values is a mistake, and counts as the empty set. Raises
+    A value that is not listed is outside, and left out. If there are more than ``at_most``, the first ones count, in
+    the given order. Anything but a collection of values is a mistake, and counts as the empty set. Raises
     ParameterError for fewer than two values, one listed twice, or an ``at_most`` outside the possible range.
     """
 
@@ -62,7 +62,7 @@ class SelectionQuestion(Question):
 
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism] | None:
-        """Return the set response if a window is given; else the best one is chosen."""
+        """Return the set response if a window is given; otherwise None, for the best mechanism."""
         return MECHANISMS["set-response"] if "window" in fields else None
 
     @property
@@ -76,7 +76,7 @@ class SelectionQuestion(Question):
         return {} if self.limit is None else {"at_most": self.limit}
 
     def stored(self) -> dict[str, object]:
-        """Return the values, and how many may be chosen."""
+        """Return the values, and the maximum number of them."""
         return {"values": list(self.values), "at_most": self.at_most}
 
     @property
@@ -94,7 +94,7 @@ class SelectionQuestion(Question):
 
     @property
     def size(self) -> int:
-        """How many values are listed."""
+        """The number of listed values."""
         return len(self.values)
 
     @property
@@ -103,11 +103,11 @@ class SelectionQuestion(Question):
         return self.values
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
-        """Return what a report says of one value, and how sure it can make anyone of anything about all of them."""
+        """Return what a report says about one value, and how sure it can make anyone of anything about all of them."""
         return set_odds_sentence(mechanism)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return the values that a report names, of those that it covers, and how often each is wrong."""
+        """Return the values that a report names among those that it covers, and how often each is wrong."""
         cells = set(report.cells(mechanism))
         speaking = {value: mechanism.supporting(place, report.cohort) for place, value in enumerate(self.values)}
         named = [value for value, supporting in speaking.items() if cells & set(supporting)]
@@ -118,11 +118,11 @@ class SelectionQuestion(Question):
         return f"it reports only on {_listed(spoken)}, and names {_listed(named)}; {often}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
-        """Return how much a limit would help, where none is set."""
+        """Return how much a limit would help, if none is set."""
         few = min(_FEW, len(self.values) // 4)
         if self.at_most is not None or not few:
             return ()
-        epsilon = max(mechanism.epsilon, MIN_EPSILON)  # it was rounded down
+        epsilon = max(mechanism.epsilon, MIN_EPSILON)  # because it was rounded down
         limited = choose(self.size, epsilon, items=SETS, promises={"at_most": few})
         share = few / self.size
         needed = _spread(limited, share) / _spread(mechanism, share)
@@ -136,13 +136,13 @@ class SelectionQuestion(Question):
 
     @property
     def words(self) -> str:
-        """The values, and how many may be chosen."""
+        """The values, and how many may be chosen, in words."""
         most = "any of" if self.limit is None else f"at most {self.limit} of"
         return f"{most}: {', '.join(self.values)}"
 
     @property
     def example(self) -> object:
-        """The first value alone."""
+        """Only the first value."""
         return [self.values[0]]
 
 
@@ -154,10 +154,9 @@ class _Answers(Answers):
         self._most = len(values) if at_most is None else at_most
 
     def encode(self, value: object) -> Encoded:
-        """Return the set of the listed values that are given, the first ones if there are too many.
+        """Return the set of the given values that are listed; the first ones if there are too many.
 
-        A text is a mistake, because the app may mean to give the others later; but what it says is a set of one,
-        and that is reported.
+        A text is a mistake, because the app may intend to give the others later; but it is reported as a set of one.
         """
         given = members(value)
         if given is None:
@@ -170,7 +169,8 @@ class _Answers(Answers):
         """Return the set of these values; one that is not a text, number or boolean is a mistake, and left out."""
         texts = [text_of(each) for each in given]
         known = dict.fromkeys(self._places[text] for text in texts if text in self._places)
-        chosen = list(known) if ordered else sorted(known)  # a set of the same values is the same answer every time
+        # sets of the same values must give the same answer every time
+        chosen = list(known) if ordered else sorted(known)
         return Encoded(
             sum(1 << place for place in chosen[: self._most]),
             outside=len(chosen) > self._most or any(text not in self._places for text in texts),
@@ -179,9 +179,9 @@ class _Answers(Answers):
 
 
 def _spread(mechanism: Mechanism, share: float) -> float:
-    """Return n · Var of the estimate of a value that this share of all people has: of noise, and of who is asked.
+    """Return n · Var of the estimate of a value that this share of people has: from noise, and from sampling.
 
-    Where everyone chooses w of d values, and each as often as any other, it is that of all at w/d.
+    If everyone chooses w of d values, and each equally often, it is that of all values at w/d.
     """
     return mechanism.variance(share) + share * (1 - share)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..answers import Answers, StringAnswers
+from ..encoding import Answers, StringAnswers
 from ..mechanism import STRINGS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING
@@ -16,15 +16,15 @@ from .fields import Fields
 from .question import Question
 
 _BEST = ("projective-count-mean-sketch", "rappor")
-"""The mechanisms that "auto" means, the best first."""
+"""The mechanisms that "auto" chooses from, best first."""
 
 
 @dataclass(frozen=True)
 class StringQuestion(Question):
     """Any text, in UTF-8 and up to 1,024 bytes; what UTF-8 cannot encode becomes "?".
 
-    ``candidates`` are the strings that are looked for. They are the server's business: no report depends on them, nor
-    does the version.
+    ``candidates`` are the strings that are looked for. Only the server uses them: no report depends on them, nor does
+    the version.
     """
 
     kind: ClassVar[str] = "string"
@@ -35,7 +35,7 @@ class StringQuestion(Question):
 
     @classmethod
     def asked(cls, fields: Fields) -> type[Question]:
-        """Return a discovery, if the definition says what is to be discovered."""
+        """Return a discovery, if the definition has the table ``discover``."""
         return DiscoveryQuestion if "discover" in fields else cls
 
     @classmethod
@@ -45,7 +45,7 @@ class StringQuestion(Question):
 
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism]:
-        """Return the first of the mechanisms that are best which has all parameters that are given."""
+        """Return the first of the best mechanisms that has all given parameters."""
         asked = {key for key in fields if any(key in each.keys for each in MECHANISMS.of(STRINGS))}
         best = [MECHANISMS[name] for name in _BEST]
         return next((family for family in best if asked <= family.keys), best[0])
@@ -56,7 +56,7 @@ class StringQuestion(Question):
 
     @property
     def domain_digest(self) -> object:
-        """The name of RAPPOR's public hashing; that of other mechanisms goes with their names."""
+        """The name of RAPPOR's public hashing; that of other mechanisms is implied by their names."""
         return HASHING
 
     def answers(self, mechanism: Mechanism) -> Answers:
@@ -64,7 +64,7 @@ class StringQuestion(Question):
         return StringAnswers()
 
     def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
-        """Return the kind; the candidates are the server's business."""
+        """Return the kind; only the server uses the candidates."""
         return {"kind": self.kind}
 
     @property
@@ -78,7 +78,7 @@ class StringQuestion(Question):
         return bool(self.candidates)
 
     def reading(self, mechanism: Mechanism, report: Report) -> str:
-        """Return how often a report fits the text and how often another, where it is one symbol."""
+        """Return how often a report fits the text and how often another, if a report is one symbol."""
         report.cells(mechanism)
         return fit_words(mechanism) if mechanism.shape is Shape.SYMBOL else ""
 

@@ -36,14 +36,14 @@ class NamedPart:
 
 
 def exact(text: str) -> Fraction:
-    """Return a decimal number as it stands: 0.1 is a tenth, not the float that is nearest. Raises ParameterError."""
+    """Return a decimal number exactly: 0.1 is a tenth, not the nearest float. Raises ParameterError."""
     if re.fullmatch(_NUMBER, text.strip()) is None:
         raise ParameterError(repr(text), "not a number of at least 0 such as 0.5 or 1e-6")
     return Fraction(text)
 
 
 def asked_by_hand(text: str) -> NamedPart:
-    """Read a part such as 0.5x365 or 0.1:1e-9x30: ε, a δ if it has one, and the number of reports, or 1.
+    """Read a part such as 0.5x365 or 0.1:1e-9x30: ε, optionally a δ, and the number of reports (default 1).
 
     Raises ParameterError.
     """
@@ -58,7 +58,7 @@ def asked_by_hand(text: str) -> NamedPart:
 
 
 def of_metrics(path: Path, days: int, values: int | None = None) -> list[NamedPart]:
-    """Return what the metrics of a definition may cost one device in ``days`` days, at most.
+    """Return the maximum cost of the metrics of a definition for one device in ``days`` days.
 
     A metric is charged as the device's ledger does it: ε for each report, or ``permanent_epsilon`` for each value that
     is new. Days and weeks are counted as a calendar may have them: two days may lie in two weeks. ``values`` is the
@@ -69,7 +69,7 @@ def of_metrics(path: Path, days: int, values: int | None = None) -> list[NamedPa
 
 
 def of_group(asked: Sequence[NamedPart], people: int) -> list[NamedPart]:
-    """Return what each part is for people whose answers all depend on one secret; raise ParameterError as Part does."""
+    """Return what each part costs people whose answers all depend on one secret; raise ParameterError as Part does."""
     return [replace(one, part=one.part.of_group(people)) for one in asked]
 
 
@@ -79,7 +79,7 @@ def _of_metric(metric: Metric, days: int, values: int | None) -> NamedPart:
 
 
 def _charges(metric: Metric, days: int, values: int | None) -> int:
-    """Return how often a device is charged for a metric at the most."""
+    """Return the maximum number of charges of a device for a metric."""
     reports = {"day": days, "week": (days + 12) // 7, "once": 1}[metric.period]
     price = Price.of(metric)
     bounds = [reports, price.most]
@@ -94,16 +94,16 @@ _POINTS = 10
 
 
 def weigh(asked: Sequence[NamedPart], granted: Fraction, *, one_of_them: bool) -> list[Row]:
-    """Return what the reports of one person come to, for each part and, if there are several, for all; none too low.
+    """Return what the reports of one person add up to, for each part and, if there are several, for all; none too low.
 
     - ``epsilon``: the loss of one report, or None if they differ;
-    - ``sum``, ``sum_delta``: the sum of all losses, which holds with the sum of the δ that reports have of their own;
+    - ``sum``, ``sum_delta``: the sum of all losses, which holds with the sum of the reports' own δ;
     - ``advanced``: ε by Dwork and Roth's advanced composition; None if no δ is granted, or if it exceeds all floats;
-    - ``optimal``: the least ε that is true, never above ``sum``;
-    - ``delta``: the δ with which these two hold: ``granted``, the δ that may be lost, and ``sum_delta``.
+    - ``optimal``: the least valid ε, never above ``sum``;
+    - ``delta``: the δ with which these two hold: ``granted``, the allowed δ, and ``sum_delta``.
 
-    With ``one_of_them`` each person answers one part, and not all. Raises ParameterError for an invalid δ, or if all
-    together are 1 or more.
+    With ``one_of_them`` each person answers only one part. Raises ParameterError for an invalid δ, or if the total δ is
+    1 or more.
     """
     rows = [_bounds(one.name, [one.part], granted) | {"epsilon": float_above(one.part.epsilon)} for one in asked]
     if len(rows) == 1:
@@ -128,7 +128,7 @@ def _bounds(name: str, parts: Sequence[Part], granted: Fraction) -> Row:
     own = [part.total_delta for part in parts]
     delta = sequential([granted, *own])
     if delta >= 1:
-        raise ParameterError("delta", f"all together are {delta:.3g}; from 1 on nothing is promised")
+        raise ParameterError("delta", f"together they have {delta:.3g}; a δ of 1 or more promises nothing")
     theorem = advanced(parts, granted) if granted else math.inf
     return {
         "part": name,
@@ -161,11 +161,11 @@ _DIGITS = 6
 _LEAST_GAIN = 0.01
 """The share of the sum that a δ must save to be worth it."""
 _SURE = 1e-6
-"""The part of an optimal ε that rounding may add: more than it ever does if all reports are alike."""
+"""The relative error that rounding may add to an optimal ε: more than it ever does if all reports are alike."""
 
 
 def composition_table(rows: Sequence[Row], asked: Sequence[NamedPart], people: int) -> str:
-    """Return a table of the bounds, and in words what may be said of the last one."""
+    """Return a table of the bounds, and sentences on the last one."""
     granted = _granted(rows[-1])
     header = ("part", "ε of one", "reports", "sum", *(("advanced", "optimal", "δ") if granted else ("δ",)))
     cells = [(row["part"], _shown(row["epsilon"]), f"{row['reports']:,}", *_losses(row, granted)) for row in rows]
@@ -176,7 +176,7 @@ def composition_table(rows: Sequence[Row], asked: Sequence[NamedPart], people: i
 def composition_plot(rows: Sequence[Row]) -> Figure:
     """Return a figure of the bounds against the number of reports, on logarithmic axes.
 
-    Raises ParameterError if nothing is lost, because zero has no place on such an axis.
+    Raises ParameterError if nothing is lost, because zero cannot be shown on such an axis.
     """
     last = rows[-1]
     at = [row["reports"] for row in rows]
@@ -197,7 +197,7 @@ def _up(number: float) -> str:
 
 
 def _granted(row: Row) -> bool:
-    """Return whether a δ is granted beyond those that reports have of their own."""
+    """Return whether a δ is granted in addition to those of the reports."""
     return bool(row["delta"] > row["sum_delta"])
 
 
@@ -215,7 +215,7 @@ def _verdict(row: Row, people: int) -> list[str]:
     what = "One of these parts" if row["part"] == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
     own = f" with δ = {rounded_up(row['sum_delta'], 3)}" if row["sum_delta"] else ""
-    lines = [f"{what} tells of {whom} at most ε = {_up(row['sum'])}{own}, the sum of the losses."]
+    lines = [f"{what} reveals at most ε = {_up(row['sum'])}{own} about {whom}, the sum of the losses."]
     if _granted(row):
         lines.append(f"With δ = {rounded_up(row['delta'], 3)} it is ε = {_up(row['optimal'])}, by optimal composition.")
         if row["optimal"] > (1 - _LEAST_GAIN) * row["sum"]:
@@ -230,7 +230,9 @@ def _shorthand(row: Row) -> list[str]:
     quoted = row["epsilon"] * math.sqrt(8 * row["reports"] * math.log(1 / row["delta"]))
     if quoted >= (1 - _SURE) * row["optimal"]:
         return []
-    return [f"The shorthand ε · sqrt(8 k ln(1/δ)) says {quoted:.4g}, and is false: it is proven up to 1 only."]
+    return [
+        f"The shorthand ε · sqrt(8 k ln(1/δ)) gives {quoted:.4g}, which is wrong: it is proven only for totals up to 1."
+    ]
 
 
 def _lasting(asked: Sequence[NamedPart]) -> list[str]:

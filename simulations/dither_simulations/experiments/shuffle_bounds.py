@@ -26,7 +26,7 @@ _CENTRES = 9
 """Thresholds are tried around 0 to 8 standard deviations from the mean."""
 
 _HEAVIEST = 16
-"""The greatest weight w of A: with a larger one the lattice grows and the attack hardly gains."""
+"""The maximum weight w of A: with a larger one the lattice grows and the attack hardly gains."""
 
 _NOTHING = 1e-12
 """Probabilities below this are rounding errors."""
@@ -57,10 +57,10 @@ _Pair = tuple[float, float]
 def _loss_seen(others: _Pair, first: _Pair, weights: tuple[int, int], reports: int, delta: float) -> float:
     """Return ln of the greatest (P - δ)/P' over thresholds, rounded down, or 0.
 
-    P and P' are the chances that the weighted count reaches the threshold if the device attacked holds the first value,
-    and if it holds the second. ``weights`` are those of the events A and B. ``others`` and ``first`` are P[a report is
-    in A] and P[it is in B], of each other device and of the device attacked if it holds the first value; if it holds
-    the second the two change places.
+    P and P' are the probabilities that the weighted count reaches the threshold if the attacked device holds the first
+    value, and if it holds the second. ``weights`` are those of the events A and B. ``others`` and ``first`` are P[a
+    report is in A] and P[it is in B], for each other device and for the attacked device if it holds the first value; if
+    it holds the second, the two are exchanged.
     """
     if reports == 1:
         return math.log(max(1.0, (first[0] / MARGIN - delta * MARGIN) / (first[1] * MARGIN)))
@@ -84,7 +84,8 @@ def _best_bar(law: TiltedSum, first: _Pair, weights: tuple[int, int], delta: flo
     """Return the greatest ln((P - δ)/P') over the thresholds t in the window of a tilted law, rounded down.
 
     With S the sum of the others and B of weight 1, P - P' = (p - p')·(P[t - w <= S < t] + P[S = t]), without the last
-    term if the weight of B is 0: no digits cancel. The error of the transform is subtracted from P and added to P'.
+    term if the weight of B is 0, so that no digits cancel. The error of the transform is subtracted from P and added to
+    P'.
     """
     scale = np.exp(np.minimum(law.log_scale - law.tilt * law.places, _CLIP))
     least, most = np.maximum(law.masses - law.wrong, 0.0) * scale, (law.masses + law.wrong) * scale
@@ -99,7 +100,7 @@ def _best_bar(law: TiltedSum, first: _Pair, weights: tuple[int, int], delta: flo
 
 _FIRST = 100
 _EVERY = 10**0.5
-"""Numbers of reports of a plot: the least, and the ratio of neighbours."""
+"""Numbers of reports in a plot: the minimum, and the ratio of neighbours."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Shuffle:
 
 
 def weigh(one: Shuffle) -> Row:
-    """Return what ``own`` reports reveal to an observer of a shuffled batch; each ε but ``attack`` is an upper bound.
+    """Return what ``own`` reports reveal to an observer of a shuffled batch; all ε but ``attack`` are upper bounds.
 
     - ``local``: ε₀ of one report, without δ and without shuffling; ``honest``: the reports that are not forged;
     - ``generic``, ``blanket``: ε with ``delta``, for any mechanism with that ε₀ and by the law of this one; None if
@@ -153,7 +154,7 @@ def weigh(one: Shuffle) -> Row:
 
 
 def course(shuffles: list[Shuffle]) -> Iterator[Shuffle]:
-    """Yield the shuffles of a plot: each mechanism with rising numbers of reports, up to the greatest asked for."""
+    """Yield the shuffles of a plot: each mechanism with increasing numbers of reports, up to the largest requested."""
     for mechanism in dict.fromkeys(one.mechanism for one in shuffles):
         mine = [one for one in shuffles if one.mechanism == mechanism]
         most, reports = max(one.reports for one in mine), float(_FIRST)

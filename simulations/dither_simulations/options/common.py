@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _GRID = "0.25:4:10"
 
 _MOST = 1000
-"""The most numbers of LOW:HIGH:COUNT."""
+"""Maximum numbers of LOW:HIGH:COUNT."""
 
 _Callback = Callable[[click.Context, click.Parameter, str | None], Any]
 
@@ -37,7 +37,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(\.\d{3})+")
 class Commands(LazyGroup):
     """A group whose commands end in one line, not a traceback: status 2 for an invalid parameter, else 1.
 
-    With NO_COLOR in the environment nothing is coloured, wherever it is printed (https://no-color.org).
+    If NO_COLOR is in the environment, nothing is coloured (https://no-color.org).
     """
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
@@ -88,7 +88,7 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Read one or more numbers of users, with commas between them, or LOW:HIGH:COUNT: an option's callback.
 
-    LOW:HIGH:COUNT gives COUNT numbers, equally far apart on a log scale, rounded to whole users.
+    LOW:HIGH:COUNT gives COUNT numbers, evenly spaced on a log scale, rounded to whole users.
     """
     ends, colon, count = (text or "").rpartition(":")
     parts = ends.split(":") if colon else (text.split(",") if text is not None else ())
@@ -162,7 +162,7 @@ def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple
 
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
-    """Read a list of ε, or LOW:HIGH:COUNT for COUNT of them, equally far apart on a log scale: an option's callback."""
+    """Read a list of ε, or LOW:HIGH:COUNT for COUNT of them, evenly spaced on a log scale: an option's callback."""
     try:
         epsilons = _list_or_grid(_GRID if text == "grid" else text)
     except ValueError:
@@ -184,7 +184,7 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
 
 
 def _spaced(first: float, last: float, many: int) -> Iterator[float]:
-    """Yield ``many`` numbers, equally far apart on a log scale."""
+    """Yield ``many`` numbers, evenly spaced on a log scale."""
     for place in range(many):
         yield first * (last / first) ** (place / (many - 1))
 

@@ -88,7 +88,7 @@ _SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {
 
 
 def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
-    """Return whether users are made up, by one of these ``kinds``, and not read from a file."""
+    """Return whether users are generated, by one of these ``kinds``, and not read from a file."""
     kind = given["distribution"]
     if given["source"] is None:
         if kind == "csv" or given["column"] or given["weights"]:

@@ -45,9 +45,9 @@ class Run:
             yield run
 
     def sweep(self, experiment: "Experiment") -> "list[Row]":
-        """Carry out an experiment, with a bar on standard error if that is a terminal.
+        """Run an experiment, with a progress bar on standard error if that is a terminal.
 
-        With ``out`` it goes on where an earlier run of the same was killed, from ``<out>.part``.
+        With ``out``, it resumes an earlier run that was killed, from ``<out>.part``.
         """
         from tqdm import tqdm
 
@@ -64,7 +64,7 @@ class Run:
         return rows
 
     def carry_out(self, experiment: "Experiment", plot: Path | None) -> None:
-        """Carry out an experiment, and print, write and draw its results."""
+        """Run an experiment, and print, write and draw its results."""
         rows = self.sweep(experiment)
         self.show(rows, lambda: experiment.table(rows))
         self.draw(plot, lambda: experiment.plot(rows))
@@ -77,7 +77,7 @@ class Run:
             save(figure(), path)
 
     def show(self, rows: "Sequence[Row]", text: Callable[[], str]) -> None:
-        """Print results, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
+        """Print results, as JSON if requested and otherwise as ``text`` returns them; and write them."""
         from ..output.tables import json_rows, write_rows
 
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)

@@ -1,6 +1,6 @@
-"""Plots of lines: measured points with their interval as a band, theory dashed.
+"""Line plots: measured points with their interval as a band, theory dashed.
 
-Few lines share a panel and have their names at their ends; of many, each has a small panel of its own.
+A few lines share a panel, with their names at their ends; if there are many, each has its own small panel.
 """
 
 import textwrap
@@ -61,14 +61,14 @@ def lines_of(rows: Iterable[Mapping[str, Any]], by: str, columns: Sequence[str])
 
 
 def exact_line(name: str, at: Sequence[float], values: Sequence[float | None]) -> PlotLine:
-    """Return a line of computed values, without those that are None or 0 and have no place on a logarithmic axis."""
+    """Return a line of computed values, without those that are None or 0, which a logarithmic axis cannot show."""
     known = [(place, value) for place, value in zip(at, values, strict=True) if value]
     heights = [value for _, value in known]
     return PlotLine(name, [place for place, _ in known], heights, heights, heights)
 
 
 def scale(axes: Axes, panel: PlotPanel, *, log: bool) -> None:
-    """Give axes their scales, the numbers along them, and a grid; ``log`` is of the horizontal one."""
+    """Set the scales of axes, the numbers along them, and a grid; ``log`` is for the horizontal one."""
     axes.set_xscale("log" if log else "linear")
     axes.set_yscale("log" if panel.log else "linear")
     _plain_numbers(axes, sorted({at for line in panel.lines for at in line.at}), log)
@@ -97,7 +97,7 @@ def draw_line(axes: Axes, line: PlotLine, colour: str, marker: str) -> float:
 
 
 def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
-    """Label the axis with the numbers that were tried or, if these are many, with powers of two or ten."""
+    """Label the axis with the numbers that were tried or, if there are many, with powers of two or ten."""
     if log:
         base = 2 if tried[-1] < 100 * tried[0] else 10
         powers = [float(base) ** power for power in range(-20, 51)]
@@ -140,7 +140,7 @@ def breakable(name: str) -> str:
 _COLUMNS = 3
 _SMALL = 0.85 * FONT
 _LETTERS_ABOVE = 20
-"""Letters of a name in one line, above its panel."""
+"""Characters of a name in one line above its panel."""
 _WIDE, _HIGH = 5.8, 1.8
 """Inches: of the figure, and of a row with the names above it."""
 _TOP, _FOOT = 0.58, 0.42
@@ -149,7 +149,7 @@ _OTHERS = "#CFCFCF"
 
 
 def multiples_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
-    """Return a block of small panels for each panel, one a line, all on the axes of the block."""
+    """Return a block of small panels for each panel, one per line, all on the axes of the block."""
     counts = [-(-len(panel.lines) // _COLUMNS) for panel in panels]
     height = _TOP + _HIGH * sum(counts) + _FOOT
     figure = Figure(figsize=(_WIDE, height))
@@ -167,7 +167,7 @@ def multiples_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log:
 
 
 def _block(figure: Figure, panel: PlotPanel, top: float, *, log: bool) -> None:
-    """Draw the panels of a block below ``top`` inches; the first and the lowest carry numbers."""
+    """Draw the panels of a block below ``top`` inches; the first and the lowest have numbers."""
     height, left, gap = figure.get_figheight(), 0.14, 0.03
     width = (0.99 - left - gap * (_COLUMNS - 1)) / _COLUMNS
     first: Axes | None = None
@@ -183,7 +183,7 @@ def _block(figure: Figure, panel: PlotPanel, top: float, *, log: bool) -> None:
 
 
 def _multiple(axes: Axes, panel: PlotPanel, line: PlotLine, *, log: bool) -> None:
-    """Draw one line in colour before all others, under its name."""
+    """Draw one line in colour over all the others, under its name."""
     for other in panel.lines:
         axes.plot(other.at, other.value, "-", color=_OTHERS, linewidth=1, zorder=0.5)
     if panel.limit is not None:
@@ -199,7 +199,7 @@ def _multiple(axes: Axes, panel: PlotPanel, line: PlotLine, *, log: bool) -> Non
 _FEW = 7
 """Maximum named lines per panel; with more, each line gets a panel of its own."""
 _LETTERS_BESIDE = 13
-"""Letters of a name in one line, beside the axes."""
+"""Characters of a name in one line beside the axes."""
 
 
 def lines_plot(panels: Sequence[PlotPanel], title: str, across: str, *, log: bool = True) -> Figure:
@@ -246,7 +246,7 @@ def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, tuple[s
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Return descending places at least ``gap`` apart, moved down from 1 and then up from 0 as far as they must."""
+    """Return descending positions at least ``gap`` apart, moved down from 1 and then up from 0 as far as necessary."""
     moved: list[float] = []
     for place in places:
         moved.append(min(place, 1.0 if not moved else moved[-1] - gap))
@@ -260,7 +260,7 @@ _BAND = 1.96
 """Standard errors on either side of the mean: 95 %."""
 
 _PARTS = ("asked", "step", "size", "users", "epsilon")
-"""Columns whose combinations make one line each, if rows differ in them."""
+"""Columns whose combinations make separate lines, if rows differ in them."""
 
 _LETTERS = {"size": "k = ", "users": "n = ", "epsilon": "ε = "}
 
@@ -269,10 +269,10 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Curve:
-    """A panel of a plot: the column that is drawn, and which rows it takes.
+    """A panel of a plot: the column that is drawn, and the rows to which it applies.
 
     The band is the mean ± 1.96 standard errors or, with ``ends``, between two columns. ``theory`` is a column, too; by
-    default the measure's own, if it has one. A linear axis is one of shares, from 0 to 1.
+    default the measure's own, if it has one. A linear axis shows shares, from 0 to 1.
     """
 
     name: str
@@ -314,7 +314,7 @@ class Curve:
 
 
 def curves_plot(rows: Rows, curves: Sequence[Curve], title: str, axes: Mapping[str, str]) -> Figure:
-    """Return a figure of curves against the first of ``axes`` in which rows differ, given with their labels."""
+    """Return a figure of curves against the first of ``axes`` (columns with their labels) in which rows differ."""
     across = next((name for name in axes if varies(rows, name)), "epsilon")
     parts = [name for name in _PARTS if name in rows[0] and name != across and varies(rows, name)] or ["asked"]
     panels = [curve.panel(rows, across, parts) for curve in curves]

@@ -1,4 +1,4 @@
-"""Draw estimates beside the truth, and save pictures, in colours that the colour-blind can distinguish.
+"""Draw estimates with the truth, and save pictures, in colours that colour-blind people can distinguish.
 
 The colours are those of Okabe and Ito (2008).
 """
@@ -80,7 +80,7 @@ def estimates_plot(rows: ComparedEstimates, title: str, unit: str, confidence: f
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture, whole, in the format that its name asks for; raise ParameterError if that fails."""
+    """Write a picture atomically, in the format that its name asks for; raise ParameterError if that fails."""
     if path.suffix not in FORMATS:
         raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
     picture = io.BytesIO()

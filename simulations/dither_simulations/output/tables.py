@@ -1,6 +1,6 @@
 """Write tables of results: for a terminal, with numbers and their uncertainty, and as CSV or JSON files.
 
-Files are written whole: a reader sees the old file or the new one, never half of either.
+Files are written atomically: a reader sees the old file or the new one, never a part of either.
 """
 
 import csv
@@ -57,7 +57,7 @@ def measured(name: str, head: str, form: str) -> Column:
 
 
 def over_theory(name: str) -> Column:
-    """Return a column of means over what theory expects of them."""
+    """Return a column of means divided by what theory expects of them."""
 
     def ratio(row: Mapping[str, Any]) -> str:
         mean, theory = row[name], row[f"{name}_theory"]

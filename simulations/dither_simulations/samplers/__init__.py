@@ -1,13 +1,13 @@
 """Exact draws of the tally of n users from its own law, at a cost that does not depend on n. No estimator is here.
 
-What an estimate needs of n reports is their tally, and the tally's law given the users' values is made of binomials,
-multinomials and hypergeometrics. Drawing from it is not an approximation: device and sampler follow one law, up to the
-rounding of a probability to a float (relative 2^-53). Users send one report each; where a mechanism has a permanent
+An estimate from n reports needs only their tally, and the tally's law given the users' values is made of binomials,
+multinomials and hypergeometrics. Drawing from it is not an approximation: device and sampler follow the same law, up to
+the rounding of a probability to a float (relative 2^-53). Users send one report each; if a mechanism has a permanent
 part, its draw and the instantaneous one are then a single channel.
 
-A mechanism joins by registering functions of ``registry.py``, in the file of its kind or in a new one: each file of
-this folder is imported. One without a sampler can still be simulated device by device (``devices.py``). If the joint
-law costs too much, ``sample_support`` draws the support of each value by itself.
+A mechanism takes part by registering functions of ``registry.py``, in the file of its kind or in a new one: each file
+of this folder is imported. One without a sampler can still be simulated device by device (``devices.py``). If the joint
+law costs too much, ``sample_support`` draws the support of each value separately.
 """
 
 from importlib import import_module

@@ -109,7 +109,7 @@ def bias_in(buckets: Counts, size: int, shares: Floats) -> Floats:
 def positions(mechanism: Rappor | Sketch, labels: tuple[str, ...]) -> Counts:
     """Return the hash positions of each value, shape (values, cohorts, hash functions of a cohort).
 
-    Cached, because hashing is most of the work and every trial of a sweep asks for the same.
+    Cached, because hashing is most of the work and every trial of a sweep needs the same positions.
     """
     marks = marks_of(labels, mechanism.cohorts, mechanism.bits, mechanism.hashes)
     table = np.ascontiguousarray(marks.transpose(2, 0, 1), dtype=np.int64)

@@ -100,8 +100,8 @@ def solutions(order: int, length: int, lanes: int, groups: Counts, rng: np.rando
 def _entries(order: int, forced: NDArray[np.bool_], left: Counts, users: Counts, rng: np.random.Generator) -> Counts:
     """Return how many users of each group draw each next entry of y; shape (groups, order).
 
-    If entries of x follow that are not 0, or if none did, each is as likely; at the last that is not 0 (and is 1, for
-    the equation is scaled) the entry of y must be the rest of s.
+    If non-zero entries of x follow, or if none came before, each value is equally likely; at the last non-zero entry
+    (which is 1, because the equation is scaled) the entry of y must be the rest of s.
     """
     drawn = np.zeros((len(users), order), dtype=np.int64)
     drawn[forced, left[forced]] = users[forced]
@@ -150,6 +150,6 @@ def _differences(order: int) -> Counts:
 
 
 def with_uniform(counts: Counts, reports: Counts, rng: np.random.Generator) -> Tally:
-    """Add the reports that are uniform over all cells, as many as are not in ``counts``; (cohorts, cells)."""
+    """Add the reports that are uniform over all cells, which are missing in ``counts``; shape (cohorts, cells)."""
     cells = counts.shape[1]
     return Tally(reports, counts + rng.multinomial(reports - counts.sum(axis=1), np.full(cells, 1 / cells)))

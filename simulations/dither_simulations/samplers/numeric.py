@@ -46,7 +46,7 @@ def _(mechanism: TabulatedMechanism, population: Population, rng: np.random.Gene
 
 @sample_tally.register
 def _(mechanism: DiscreteGaussian, population: Population, rng: np.random.Generator) -> Tally:
-    """Draw the noise of each point's users: one law for all points, from whose place it is counted."""
+    """Draw the noise of each point's users: the same law for all points, shifted to each point."""
     counts = np.zeros(mechanism.cells, dtype=np.int64)
     for noise, some in enumerate(_multinomials(_noise(mechanism), population.counts, rng)):
         counts[noise : noise + mechanism.size] += some
@@ -66,8 +66,8 @@ def _(mechanism: DitheredResponse, population: Population) -> float:
 def _multinomials(chances: Floats, users: Counts, rng: np.random.Generator) -> Iterator[Counts]:
     """Yield how many of the users of each group have outcome 0, 1, …, until all have one.
 
-    ``chances[i]`` is that of outcome i given that no earlier one occurred, for all groups or each. (numpy's own
-    multinomial subtracts floats from 1, which leaves nothing right of the rare outcomes that come last.)
+    ``chances[i]`` is the probability of outcome i given that no earlier one occurred, for all groups or for each.
+    (numpy's own multinomial subtracts floats from 1, which makes rare outcomes at the end wrong.)
     """
     left = users.copy()
     for chance in chances:

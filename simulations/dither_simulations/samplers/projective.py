@@ -27,7 +27,7 @@ _BLOCK = 1 << 19
 """Users who draw at once, one by one."""
 
 _AT_ONCE = 1 << 22
-"""Groups of users, times the entries between which they split, that are drawn at once."""
+"""Maximum number of groups of users, times the entries between which they split, that are drawn at once."""
 
 
 @sample_tally.register
@@ -70,8 +70,8 @@ def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Cou
     """Return how many users draw each point; shape (lanes, points).
 
     ``users`` has shape (lanes, values): that many draw uniformly from the hyperplane of each value, the point of that
-    number. Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the
-    equation is ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
+    number. Points are numbered in blocks, by the number r of entries after the leading 1. In block r the equation is
+    ⟨w, tail⟩ = -lead, where w and tail are the last r entries of y and v, and lead is the entry before the tail.
     """
     order, length = points.order, points.length
     leads, tails, owned = _blocks(order, length, users.shape[1])
@@ -178,7 +178,7 @@ def _(mechanism: PrefixSketch, population: Population) -> Floats:
 def buckets_of(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Counts:
     """Return the bucket of each value in each cohort; shape (values, cohorts).
 
-    Cached, because hashing is most of the work and every trial of a sweep asks for the same.
+    Cached, because hashing is most of the work and every trial of a sweep needs the same buckets.
     """
     items = items_of(mechanism, labels)
     levels = range(mechanism.cohorts // mechanism.rows)

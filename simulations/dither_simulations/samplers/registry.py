@@ -1,8 +1,8 @@
-"""The registry of samplers, what a draw costs, and the marginal law: the support of each value drawn by itself.
+"""The registry of samplers, the cost of a draw, and the marginal law: the support of each value drawn separately.
 
 The marginal law is exact for each value, without the dependence between values. The mean squared error and the coverage
-of intervals are averages over values, so their expectation is the same as under the joint law; how they vary from trial
-to trial, and the largest error, are not quite. It takes two binomials per value.
+of intervals are averages over values, so their expectation is the same as under the joint law; their variation from
+trial to trial, and the largest error, differ slightly. It takes two binomials per value.
 """
 
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ def has_sampler(family: type[Mechanism]) -> bool:
 def signal_probability(mechanism: Mechanism) -> float:
     """Return λ: with probability λ a report is uniform over the cells that its value owns, otherwise over all cells.
 
-    Every mechanism whose cells have two probabilities, a and b, is such a mixture: b comes of the uniform part alone.
+    Every mechanism whose cells have two probabilities, a and b, is such a mixture; b comes only from the uniform part.
     """
     return float(1 - mechanism.cells * mechanism.b)
 
@@ -61,8 +61,8 @@ def signal_probability(mechanism: Mechanism) -> float:
 class Marginal(Mechanism):
     """A mechanism seen one value at a time: the pure protocol (Wang et al. 2017) of each value.
 
-    Its tally has a cohort of one cell for every value: the reports that speak of the value, and those that support it.
-    Made of a mechanism over a listed domain; no device runs it.
+    Its tally has a cohort of one cell for every value: the reports that cover the value, and those that support it. It
+    is made from a mechanism over a listed domain; no device runs it.
     """
 
     name: ClassVar[str] = "marginal"
@@ -115,7 +115,7 @@ def has_marginal(mechanism: Mechanism) -> bool:
 def sample_support(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:
     """Return a tally of ``Marginal(whole=mechanism)``: for each value, its support among one report from each user.
 
-    Bin(n_v, p) + Bin(n - n_v, q), after thinning both groups if not every report speaks of the value.
+    Bin(n_v, p) + Bin(n - n_v, q), after thinning both groups if not every report covers the value.
     """
     own, others = population.counts, population.users - population.counts
     if mechanism.coverage != 1:

@@ -1,6 +1,6 @@
 """Samplers of mechanisms whose items are sets: the window of neighbouring items, and PrivSet's list of cells.
 
-``sample_tally`` takes a population of sets that are given; ``sample_sets`` draws the people, too, from their law.
+``sample_tally`` takes a population of given sets; ``sample_sets`` also draws the people from their law.
 """
 
 from functools import singledispatch
@@ -25,7 +25,7 @@ def sample_sets(mechanism: Mechanism, people: SetLaw, users: int, rng: np.random
 
 @sample_tally.register
 def _(mechanism: SetResponse, population: Population, rng: np.random.Generator) -> Tally:
-    """Split each set's users over the windows, and perturb the patterns that they have there."""
+    """Split each set's users over the windows, and perturb their patterns there."""
     sets = members([set_item(label) for label in population.labels], mechanism.size)
     users = over_cohorts(mechanism, population, rng)
     symbols = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
@@ -44,7 +44,7 @@ def _(mechanism: SetResponse, people: SetLaw, users: int, rng: np.random.Generat
 
 @sample_tally.register
 def _(mechanism: PrivSet, population: Population, rng: np.random.Generator) -> Tally:
-    """Let the sets there are be states of a chain, in which their users begin."""
+    """Use the given sets as the states of a chain, in which their users begin."""
     sets = members([set_item(label) for label in population.labels], mechanism.size)
     chain = SetList(sets, np.ones(len(sets))).chain()
     counts = _listed_counts(mechanism, chain, population.counts, rng)
@@ -71,9 +71,9 @@ def _(mechanism: PrivSet, population: Population) -> float:
 def _listed_counts(mechanism: PrivSet, chain: SetChain, users: Counts, rng: np.random.Generator) -> Counts:
     """Return how often each cell is listed; ``users[s]`` of those who report begin in state s of the chain.
 
-    Cell by cell, people whose set goes on from the same state and whose lists have as many places left are alike, as
-    long as no cell of their list is marked; from the first one that is, all that is left of the list is uniform. So
-    each cell takes but a few binomials, at the chances that follow from the weights of all lists (``_weights``).
+    Cell by cell, people whose set continues from the same state and whose lists have as many places left are alike, as
+    long as no cell of their list is marked; after the first marked one, the rest of the list is uniform. So each cell
+    takes only a few binomials, with probabilities that follow from the weights of all lists (``_weights``).
     """
     cells, listed, odds = mechanism.cells, mechanism.subset, float(mechanism.ratio)
     weights = _weights(mechanism, chain)
@@ -103,7 +103,7 @@ def _listed_counts(mechanism: PrivSet, chain: SetChain, users: Counts, rng: np.r
 
 
 def _weights(mechanism: PrivSet, chain: SetChain) -> Floats:
-    """Return the mean weight of how a list may end, none of it marked so far; shape (cells + 1, states, places + 1).
+    """Return the mean weight of the possible ends of a list, none marked so far; shape (cells + 1, states, places + 1).
 
     ``[j, s, r]``: of lists with r places left from cell j on, for a set in state s. A list weighs e^ε if it meets the
     marks of the set, and 1 if not.
@@ -126,7 +126,7 @@ def _weights(mechanism: PrivSet, chain: SetChain) -> Floats:
 def _marking(mechanism: PrivSet, chain: SetChain, cell: int) -> tuple[Floats, Counts]:
     """Return the chance that a cell is marked, and the state that follows if it is, for each state.
 
-    Dummies follow the items; a set marks one for each item that it has less than ``at_most``.
+    Dummies follow the items; a set marks one dummy for each item that it has less than ``at_most``.
     """
     if cell < mechanism.size:
         return chain.present[cell], chain.after

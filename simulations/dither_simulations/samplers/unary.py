@@ -31,9 +31,10 @@ def _(mechanism: SymmetricUnary | OptimizedUnary, population: Population, rng: n
 def responses(truth: float, symbols: Counts, rng: np.random.Generator) -> Counts:
     """Return the reported symbols of users who hold ``symbols``; counts of shape (cohorts, g).
 
-    C = T + U with T_s ~ Bin(n_s, p - q) and U ~ Multinomial(n - ΣT, 1/g) in each cohort. For the truth with
-    probability p and each other symbol with q is the truth with probability p - q and otherwise any of the g,
-    uniformly (Kairouz, Bonawitz and Ramage 2016). Where p < q, which only g = 2 allows, it is the same of the opposite.
+    C = T + U with T_s ~ Bin(n_s, p - q) and U ~ Multinomial(n - ΣT, 1/g) in each cohort: the truth with probability p
+    and each other symbol with q is the same as the truth with probability p - q and otherwise any of the g, uniformly
+    (Kairouz, Bonawitz and Ramage 2016). If p < q, which only g = 2 allows, the opposite symbol takes the place of the
+    truth.
     """
     size = symbols.shape[1]
     gap = truth - (1 - truth) / (size - 1)
@@ -53,9 +54,9 @@ _MOST_REPORTS = 500_000_000
 
 @sample_tally.register
 def _(mechanism: SubsetSelection, population: Population, rng: np.random.Generator) -> Tally:
-    """Let a report be, with λ, its value and d - 1 of the others, uniformly; with 1 - λ, any d of the k.
+    """With probability λ a report is its value and d - 1 of the others, uniformly; with 1 - λ, any d of the k.
 
-    λ + (1-λ) d/k is the probability p of the value being among them.
+    λ + (1-λ) d/k is the probability p that the value is among them.
     """
     share = mechanism.subset / mechanism.size
     signal = (float(mechanism.p) - share) / (1 - share)
@@ -70,7 +71,7 @@ def _(mechanism: SubsetSelection, population: Population, rng: np.random.Generat
 def _(mechanism: SubsetSelection, population: Population) -> float:
     """Estimate the work: at each item, the reports have one of some 12 standard deviations of numbers of free places.
 
-    Beside the draws, an item costs about 60 µs in calls, as much as 1000 of them.
+    In addition to the draws, an item costs about 60 µs in calls, as much as 1000 draws.
     """
     k, d = mechanism.size, mechanism.subset
     states = min(d + 1.0, 2 + 8 * (d * (1 - d / k) / 4) ** 0.5)
@@ -109,7 +110,7 @@ def _fill(places: Counts, left: int, rng: np.random.Generator) -> int:
     low, high = int(present[0]), int(present[-1]) + 1
     taking = rng.binomial(places[low:high], np.arange(low, high) / left)
     places[low:high] -= taking
-    first = max(low, 1)  # a report without places takes nothing
+    first = max(low, 1)  # a report without remaining places takes nothing
     places[first - 1 : high - 1] += taking[first - low :]
     return int(taking.sum())
 

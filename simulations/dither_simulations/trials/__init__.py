@@ -1,1 +1,1 @@
-"""One trial: users, their tally, an estimate, and how far it is from the truth; with theory beside it."""
+"""One trial: users, their tally, an estimate, and its distance from the truth; compared with theory."""

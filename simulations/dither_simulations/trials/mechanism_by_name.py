@@ -26,7 +26,7 @@ _VARIANTS: dict[str, tuple[str, dict[str, float | str]]] = {
     "dithered-response-mean": ("dithered-response", {"for": "mean"}),
     "discrete-gaussian": ("discrete-gaussian", {"delta": 1e-6}),
 }
-"""Names of mechanisms that ask for more than ε: the family, and its other parameters."""
+"""Names of mechanisms with more parameters than ε: the family, and its other parameters."""
 
 _NUMERIC = tuple(name for name, family in MECHANISMS.items() if family.items == NUMBERS)
 
@@ -37,7 +37,7 @@ SET_MECHANISMS = tuple(name for name, family in MECHANISMS.items() if family.ite
 """The mechanisms of sets."""
 
 PER_ITEM = "boolean"
-"""The name for asking about each item by itself, yes or no, at ε/d: the baseline of a selection."""
+"""The name for asking about each item separately, yes or no, at ε/d: the baseline of a selection."""
 
 SELECTIONS = (AUTO, *SET_MECHANISMS, PER_ITEM)
 """The ways to ask which of some items a person has."""
@@ -58,9 +58,9 @@ def named(
 ) -> Mechanism:
     """Return the best mechanism of that name for ``size`` values, which are the candidates of an open domain.
 
-    A mechanism of numbers makes a grid of its own: ``size`` does not matter to it. ``permanent_epsilon`` and
-    ``at_most``, of the values in a set, are ignored if the family has no such parameter. Raises ParameterError for a
-    size or an ε that the family cannot have. Mechanisms are cached, because one of numbers may take a second.
+    A mechanism of numbers makes its own grid: ``size`` does not matter to it. ``permanent_epsilon`` and ``at_most``, of
+    the values in a set, are ignored if the family has no such parameter. Raises ParameterError for a size or an ε that
+    the family cannot have. Mechanisms are cached, because one for numbers may take a second.
     """
     if name == AUTO:
         return choose(size, epsilon, permanent_epsilon)

@@ -1,4 +1,4 @@
-"""Run one seeded trial of a question for numbers, and compute what theory expects of it and of any mechanism."""
+"""Run one seeded trial of a question for numbers, and compute what theory expects from it and from any mechanism."""
 
 import math
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def run_number_trial(
     confidence: float = 0.95,
     quantiles: Sequence[float] = (0.5, 0.95),
 ) -> list[Measures]:
-    """Return how far the mean, the distribution and each quantile are from those of the population.
+    """Return the errors of the mean, the distribution and each quantile, relative to the population.
 
     ``shares`` are those of the points of the mechanism's grid, in the population from which ``users`` are drawn.
 
@@ -44,13 +44,14 @@ def run_number_trial(
     ``rank``      None             worst share below        distance in share
     ============  ===============  =======================  =====================
 
-    All but ranks are in parts of the range. A raw share is one below a point, unbiased, and ``mse`` is averaged over
-    points (None where there are none); all else is of the curve. The Wasserstein-1 distance is the mean of
-    |error of the share below| over the range. The rank of a quantile of share t is as far off as t is from the shares
-    below its point and up to it, 0 if it is between. ``coverage`` is whether the interval held the truth, or what part
-    of those of all points did; ``width`` is theirs, of shares for the distribution.
+    All but ranks are in parts of the range. A raw share is the unbiased share below a point, and ``mse`` is averaged
+    over points (None if there are none); everything else is from the curve. The Wasserstein-1 distance is the mean of
+    |error of the share below| over the range. The rank error of a quantile for share t is the distance of t from the
+    interval between the shares below its point and up to it, 0 if it is inside. ``coverage`` is whether the interval
+    contained the truth, or the share of points for which it did; ``width`` is that of the intervals, for the
+    distribution those of shares.
 
-    The result depends on the arguments alone.
+    The result depends only on the arguments.
     """
     tally = drawn_tally(mechanism, numbered(len(shares)), shares, users, law, seed)
     found = estimate_number(law_of(mechanism), tally, confidence)
@@ -64,7 +65,7 @@ def mean_in(shares: Floats) -> float:
 
 
 def below(shares: Floats) -> Floats:
-    """Return the share below each point, and below the place after the last: an entry more than there are points."""
+    """Return the share below each point, and below the place after the last: one entry more than there are points."""
     return np.append(0.0, np.cumsum(shares))
 
 
@@ -80,7 +81,7 @@ def _mean(found: NumericEstimate, shares: Floats) -> Measures:
 
 
 def _distribution(found: NumericEstimate, shares: Floats) -> Measures:
-    inner = slice(1, -1)  # below the first point is nobody, and below the last place everybody
+    inner = slice(1, -1)  # nobody is below the first point, and everybody below the last place
     truth, cuts = below(shares)[inner], found.cuts
     raw = float(np.mean((cuts.frequency[inner] - truth) ** 2))
     away = np.abs(np.cumsum(found.fit.curve)[:-1] - truth)
@@ -139,7 +140,7 @@ def spread_in(shares: Floats) -> float:
 def cut_mse(mechanism: NumericMechanism, shares: Floats, users: int) -> float | None:
     """Return the squared error of a raw share below a point, averaged over points; None if there is none.
 
-    For the dithered response d σ(1-σ)/(λ² n) at cut i with σ = q j + λ F, where j = ⌈i/d⌉: one phase speaks of it.
+    For the dithered response d σ(1-σ)/(λ² n) at cut i with σ = q j + λ F, where j = ⌈i/d⌉: only one phase covers it.
     """
     law = law_of(mechanism)
     if not isinstance(law, Dithered):
@@ -157,7 +158,7 @@ def _mean_variances(mechanism: NumericMechanism) -> Floats:
 def least_variance(epsilon: float, shares: Floats) -> float:
     """Return the least noise variance of any unbiased ε-LDP score of a number, averaged over a population.
 
-    Linear programming over all channels from 17 answers to 65 scores. ``shares`` of a finer grid are shared out between
+    Linear programming over all channels from 17 answers to 65 scores. ``shares`` of a finer grid are divided between
     the two nearest of the 17. Raises ParameterError if it has no solution, because ε is too extreme.
     """
     place = np.linspace(0, _INPUTS - 1, len(shares))
@@ -170,7 +171,7 @@ def least_variance(epsilon: float, shares: Floats) -> float:
 
 @lru_cache(maxsize=256)
 def _least(epsilon: float, weights: tuple[float, ...]) -> float:
-    """Solve for P[score | answer], and for the least chance m of each score: m <= P <= e^ε m, P·1 = 1, P·score = x.
+    """Solve for P[score | answer] and the minimum m of each score's: m <= P <= e^ε m, P·1 = 1, P·score = x.
 
     Minimizes the mean of E score² - x² under ``weights``.
     """
@@ -191,11 +192,11 @@ def _least(epsilon: float, weights: tuple[float, ...]) -> float:
         method="highs",
     )
     if found.fun is None:
-        raise ParameterError("epsilon", f"{epsilon:g} has no least variance that could be found: {found.message}")
+        raise ParameterError("epsilon", f"no minimum variance was found for {epsilon:g}: {found.message}")
     return float(found.fun) - float(np.asarray(weights) @ x**2)
 
 
 def _reach(epsilon: float) -> float:
-    """Return how far from the middle scores may be: as far as those of the dithered response for the mean."""
+    """Return the maximum distance of scores from the middle: that of the dithered response for the mean."""
     mechanism = DitheredResponse.calibrate(None, epsilon, aim="mean")
     return mechanism.reach[1] - 0.5

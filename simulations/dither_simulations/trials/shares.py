@@ -10,7 +10,7 @@ from scipy import special
 
 from dither_server.estimation.consistency import onto_simplex
 from dither_server.estimation.estimate import debiased, estimate
-from dither_server.estimation.intervals.score import noise_interval
+from dither_server.estimation.intervals.score import share_interval
 from dither_shared import Mechanism, SubsetSelection
 
 from ..choices import Law, Step
@@ -25,9 +25,9 @@ Measures = Mapping[str, Any]
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
     """Return frequencies after a step; shape (k,). ``consistent`` computes the step of that name.
 
-    - ``raw``: unbiased, as they come;
+    - ``raw``: unbiased, unchanged;
     - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
-    - ``shift``: the same added to all, so that they sum to 1 ("Norm"); still unbiased if the truth sums to 1;
+    - ``shift``: the same number added to all, so that they sum to 1 ("Norm"); still unbiased if the truth sums to 1;
     - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
     - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
     """
@@ -65,7 +65,7 @@ def scores(frequency: Floats, shares: Floats, top: int) -> dict[str, float | Non
 
 
 def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | None]:
-    """Return the ``coverage`` of intervals, the share that holds the truth, and their mean ``width``.
+    """Return the ``coverage`` of intervals, the share that contains the truth, and their mean ``width``.
 
     All are of shape (k,). The truth is the share among the simulated users, not in their population.
     Both are None if there are no intervals (NaN), because too few reports are noisy.
@@ -77,7 +77,7 @@ def intervals(low: Floats, high: Floats, shares: Floats) -> dict[str, float | No
 
 
 def divergence(frequency: Floats, shares: Floats) -> float | None:
-    """Return Σ f ln(f / share), in nats: the Kullback-Leibler divergence of the truth from what was estimated.
+    """Return Σ f ln(f / share), in nats: the Kullback-Leibler divergence of the truth from the estimate.
 
     Defined if f is a distribution and 0 for each value that nobody has, else None. (The other
     direction is infinite as soon as one value is estimated at 0.)
@@ -103,7 +103,7 @@ def recall(frequency: Floats, shares: Floats, top: int) -> float:
 
 
 MOST_DRAWS = 2e6
-"""The most draws of a joint law, a fraction of a second; beyond them it is not usually worth its cost."""
+"""Maximum draws of a joint law, a fraction of a second; beyond them it is usually not worth its cost."""
 
 
 def affordable_law(mechanism: Mechanism, population: Population) -> Law:
@@ -114,7 +114,7 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
 
 
 class TrialEstimate(NamedTuple):
-    """The part of an estimate that a trial needs: frequencies, intervals of noise alone, and a consistency step."""
+    """The part of an estimate that a trial needs: frequencies, intervals for noise alone, and a consistency step."""
 
     frequency: Floats
     low: Floats
@@ -147,11 +147,11 @@ def estimated(
         return TrialEstimate(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
     frequency, _, trials = debiased(decoded, population.labels, tally)
-    return TrialEstimate(frequency, *noise_interval(decoded, frequency, trials, 1 - confidence))
+    return TrialEstimate(frequency, *share_interval(decoded, frequency, trials, 1 - confidence, sampled=False))
 
 
 def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Measures:
-    """Return what theory expects of raw estimates by a mechanism that was asked for at ``epsilon``.
+    """Return what theory expects of raw estimates from a mechanism that was requested at ``epsilon``.
 
     ``mse_bound`` is ``least_mse``. An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard
     deviations. An interval is the estimate ± z standard deviations, cut to [0, 1]. Open domains have no simple formula
@@ -204,7 +204,7 @@ def _variances(mechanism: Mechanism, shares: Floats) -> Floats:
 
 
 def _cut(center: Floats, deviation: Floats) -> Floats:
-    """Return the mean of a normal variable that is cut to [0, 1]: E max(0, X) - E max(0, X - 1)."""
+    """Return the mean of a normal variable that is clipped to [0, 1]: E max(0, X) - E max(0, X - 1)."""
     return _positive_part(center, deviation) - _positive_part(center - 1, deviation)
 
 

@@ -46,9 +46,11 @@ def string_scores(held: Mapping[str, float], found: Found) -> Measures:
     """Return how many of the strings that people hold, with their shares, are found, and how many that nobody holds.
 
     - ``recall_8``, ``recall_16``, ``recall_32``: the share of the 8, 16, 32 most frequent strings that are found;
-    - ``f1``: of the 16 found that are estimated highest, against the 16 most frequent: 2 hits/(found of them + 16);
+    - ``f1``: for the 16 found strings with the highest estimates, against the 16 most frequent: 2 hits/(found of them +
+      16);
     - ``found``: how many; ``false``: the share of these that nobody in the population holds, 0 if none is found;
-    - ``missed``: the share of the intervals of those found that do not hold the population's share, 0 without any.
+    - ``missed``: the share of the found strings' intervals that do not contain the population's share, 0 if none is
+      found.
     """
     ranked = sorted(held, key=lambda label: -held[label])
     truth = np.array([held.get(label, 0.0) for label in found.labels])

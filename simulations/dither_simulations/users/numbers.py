@@ -16,11 +16,11 @@ from ..choices import Spread
 from .populations import Counts, Floats
 
 _PARTS = 16
-"""Even parts of a step, over which a distribution is taken to be even."""
+"""Even parts of a step within which a distribution is assumed to be uniform."""
 
 
 class _Shape(NamedTuple):
-    """A kind of distribution: its parameters, by default, and P[answer < x] of places x in the range from 0 to 1."""
+    """A kind of distribution: its default parameters, and P[answer < x] for places x in the range from 0 to 1."""
 
     usual: tuple[float, ...]
     names: str
@@ -84,9 +84,9 @@ class NumberDistribution:
 
     @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
     def shares(self, points: int) -> Floats:
-        """Return the shares that random rounding makes: of v below i is the mean share of answers below i - 1 to i.
+        """Return the shares after random rounding: that of v below i is the mean share of answers below i - 1 to i.
 
-        The mean over a step is that of the middles of ``_PARTS`` even parts of it.
+        The mean over a step is that over the middles of ``_PARTS`` even parts of it.
         """
         form = _SHAPES[self.kind]
         parts = (np.arange((points - 1) * _PARTS) + 0.5) / ((points - 1) * _PARTS)
@@ -107,7 +107,7 @@ class NumberColumn:
 
     @classmethod
     def of(cls, labels: tuple[str, ...], counts: Counts, low: float, high: float, log: bool) -> "NumberColumn":
-        """Return the numbers that labels say. Raises ParameterError for a range that has no grid, or if none does."""
+        """Return the numbers in labels. Raises ParameterError for a range without a grid, or if no label is one."""
         Grid(low, high, log, 2)
         values = np.array([_number(label) for label in labels])
         if np.isnan(values).all():
@@ -121,7 +121,7 @@ class NumberColumn:
 
     @property
     def contents(self) -> object:
-        """All that results depend on."""
+        """Everything that results depend on."""
         return self.low, self.high, self.log, self.values.tolist(), self.counts.tolist()
 
     @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
@@ -135,7 +135,7 @@ class NumberColumn:
 
 
 NumberSource = NumberDistribution | NumberColumn
-"""A distribution of people over the points of a grid to which their devices round, for any number of points."""
+"""A distribution of people over the points of the grid to which their devices round, for any number of points."""
 
 
 def _number(label: str) -> float:

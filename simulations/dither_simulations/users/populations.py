@@ -1,4 +1,4 @@
-"""Populations of users: how many hold each value, by a distribution or as a column of a CSV file counts them."""
+"""Populations of users: how many hold each value, from a distribution or from a column of a CSV file."""
 
 import csv
 import gzip
@@ -44,7 +44,7 @@ class Population:
 
     @property
     def users(self) -> int:
-        """How many users there are in all."""
+        """The number of users in all."""
         return int(self.counts.sum())
 
     @property
@@ -55,7 +55,7 @@ class Population:
     def top(self, size: int, other: str = "other") -> "Population":
         """Return the ``size`` most frequent values (ties in the order given), the rest under ``other``, last.
 
-        ``other`` is always there, because it is the catch-all of the question that will be asked. A value of the
+        ``other`` is always included, because it is the catch-all of the question that will be asked. A value with the
         same name is counted under it.
         """
         listed = [index for index in np.argsort(-self.counts, kind="stable") if self.labels[index] != other][:size]
@@ -86,15 +86,15 @@ def zipf(size: int, exponent: float = 1.1) -> Floats:
 
 
 def numbered(size: int) -> tuple[str, ...]:
-    """Return the labels v0, v1, … of a made-up population."""
+    """Return the labels v0, v1, … of a generated population."""
     return tuple(f"v{index}" for index in range(size))
 
 
 def items_of(mechanism: Mechanism, labels: tuple[str, ...]) -> tuple[Item, ...]:
     """Return the item that the mechanism randomizes for each label.
 
-    That is its index, its UTF-8 bytes in an open domain, or the set that it names (``set_label``). A label of a string
-    that is spelled in an alphabet has a character for each symbol, whose number that is.
+    That is its index, its UTF-8 bytes in an open domain, or the set that it names (``set_label``). The label of a
+    string spelled in an alphabet has one character per symbol, with the symbol's number as its code point.
     """
     if mechanism.items == SPELLED:
         return tuple(label.encode("latin-1") for label in labels)
@@ -106,7 +106,7 @@ def items_of(mechanism: Mechanism, labels: tuple[str, ...]) -> tuple[Item, ...]:
 
 
 def set_label(item: int) -> str:
-    """Return the label of a set of items, given as the integer with bit j for item j: "0;2", or "" of none."""
+    """Return the label of a set of items, an integer with bit j for item j: "0;2", or "" for the empty set."""
     return SEPARATOR.join(str(place) for place in range(item.bit_length()) if item >> place & 1)
 
 
@@ -182,7 +182,7 @@ class ListedAnswers:
 
     @property
     def contents(self) -> object:
-        """All that results depend on."""
+        """Everything that results depend on."""
         return self.whole.labels, self.whole.counts.tolist()
 
     @lru_cache(maxsize=2)  # noqa: B019 - a command has one
@@ -204,14 +204,14 @@ Source = Distribution | ListedAnswers
 """Makes the population of each cell of a sweep."""
 
 WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
-"""The characters of made-up strings, unless an alphabet is given."""
+"""The characters of generated strings, unless an alphabet is given."""
 
 _SEED = 20261122
-"""The seed of made-up strings, which are the same in every trial."""
+"""The seed of generated strings, which are the same in every trial."""
 
 
 def made_up(count: int, characters: str = WORDS, length: int = 12) -> tuple[str, ...]:
-    """Return ``count`` different random strings of one length, or all there are if these are fewer."""
+    """Return ``count`` different random strings of one length, or all possible ones if these are fewer."""
     rng = np.random.default_rng(_SEED)
     alphabet, found = np.array(list(characters)), dict[str, None]()
     count = min(count, len(characters) ** length)
@@ -242,7 +242,7 @@ def spelled(question: DiscoveryQuestion, mechanism: Mechanism, labels: Sequence[
 
 
 EMPTY = "(empty)"
-"""The label of an empty cell: that, too, is an answer."""
+"""The label of an empty cell, which is an answer, too."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -250,7 +250,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 def read_column(path: Path, column: str) -> Population:
     """Return how often each value of ``column`` occurs, one row being one user; most frequent first, ties by name.
 
-    Raises ParameterError that names the file, or the column and the columns there are.
+    Raises ParameterError that names the file, or the column and the existing columns.
     """
     with _rows(path) as rows:
         (index,) = _find(path, next(rows, []), (column,))
@@ -262,7 +262,7 @@ def read_column(path: Path, column: str) -> Population:
 
 
 def read_histogram(path: Path, column: str, weights: str) -> tuple[tuple[str, ...], Floats]:
-    """Return the values of ``column`` and, of each, the sum of its numbers in column ``weights`` (shares or counts).
+    """Return the values of ``column``, each with the sum of its numbers in column ``weights`` (shares or counts).
 
     Raises ParameterError as ``read_column`` does, and for a weight that is not a finite number of at least 0.
     """
@@ -280,11 +280,11 @@ def read_histogram(path: Path, column: str, weights: str) -> tuple[tuple[str, ..
 
 @contextmanager
 def _rows(path: Path) -> Iterator[Iterator[list[str]]]:
-    """Yield the rows of a CSV file; whatever is wrong with it becomes a ParameterError that names it."""
+    """Yield the rows of a CSV file; any error becomes a ParameterError that names the file."""
     try:
         with _text(path) as stream:
             yield csv.reader(stream)
-    except OSError as error:  # a damaged gzip is one, too
+    except OSError as error:  # a damaged gzip is an OSError, too
         raise ParameterError(str(path), f"cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ParameterError(str(path), "cannot be read: not UTF-8 text") from None

@@ -23,9 +23,9 @@ Members = NDArray[np.bool_]
 class SetChain(NamedTuple):
     """A random set, read item by item by a chain of states.
 
-    ``start[s]`` is the chance of beginning in state s, ``present[j, s]`` that of item j being in the set given state s
-    before it, ``after[s]`` the state that follows if it is (if not, the state stays), and ``held[s]`` how many items
-    a set has whose last state is s.
+    ``start[s]`` is the probability of beginning in state s, ``present[j, s]`` that of item j being in the set given
+    state s before it, ``after[s]`` the state that follows if it is (if not, the state stays), and ``held[s]`` the
+    number of items in a set whose last state is s.
     """
 
     start: Floats
@@ -36,9 +36,9 @@ class SetChain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IndependentSets:
-    """Each item is in the set with its own chance, whatever the others; a set of more than ``at_most`` is drawn again.
+    """Each item is in the set with its own probability, independently; a set of more than ``at_most`` is drawn again.
 
-    Raises ParameterError if the chances are none, or ``at_most`` is not a number of the items.
+    Raises ParameterError if a probability is invalid, or ``at_most`` is not a possible number of items.
     """
 
     chances: Floats
@@ -61,7 +61,7 @@ class IndependentSets:
         return np.asarray(self.chances * others / self._fits(self.chances)[0])
 
     def windows(self, width: int) -> Floats:
-        """Return P[pattern] of each window: a product, times the chance that the other items leave room for it."""
+        """Return P[pattern] of each window: a product, times the probability that the other items leave room for it."""
         size, patterns = len(self.chances), np.arange(1 << width)
         bits = patterns[:, np.newaxis] >> np.arange(width) & 1
         found = np.empty((size, len(patterns)))
@@ -73,7 +73,7 @@ class IndependentSets:
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def chain(self) -> SetChain:
-        """Return the chain whose state is how many items the set has so far."""
+        """Return the chain whose state is the number of items in the set so far."""
         size, most = len(self.chances), self.at_most
         present = np.zeros((size, most + 1))
         for item in range(size):
@@ -84,7 +84,7 @@ class IndependentSets:
         return SetChain(np.eye(1, most + 1)[0], present, np.minimum(states + 1, most), states)
 
     def _fits(self, chances: Floats) -> Floats:
-        """Return the chance that at most w - m of these items are in a set, for m = 0, …, w + 1; 0 for the last."""
+        """Return the probabilities that at most w - m of these items are in a set, m = 0, …, w + 1 (0 for the last)."""
         law = np.zeros(self.at_most + 1)  # of the number of items; more than w are one case
         law[0] = 1.0
         for chance in chances:
@@ -95,7 +95,7 @@ class IndependentSets:
 
 @dataclass(frozen=True, eq=False)
 class SetList:
-    """Sets of a list, each as likely as its weight says."""
+    """Sets of a list, each with a probability proportional to its weight."""
 
     members: Members
     weights: Floats
@@ -119,7 +119,7 @@ class SetList:
         return found
 
     def chain(self) -> SetChain:
-        """Return the chain whose state is the set, from the start."""
+        """Return the chain whose state is the set, known from the start."""
         every = np.arange(len(self.weights))
         return SetChain(self.weights, self.members.T.astype(np.float64), every, self.members.sum(axis=1))
 
@@ -155,7 +155,7 @@ def drawn_sets(people: SetLaw, users: int, rng: np.random.Generator) -> Populati
 
 @dataclass(frozen=True)
 class ItemChances:
-    """Independent items: the most frequent is chosen with chance ``greatest``, the others as a distribution falls."""
+    """Independent items: the most frequent has probability ``greatest``, the others decrease like a distribution."""
 
     kind: Kind = "zipf"
     exponent: float = 1.1
@@ -164,7 +164,7 @@ class ItemChances:
 
     @property
     def name(self) -> str:
-        """The name in results: the kind, its parameter, and the greatest chance."""
+        """The name in results: the kind, its parameter, and the greatest probability."""
         return f"{Distribution(self.kind, self.exponent, self.ratio).name}, up to {self.greatest:g}"
 
     @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same
@@ -173,7 +173,7 @@ class ItemChances:
         return IndependentSets(self.chances(size), size if at_most is None else at_most)
 
     def chances(self, size: int) -> Floats:
-        """Return the chance of each item, before any limit."""
+        """Return the probability of each item, before any limit."""
         weights = Distribution(self.kind, self.exponent, self.ratio).weights(size)
         return np.asarray(self.greatest * weights / weights.max())
 
@@ -182,7 +182,8 @@ class ItemChances:
 class SetColumn:
     """The sets of a file, with its counts; a person is drawn from them at random.
 
-    ``items`` are their names, most frequent first, ``sets`` the places of a set's items, in the order of the file.
+    ``items`` are their names, most frequent first; ``sets`` are the indices of each set's items, in the order of the
+    file.
     """
 
     items: tuple[str, ...]
@@ -192,7 +193,7 @@ class SetColumn:
 
     @classmethod
     def of(cls, labels: Sequence[str], counts: Counts, separator: str) -> "SetColumn":
-        """Return the sets that cells hold, the items of each with ``separator`` between them; an empty cell is a set.
+        """Return the sets in the cells, whose items are separated by ``separator``; an empty cell is a set.
 
         Raises ParameterError if there are fewer than two different items.
         """
@@ -219,7 +220,7 @@ class SetColumn:
 
     @property
     def contents(self) -> object:
-        """All that results depend on."""
+        """Everything that results depend on."""
         return self.items, self.sets, self.counts.tolist()
 
     @lru_cache(maxsize=2)  # noqa: B019 - few of them, and trials of a cell ask for the same

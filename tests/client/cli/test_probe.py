@@ -90,8 +90,8 @@ def test_the_token_is_judged_by_the_answer(status: int, body: str, token: str | 
         (404, problem("unknown-version"), "is not known there; give the collector this metrics.toml"),
         (404, "", "HTTP 404"),
         (200, KNOWN % ("theme", THEME.version, "disabled"), "disabled"),
-        (200, KNOWN % ("theme", "0" * 16, "accepted"), "a collector does not answer here"),
-        (200, "{}", "a collector does not answer here"),
+        (200, KNOWN % ("theme", "0" * 16, "accepted"), "which no collector sends here"),
+        (200, "{}", "which no collector sends here"),
         (503, problem("unavailable"), "HTTP 503"),
     ],
 )

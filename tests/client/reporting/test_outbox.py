@@ -13,7 +13,7 @@ import pytest
 import dither
 from client.devices import METRICS, Calendar, Make, Script, parts_on
 from dither.reporting.bodies import CLEAR, SEALED
-from dither.reporting.bookkeeping import Journal
+from dither.reporting.journal import Journal
 from dither.reporting.outbox import Outbox
 from dither.state.journal_records import Debit, Done, Queued, Record, from_line, from_lines, to_line
 from dither.state.state import START
@@ -113,7 +113,7 @@ def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folde
 
 
 def test_running_client_compacts_its_journal_as_it_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither.reporting.bookkeeping._SLACK", 50)
+    monkeypatch.setattr("dither.reporting.journal._SLACK", 50)
     state = dither.MemoryState()
     journal = Journal(state, SystemEntropy(), lambda: 1)
     for number in range(1000):
@@ -131,7 +131,7 @@ def test_no_record_waits_for_the_disk(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once the user has said yes, everything that takes as long as the disk wants is done by the worker."""
-    monkeypatch.setattr("dither.reporting.bookkeeping._SLACK", 2000)
+    monkeypatch.setattr("dither.reporting.journal._SLACK", 2000)
     synced: list[str] = []
     again = threading.Event()
     fsync = os.fsync
@@ -236,7 +236,7 @@ def test_compaction_yields_to_forget_damage_and_a_full_disk(
 def test_two_clients_of_one_folder_follow_each_other_through_rewrites(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dither.reporting.bookkeeping._SLACK", 200)
+    monkeypatch.setattr("dither.reporting.journal._SLACK", 200)
     one, other = make(folder), make(folder)
     for day in range(30):
         for client, name in ((one, "mobile"), (other, "theme"), (other, "mobile"), (one, "theme")):
@@ -280,7 +280,7 @@ def test_records_appended_while_a_draft_is_written_are_kept(
                 (other if name == "theme" else one).record(name, value)
             yield record
 
-    monkeypatch.setattr("dither.reporting.bookkeeping.paced", meanwhile)
+    monkeypatch.setattr("dither.reporting.journal.paced", meanwhile)
     one.journal.needs_compaction = True
     one.journal.compact(courteous=True)
     assert list(answers) == []
@@ -301,7 +301,7 @@ def test_background_compaction_rests_ten_times_its_duration(
     make(folder).record("mobile", True)
     journal, now = parts_on(folder).journal, [1000.0]
     journal.refresh()
-    monkeypatch.setattr("dither.reporting.bookkeeping.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("dither.reporting.journal.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(journal.state, "sync", lambda: now.__setitem__(0, now[0] + 2))
 
     def tidied(*, courteous: bool) -> bool:

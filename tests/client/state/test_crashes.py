@@ -58,7 +58,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
     for name in NAMES:
         if name == NAMES[-1]:
             pytest.MonkeyPatch().setattr(
-                "dither.reporting.bookkeeping._SLACK", 0
+                "dither.reporting.journal._SLACK", 0
             )  # so that it is rewritten before the first upload
         client.record(name, "true")
         write(told, b"recorded\n")

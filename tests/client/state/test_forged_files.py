@@ -175,7 +175,7 @@ def test_journal_reads_the_same_in_pieces_of_any_size(
     for name in ("consent", "secret", "journal"):
         (other / name).write_bytes((folder / name).read_bytes())
     whole.journal.refresh()
-    monkeypatch.setattr("dither.state.journal._PIECE", piece)
+    monkeypatch.setattr("dither.state.folder_journal._PIECE", piece)
     pieces = parts_on(other, today=calendar)
     pieces.journal.refresh()
     for journal in (whole.journal, pieces.journal):
@@ -263,7 +263,7 @@ def test_definitions_without_an_end_disable_the_client(make: Make, folder: Path)
 def test_a_client_writes_no_journal_that_it_refuses(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dither.state.journal._LARGEST", 4000)
+    monkeypatch.setattr("dither.state.folder_journal._LARGEST", 4000)
     client = make(folder, strict=False, transport=Script(down=True))
     for _ in range(100):
         client.record("mobile", True)

@@ -90,7 +90,7 @@ def test_a_flush_says_no_if_an_answer_could_not_be_kept(
 ) -> None:
     client = make(folder, strict=False)
     with monkeypatch.context() as patch:
-        patch.setattr("dither.state.journal.os.write", lambda *_: 0)
+        patch.setattr("dither.state.folder_journal.os.write", lambda *_: 0)
         client.record("mobile", True)
     client.record("nothing", 1)
     assert not client.flush(60)

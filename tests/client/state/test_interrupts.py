@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from client.devices import Calendar, Make, parts_on
-from dither.reporting.bookkeeping import Journal
+from dither.reporting.journal import Journal
 from dither.reporting.transactions import Turn, Turns
 from dither.state.folder import FolderState
 from dither.state.journal_records import Debit, Queued, from_lines

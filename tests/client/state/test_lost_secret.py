@@ -112,7 +112,7 @@ def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folde
 
 def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the choice and the secret: nothing was drawn, and nobody can tell that from a loss."""
-    monkeypatch.setattr("dither.reporting.bookkeeping.Journal.begin", lambda _: None)
+    monkeypatch.setattr("dither.reporting.journal.Journal.begin", lambda _: None)
     make(folder)
     monkeypatch.undo()
     assert not (folder / "secret").exists()

@@ -10,7 +10,7 @@ import pytest
 
 from client.devices import Make
 from client.transparency.test_apps import contents, run
-from dither.state.journal import FORMAT
+from dither.state.folder_journal import FORMAT
 from dither.state.journal_records import Debit, Header, to_line
 from dither.transparency.apps import status_of
 

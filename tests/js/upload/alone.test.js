@@ -1,11 +1,11 @@
-/** What Node uploads with: the rest of its tests are those of any `fetch`, in exchange.test.js. */
+/** What Node uploads with: the rest of its tests are those of any `fetch`, in transport.test.js. */
 import assert from "node:assert/strict";
 import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
 import { test } from "node:test";
 
 import { fetchAlone } from "../../../client/js/src/upload/alone.js";
-import { addressOf, exchange, headersOf } from "../../../client/js/src/upload/exchange.js";
+import { addressOf, exchange, headersOf } from "../../../client/js/src/upload/transport.js";
 
 /** Of "localhost", and of nobody else. */
 const KEY = `

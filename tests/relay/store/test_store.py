@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from dither_relay.forwarding.rounds import body_of, share_of
+from dither_relay.forwarding.rounds import body_of, reports_per_body
 from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
@@ -34,7 +34,7 @@ from relay.relaying import (
 )
 from server.database import execute, listening
 
-CUT: Cut = lambda pool, total: share_of(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
+CUT: Cut = lambda pool, total: reports_per_body(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
 
 
 def bodies(store: RelayStore) -> list[bytes]:

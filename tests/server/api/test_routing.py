@@ -124,7 +124,7 @@ def test_parameters_are_read_as_declared_and_errors_name_them() -> None:
     for pairs, said in (
         ([("owner", "me")], "'owner': unknown; known here: colour, pieces, labels"),
         ([("pieces", "3"), ("pieces", "3")], "pieces: given twice"),
-        ([("pieces", "0")], "pieces: not a whole number from 1"),
+        ([("pieces", "0")], "pieces: not a whole number of at least 1"),
         ([("pieces", "1" * 10)], "pieces: not a whole number"),
         ([("\udcff" * 10_000, "3")], "unknown"),
     ):

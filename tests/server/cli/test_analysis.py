@@ -54,7 +54,7 @@ def test_candidates_that_are_found_have_a_column_beside_the_verdict(folder: Path
     header = next(line.split() for line in lines if line.startswith("value"))
     assert header[-2:] == ["found", "verdict"]
     assert [line.split()[-2] for line in lines if line.startswith(("1.0 ", "2.0 "))] == ["yes", "no"]
-    assert "found: candidates that stand out; an expected 5% of them are false" in lines
+    assert "found: candidates that stand out; an expected 5% of them are false, and so are their intervals" in lines
 
 
 def test_simultaneous_intervals_are_wider_and_named(folder: Path) -> None:

@@ -132,7 +132,7 @@ def test_large_database_is_read_whole_only_on_request(folder: Path, monkeypatch:
     assert "not checked completely, because it has" in doctor(folder).stdout
     result = doctor(folder, "--thorough")
     assert "checked completely, and not damaged" in result.stdout
-    assert "write-ahead log has 0 B. A process that has been reading for long" in result.stdout
+    assert "write-ahead log has 0 B. A process that has been reading for a long time" in result.stdout
 
 
 def test_wrong_metrics_are_a_problem_and_the_rest_is_examined(folder: Path) -> None:

@@ -18,7 +18,7 @@ def test_mistakes_get_one_clear_line(collected: Path) -> None:
         (["estimate", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
         (["estimate", "theme", "--db", "what?"], "not a database URL"),
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
-        (["estimate", "theme", "--top", "0"], "--top: not a whole number from 1"),
+        (["estimate", "theme", "--top", "0"], "--top: not a whole number of at least 1"),
         (["estimate", "theme", "--value", "drak"], "does not list; listed is, for example, 'dark'; "),
         (["estimate", "theme", "--confidence", "2"], "confidence: not a number between 0.000001 and 0.999999999"),
         (["estimate", "theme", "--confidence", "0.9999999999999999"], "confidence: not a number between"),

@@ -51,7 +51,7 @@ def test_mistakes_get_one_line_and_write_nothing(folder: Path) -> None:
         (("--since", "2026-11-21"), "--since: 2026-11-21 is later than 2026-11-20"),
         (("--since", "yesterday"), "--since"),
         (("--confidence", "2"), "confidence"),
-        (("--metric", "them"), "--metric: them is not there; known: theme, mobile"),
+        (("--metric", "them"), "--metric: no metric is named them; known: theme, mobile"),
         (("--base-url", "a.example"), "--base-url"),
     ):
         line = told(invoke(folder, "publish", "--out", str(folder / "site"), *options))

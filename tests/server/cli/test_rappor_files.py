@@ -98,7 +98,7 @@ def test_error_in_a_file_names_file_line_and_fault(folder: Path) -> None:
         (PARAMS, "k,h,m,p,q,f\n0,2,8,0.5,0.6,0.5\n", "k >= 2"),
         (COUNTS, "1,1\n", "1 row; there must be one for each of m = 8"),
         (COUNTS, "\n".join(["1,1"] * 8), "line 1: 2 cells; there must be a total and k = 64"),
-        (COUNTS, "\n".join([",".join(["1", *["2"] * 64])] * 8), "line 1: no count is below 0 or above the total"),
+        (COUNTS, "\n".join([",".join(["1", *["2"] * 64])] * 8), "line 1: a count must lie between 0 and the total"),
         (COUNTS, "\n".join([",".join(["0"] * 65)] * 8), "has no reports"),
         (COUNTS, "\n".join([",".join(["1.5"] * 65)] * 8), "line 1: a cell is not a whole number"),
         (MAP, "", "has no candidates"),

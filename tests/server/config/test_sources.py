@@ -52,6 +52,8 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("port = 1.5", "port: not a whole number"),
         ("lock_wait = 'long'", "lock_wait: not a number"),
         ("lock_wait = -1", "lock_wait: -1.0 is not positive"),
+        ("lock_wait = nan", "lock_wait: nan is not positive"),
+        ("request_seconds = inf", "request_seconds: inf is not finite"),
         ("host = 1", "host: not a string"),
         ("open = 1", "open: not a list of roles"),
         ("origins = 1", "origins: not a list of origins, such as"),

@@ -14,15 +14,17 @@ from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.intervals.score import noise_law, score_interval, shared_variance, third_moment
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.strings.discovery import discover
+from dither_server.estimation.strings.spelling import Spelling
 from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,
     DitheredResponse,
-    KeyedEntropy,
     LocalHashing,
     Mechanism,
     OptimizedUnary,
+    PrefixSketch,
     PrivSet,
     ProjectiveSketch,
     RandomizedResponse,
@@ -31,6 +33,8 @@ from dither_shared import (
     parse_metrics,
 )
 from dither_shared.mechanisms.randomized_response import symbol_chain
+from dither_simulations.users.populations import Population
+from server.estimation.strings.sketched import tally_of
 
 DAY = date(2026, 11, 2)  # a Monday
 SHARE = Fraction(3, 10)
@@ -285,14 +289,22 @@ def test_shares_of_a_number_hold_where_the_same_people_report_every_day(permanen
 
 def test_people_in_both_rows_of_a_sketch_are_in_the_error_of_a_frequent_string() -> None:
     """Without permanent draws the noise of reports does not depend on whose these are, and who is asked counts once."""
-    sketch, entropy, rows = ProjectiveSketch.calibrate(None, 2.0), KeyedEntropy(b"both rows"), b""
-    for place in range(3_000):
-        cohort = sketch.draw_cohort(entropy)
-        rows += sketch.row(cohort, sketch.randomize(b"a" if place % 2 else b"b", entropy, cohort))
-    once = Tally.fold(sketch, rows)
+    sketch, people = ProjectiveSketch.calibrate(None, 2.0), Population(("a", "b"), np.array([1_500, 1_500]))
+    once = tally_of(sketch, people, np.random.default_rng(1))
     again = Tally(once.reports, once.counts, Repeats((300,) * 10))
-    alone, people = (estimate(sketch, ("a", "b"), tally) for tally in (once, again))
-    assert people.noise_error == pytest.approx(alone.noise_error, rel=0.02)
-    added = people.standard_error**2 - alone.standard_error**2
+    alone, same = (estimate(sketch, ("a", "b"), tally) for tally in (once, again))
+    assert same.noise_error == pytest.approx(alone.noise_error, rel=0.02)
     share = alone.frequency
-    assert added == pytest.approx(9 * share * (1 - share) / 3_000, rel=0.05)
+    assert same.standard_error**2 - alone.standard_error**2 == pytest.approx(9 * share * (1 - share) / 3_000, rel=0.05)
+
+
+def test_people_in_both_rows_are_in_the_error_of_a_string_that_is_discovered() -> None:
+    """So is who is asked in all reports, though only those of the last level tell: each person's are in all levels."""
+    sketch = PrefixSketch.calibrate(None, 4.0, characters=4, length=2, buckets=64)
+    spelling, people = Spelling(bytes(range(1, 5)), bytes((0, 5))), Population(("\1\2", "\3\4"), np.array([3_000] * 2))
+    once = tally_of(sketch, people, np.random.default_rng(1))
+    again = Tally(once.reports, once.counts, Repeats((600,) * 10))
+    alone, same = (discover(sketch, spelling, tally) for tally in (once, again))
+    assert sorted(alone.items) == sorted(same.items) == [b"\1\2", b"\3\4"]
+    share = alone.frequency
+    assert same.standard_error**2 - alone.standard_error**2 == pytest.approx(9 * share * (1 - share) / 6_000, rel=0.05)

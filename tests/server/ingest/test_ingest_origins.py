@@ -64,7 +64,7 @@ def test_listed_page_is_told_which_media_types_are_taken(door: FlaskClient) -> N
         response = send(door, APP, content_type=content_type)
         assert problem(response) == (415, "media-type"), content_type
         assert shares(response, APP)
-        assert json.loads(response.data)["detail"] == "Content-Type: text/plain or application/json is right"
+        assert json.loads(response.data)["detail"] == "Content-Type: must be text/plain or application/json"
 
 
 OTHERS = [

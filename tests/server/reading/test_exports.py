@@ -1,6 +1,7 @@
 """Answers for other programs: the same rows in every format, with formulas escaped for spreadsheets."""
 
 import csv
+import errno
 import io
 import json
 import os
@@ -207,6 +208,16 @@ def test_export_writes_into_a_pipe_and_does_not_replace_it(folder: Path) -> None
         assert run(folder, "mobile", "--output", str(pipe)).exit_code == 0
         assert end.read(6) == b"metric"
     assert pipe.is_fifo()
+
+
+def test_a_full_disk_is_a_failure_and_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    result = run(folder, "--output", str(folder / "table"))
+    assert (result.exit_code, "table: cannot be written: No space left" in result.stderr) == (1, True)
+    assert not list(folder.glob("table*"))
 
 
 def test_mistakes_in_an_export_are_refused_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,6 @@ def test_answers_and_commands_say_how_far_the_last_fold_has_come(
     assert [one["folded_up_to"] for one in client.get(f"{ESTIMATE}?by_day=true").json or ()] == [TOLD]
     assert TOLD not in client.get(f"{ESTIMATE}?format=csv").text, "a table has no such column"
     line = invoke(tmp_path, "estimate", "theme").stdout.splitlines()[0]
-    since = "what collectors took shortly before it, or since, is counted by a later one"
+    since = "reports received shortly before it, or since, will be counted by a later one"
     assert line == f"last fold began 2026-11-20 14:05:59 UTC; {since}"
     assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["folded_up_to"] == TOLD

@@ -219,6 +219,11 @@ def newer(path: Path) -> None:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
 
 
+def without_schema(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM alembic_version")
+
+
 def anothers(path: Path) -> None:
     path.unlink()
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -233,6 +238,7 @@ def test_restore_refuses_a_file_that_is_no_whole_backup(folder: Path) -> None:
         (emptied, "holds no dither tables"),
         (garbled, "file is not a database"),
         (newer, f"has schema 9999 of a newer dither, this program {COLLECTOR.head}"),
+        (without_schema, "holds dither tables, but not their schema: it is damaged"),
         (anothers, "holds no dither tables"),
         (Path.unlink, "is not a file"),
     ):

@@ -33,6 +33,15 @@ def test_newer_or_unknown_schema_is_refused_and_stays_as_it_is(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("store")
+def test_tables_whose_schema_is_lost_are_refused_and_stay_as_they_are(tmp_path: Path) -> None:
+    for lost in ("DELETE FROM alembic_version", "DROP TABLE alembic_version"):
+        execute(url_of(tmp_path), lost)
+        for create in (True, False):
+            with pytest.raises(ParameterError, match="holds dither tables, but not their schema: it is damaged"):
+                Store(url_of(tmp_path), create=create)
+
+
+@pytest.mark.usefixtures("store")
 def test_upgrades_that_a_database_lacks_are_made_once_and_in_order(tmp_path: Path) -> None:
     made: list[str] = []
 

@@ -4,6 +4,7 @@ import tracemalloc
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from dither_server.tally.arrays import Counts
 from dither_server.tally.blocks import Blocks, add_blocks, from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
 from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
-from dither_shared import LocalHashing, Mechanism, RandomizedResponse, Rappor, Report, Shape
+from dither_shared import DitherError, LocalHashing, Mechanism, RandomizedResponse, Rappor, Report, Shape
 from server.collecting import same
 
 MECHANISMS = [
@@ -91,6 +92,12 @@ def test_count_takes_the_bits_that_the_largest_of_its_block_needs() -> None:
     ):
         assert to_bytes(block(*counts)) == [stored], counts
         assert from_bytes([stored]).tolist() == block(*counts).tolist(), counts
+
+
+def test_a_block_of_a_length_that_none_has_is_called_damaged() -> None:
+    for length in (0, 1, 15, 17, 48, 2048):
+        with pytest.raises(DitherError, match=f"a stored sum has {length} bytes, so it is damaged"):
+            from_bytes([bytes(length)])
 
 
 @given(st.lists(st.integers(0, 62), max_size=9), st.integers(0, 2**32))

@@ -33,7 +33,10 @@ def test_choice_for_listed_answers_is_at_the_frontier(case: tuple[int, float]) -
         ((4, 0.0), "epsilon: 0.0 is not positive"),
         ((4, 1.0, 0.5), "permanent_epsilon: 0.5 must exceed epsilon = 1"),
         ((4, 1.0, None, 0), "report_budget: 0 is out of range"),
-        ((1000, 1.0, None, 1), "report_budget: 1 byte holds no report over 1000 values; projective-geometry takes 2"),
+        (
+            (1000, 1.0, None, 1),
+            "report_budget: a report about 1000 values does not fit into 1 byte; projective-geometry needs 2",
+        ),
     ],
 )
 def test_impossible_surveys_are_refused_with_the_way_out(arguments: tuple[int, float], complaint: str) -> None:
@@ -68,5 +71,7 @@ def test_smaller_budget_shortens_the_list_of_privset() -> None:
     assert [one.name for one in (wide, usual, narrow)] == ["privset"] * 3
     assert [one.row_bytes for one in (wide, usual, narrow)] == [123, 64, 3]
     assert wide.risk < usual.risk < 1.2 * wide.risk < narrow.risk
-    with pytest.raises(ParameterError, match="report_budget: 1 byte holds no report over 1024 values; privset takes 2"):
+    with pytest.raises(
+        ParameterError, match="report_budget: a report about 1024 values does not fit into 1 byte; privset needs 2"
+    ):
         choose(1024, 1.0, budget=1, items=SETS, promises={"at_most": 3})

@@ -45,8 +45,8 @@ def test_those_of_one_survey_have_one_period(period: str) -> None:
     with pytest.raises(ParameterError) as caught:
         parse_metrics(defined(theme=looks, failed='one_of = "looks"\n'))
     assert str(caught.value) == (
-        f"metrics.toml: metrics.failed.period: day; theme is of the survey 'looks', too, and its period is {period}; "
-        f"all metrics of a survey share it"
+        "metrics.toml: metrics.failed.period: day; theme belongs to the same survey, 'looks', and its period is "
+        f"{period}; all metrics of a survey share it"
     )
 
 

@@ -17,7 +17,7 @@ from dither_shared import (
     WireError,
     parse_metrics,
 )
-from dither_shared.answers import Encoded
+from dither_shared.encoding import Encoded
 from shared import odd
 
 VALUES = ("export", "search", "print", "3", "true")

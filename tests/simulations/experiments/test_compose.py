@@ -85,7 +85,7 @@ def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
     assert row["delta"] == pytest.approx(1e-6)
     assert Fraction(row["delta"]) >= Fraction("1e-6")
     told = run("--epsilon", "1", "--reports", "30").stdout
-    assert "at most ε = 30, the sum of the losses." in told
+    assert "at most ε = 30 about one person, the sum of the losses." in told
     assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in told
     assert "use the sum" in told
     assert "use the sum" not in run("--epsilon", "1", "--reports", "365").stdout
@@ -102,7 +102,7 @@ def test_several_questions_come_to_less_than_their_sum() -> None:
 
 def test_false_shorthand_for_the_bound_is_called_false() -> None:
     assert "shorthand" not in run("--epsilon", "1", "--reports", "205").stdout
-    assert "says 150.9, and is false" in run("--epsilon", "1", "--reports", "206").stdout
+    assert "gives 150.9, which is wrong" in run("--epsilon", "1", "--reports", "206").stdout
 
 
 def test_what_one_person_answers_one_of_is_the_dearest() -> None:
@@ -134,7 +134,7 @@ def test_a_group_of_people_multiplies_the_loss() -> None:
     (row,) = rows("--epsilon", "0.1", "--reports", "365", "--group", "3")
     assert (row["epsilon"], row["sum"]) == pytest.approx((0.3, 109.5))
     assert row["optimal"] == optimal([Part(Fraction("0.3"), 365)], Fraction("1e-6"))
-    assert "of 3 people with one secret" in run("--epsilon", "0.1", "--group", "3").stdout
+    assert "about 3 people with one secret" in run("--epsilon", "0.1", "--group", "3").stdout
 
 
 def test_a_definition_is_charged_as_devices_charge_it(metrics: Path) -> None:

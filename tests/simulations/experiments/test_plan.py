@@ -15,7 +15,7 @@ from benchmarks.plans import KINDS
 from benchmarks.plans import run as run_plans
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.intervals.exact import exact_interval
-from dither_server.estimation.precision import half_width, planned_scores, users_for, worst_share
+from dither_server.estimation.planning import half_width, planned_scores, users_for, worst_share
 from dither_shared import OptimizedUnary, ParameterError, RandomizedResponse
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_shared.privacy.wording import MEMOISATION

@@ -1,8 +1,8 @@
 /**
- * The environment of a Node process: what it says of consent, as `client/dither/consent/rules.py` reads it.
+ * The environment of a Node process: what it says about consent, as `client/dither/consent/rules.py` reads it.
  *
- * `DO_NOT_TRACK` (any value but "" and "0") means off; then `DITHER` is off, local or on, in small letters or large;
- * then a machine for continuous integration, or a test, is off, because nobody is there to answer.
+ * `DO_NOT_TRACK` (any value but "" and "0") means off; then `DITHER` is off, local or on, in any case; then a
+ * machine for continuous integration, or a test, means off, because nobody is there to answer.
  */
 
 const AUTOMATION = [
@@ -12,7 +12,7 @@ const AUTOMATION = [
 ];
 
 /**
- * Return the mode that an environment sets, and what of it does so in words; undefined if it says nothing.
+ * Return the mode that an environment sets, and in words which variable sets it; undefined if none does.
  * @param {{ [name: string]: string | undefined }} env
  * @returns {import("./rules.js").Verdict | undefined}
  */

@@ -1,10 +1,9 @@
 /**
- * Consent: decide whether anything may be drawn and sent, and name who decided it. The first that speaks decides:
+ * Consent: decide whether anything may be drawn and sent, and name who decided it. The first of these that applies decides:
  *
  * 1. Global Privacy Control or Do Not Track in the browser, or a browser that a program drives (webdriver): off;
  * 2. the environment of a Node process, see node_environment.js;
- * 3. the user's own choice, stored on the device, pinned to the terms that were shown; one that cannot be read is
- *    taken for off;
+ * 3. the user's own choice, stored on the device, pinned to the terms that were shown; one that cannot be read counts as off;
  * 4. otherwise: off.
  *
  * @typedef {[mode: string, by: string]} Verdict Of who decides in the user's place, for all metrics.
@@ -73,8 +72,8 @@ export function permission({ mode, accepted }, metric, today) {
 }
 
 /**
- * Put the user's choice into the data, and drop what then will never be sent or shown: with "off" all that waits, with
- * "on" what was made for the user's eyes only. With a yes, what was accepted before stays accepted.
+ * Store the user's choice in the data, and drop reports that will never be sent or shown: with "off" all
+ * waiting ones, with "on" those that were made only to be shown. A yes keeps what was accepted before.
  * @param {import("../types.js").Data} data
  * @param {Mode} mode
  * @param {Iterable<import("../types.js").Metric>} metrics What the user was shown.

@@ -1,6 +1,5 @@
 /**
- * What a person is shown before consent: each question, its facts, and an upload, for example.
- *
+ * What a person is shown before consent: each question, its facts, and an example upload.
  * @typedef {import("../types.js").Metric} Metric
  * @typedef {object} Shown One question, as a person is shown it.
  * @property {string} name
@@ -13,7 +12,7 @@ import { buildReport } from "../reporting/report.js";
 import { labelOf } from "../reporting/strata.js";
 
 /**
- * Return a question as a person is shown it.
+ * Return a question as it is shown to a person.
  * @param {Metric} metric
  * @param {import("../types.js").Entropy} entropy
  * @param {number} today Days since 1970.
@@ -36,7 +35,7 @@ export async function shown(metric, entropy, today, strata) {
 const line = (fact) => "    " + fact.join(": ");
 
 /**
- * Return the text to show to a person who is asked for consent; line by line that of Python's `consent_text`.
+ * Return the text to show to a person who is asked for consent, line by line that of Python's `consent_text`.
  * @param {string} app
  * @param {Shown[]} questions
  * @param {boolean} clear Whether any of them sends strata.

@@ -1,4 +1,4 @@
-/** What the element says in its own words; the facts of each question come from metrics.json. */
+/** The element's own words; the facts of each question come from metrics.json. */
 export const LABELS = {
   ask: "May this app ask you?",
   askMore: "May this app ask you more?",

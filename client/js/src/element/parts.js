@@ -1,13 +1,13 @@
-/** What the element is built of: each function returns one piece of its page. */
+/** The parts of the element: each function returns one piece of its page. */
 
 /** @typedef {typeof import("./labels.js").LABELS} Labels */
 /** @typedef {import("../consent/text.js").Shown} Shown */
 
-/** Reports beyond which the older ones are only counted. */
+/** Maximum reports that are shown; older ones are only counted. */
 const MOST_SHOWN = 20;
 
 /**
- * Return an element with attributes and children; text is text, and never markup.
+ * Return an element with attributes and children; text is inserted as text, never as markup.
  * @param {string} tag
  * @param {{ [attribute: string]: string }} attributes
  * @param {...(Node | string)} children
@@ -36,7 +36,7 @@ export function button(part, label, press) {
 const bytes = (body) => h("code", { part: "bytes" }, body);
 
 /**
- * Return one question, with all that is to be known of it.
+ * Return one question, with all its facts.
  * @param {Shown} question
  * @param {Labels} labels
  * @param {number} level Of its heading.

@@ -1,7 +1,7 @@
 import { below, bernoulli, bernoulliBits, hex, past, subset } from "../randomness/draws.js";
 
 /**
- * What reports the cells that are drawn for what is marked, by a law.
+ * The channels: each draws the reported cells for the marked ones, by a law.
  * @typedef {import("../types.js").Entropy} Entropy
  * @typedef {import("../types.js").Law} Law
  * @typedef {(law: Law) => (entropy: Entropy, marked: number[]) => number[]} Channel

@@ -5,7 +5,7 @@
  */
 
 /**
- * Return the arithmetic of GF(order), without tables: a device draws too seldom to be paid back for them.
+ * Return the arithmetic of GF(order), without tables, which would not pay off for the few draws of a device.
  * @param {number} order At most 2^20.
  * @param {number | null} lower The lower coefficients of the primitive polynomial; null, which counts as 0, in a prime field.
  */

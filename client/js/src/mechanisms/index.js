@@ -10,8 +10,9 @@ import { PAYLOADS } from "./rows.js";
  */
 
 /**
- * Each mechanism: what an item marks, the channel by which that is reported, and how a cohort is drawn, if there is
- * more than one. These two are what `auto` chooses for booleans and choices of few values; all.js adds the others.
+ * Each mechanism: what an item marks, the channel that reports it, and how a cohort is drawn, if there is
+ * more than one. These two are what `auto` chooses for booleans and choices of few values; all.js adds the
+ * others.
  * @type {{ [name: string]: [import("./markings.js").Marking, import("./channels.js").Channel, Cohort?] }}
  */
 export const MECHANISMS = {
@@ -20,8 +21,8 @@ export const MECHANISMS = {
 };
 
 /**
- * Return the randomizer of a law, ready for many reports. Throws TypeError if its mechanism is not one of these,
- * SyntaxError if a threshold is not written in hex digits.
+ * Return the randomizer of a law, ready for many reports. Throws TypeError if its mechanism is not one of
+ * these, SyntaxError if a threshold is not written in hex digits.
  * @param {Law} law
  */
 export function mechanismOf(law) {
@@ -36,8 +37,8 @@ export function mechanismOf(law) {
     cohort: (entropy) => cohort?.(law, entropy) ?? 0,
 
     /**
-     * Resolve to the payload of one report. Rejects where something is missing: randomness, or a digest on a page
-     * that is not secure.
+     * Resolve to the payload of one report. Rejects if something is missing: randomness, or a digest on a
+     * page that is not secure.
      * @param {any} item Of those that the mechanism takes (types.js).
      * @param {number} cohort
      * @param {Entropy} entropy

@@ -2,13 +2,14 @@ import { below, word32 } from "../randomness/draws.js";
 import { fieldOf, vectorOf } from "./fields.js";
 
 /**
- * What an item marks in a cohort, by a law: one symbol or point, or some cells, ascending.
+ * The markings: what an item marks in a cohort, by a law: one symbol or point, or some cells, ascending.
  * @typedef {import("../types.js").Law} Law
  * @typedef {(law: Law) => (item: any, cohort: number) => number[] | Promise<number[]>} Marking
  */
 
 /**
- * Draw one of the cohorts: a row, and if there are levels one by its weight. @type {import("./index.js").Cohort}
+ * Draw one of the cohorts: a row and, if there are levels, one of them by its weight.
+ * @type {import("./index.js").Cohort}
  */
 export const cohort = ({ cohorts, rows = cohorts, weights = [1] }, entropy) => {
   if (cohorts < 2) return 0;
@@ -29,10 +30,16 @@ export const hash = ({ order, lower, length }) => {
   return (item, cohort) => [dot(vectorOf(cohort, order, length), vectorOf(item, order, length))];
 };
 
-/** The step of a wide grid into which a point falls, the cohort being the phase of the grid. @type {Marking} */
+/**
+ * The step of a wide grid that contains a point; the cohort is the phase of the grid.
+ * @type {Marking}
+ */
 export const step = ({ cohorts }) => (item, cohort) => [((item + cohort) / cohorts) | 0];
 
-/** The pattern of a set in a window on the circle of all values, which the cohort begins. @type {Marking} */
+/**
+ * The pattern of a set in a window on the circle of all values; the cohort is the start of the window.
+ * @type {Marking}
+ */
 export const pattern = ({ cohorts, window }) => (item, cohort) => {
   let bits = 0;
   for (let place = 0; place < window; place++) if (item.includes((cohort + place) % cohorts)) bits |= 1 << place;
@@ -40,8 +47,8 @@ export const pattern = ({ cohorts, window }) => (item, cohort) => {
 };
 
 /**
- * The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). Throws RangeError if
- * the set has more, for its report would tell more than epsilon.
+ * The values of a set, and the first dummies after all values, up to `at_most` (Wang et al. 2018). Throws
+ * RangeError if the set has more, because its report would reveal more than epsilon.
  * @type {Marking}
  */
 export const padded = ({ size, at_most }) => (item) => [
@@ -50,9 +57,10 @@ export const padded = ({ size, at_most }) => (item) => [
 ];
 
 /**
- * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the
- * row's word of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py).
- * Rejects if the page is not secure (https), because browsers compute no digests there.
+ * The bucket of a string in the cohort's row, or of the prefix of its level; the last level uses the whole
+ * string. It is the row's word of SHA-256 of a name, the level in one byte, and the string
+ * (dither_shared/primitives/buckets.py). Rejects if the page is not secure (https), because browsers compute
+ * no digests there.
  * @type {Marking}
  */
 export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {

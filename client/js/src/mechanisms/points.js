@@ -1,7 +1,8 @@
 /**
- * Points of a projective space over a finite field: vectors, least significant entry first, whose last entry that is
- * not 0 is 1 and the last that is written. They are numbered by the number that their entries make: by how many stand
- * before the 1, and then by these (dither_shared/primitives/galois.py and projective.py).
+ * Points of a projective space over a finite field: vectors, least significant entry first, whose last
+ * non-zero entry is 1 and the last that is written. They are numbered first by the number of entries before
+ * the 1, and then by the number that these entries make (dither_shared/primitives/galois.py and
+ * projective.py).
  */
 
 import { below, bernoulli, hex } from "../randomness/draws.js";
@@ -10,7 +11,7 @@ import { fieldOf, vectorOf } from "./fields.js";
 /** @typedef {ReturnType<typeof fieldOf>} Field */
 
 /**
- * Return the point of an index.
+ * Return the point with an index.
  * @param {number} index
  * @param {number} order
  */
@@ -21,7 +22,7 @@ export function pointOf(index, order) {
 }
 
 /**
- * Return the index of the point on which a vector, not 0, lies.
+ * Return the index of the point that a non-zero vector represents.
  * @param {number[]} vector
  * @param {number} order
  * @param {Field} field

@@ -3,7 +3,7 @@ import { bitLength, lanesWhere, rowOf } from "../randomness/draws.js";
 /** @typedef {import("../types.js").Law} Law */
 
 /**
- * Return numbers of as many bits as those below `bound` take, one behind the other from the lowest bit on.
+ * Return numbers packed from the lowest bit on, each in as many bits as the numbers below `bound` need.
  * @param {number[]} numbers
  * @param {number} bound
  */
@@ -14,15 +14,15 @@ function packed(numbers, bound) {
 }
 
 /**
- * Return a number, alone in an array, in as few bytes, big-endian, as hold every number below `bound`: a symbol, and
- * also a cohort, which takes none if it is the only one.
+ * Return an array's only number in as few bytes, big-endian, as hold every number below `bound`: for a
+ * symbol, and for a cohort, which takes none if it is the only one.
  * @param {number[]} number
  * @param {number} bound
  */
 export const bigEndian = (number, bound) => packed(number, bound).reverse();
 
 /**
- * The payloads that report these cells, by the shape of a law (dither_shared/rows.py).
+ * The payloads that report given cells, by the shape of a law (dither_shared/rows.py).
  * @type {Record<Law["shape"], (cells: number[], bound: number) => Uint8Array>}
  */
 export const PAYLOADS = {

@@ -1,8 +1,8 @@
 import { encoded, textOf } from "./plain.js";
 
 /**
- * One of `values`: the place of that with the same text. Another text is outside and goes to the catch-all at `other`;
- * so does a mistake.
+ * One of `values`: the index of the one with the same text. Another text is outside and goes to the catch-all
+ * at `other`; so does a mistake.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */

@@ -5,9 +5,10 @@ import { encoded, members, namesOf } from "./plain.js";
 const MOST_NAMES = 16;
 
 /**
- * Two questions answered together, by an object or a Map by name, or an array of both answers: the first is the slower
- * one. What an axis does not list goes to its own catch-all; so does an axis that is left out, which is a mistake, and
- * so is a name that is not an axis. An object of more than 16 names is not an answer.
+ * Two questions answered together, as an object or a Map by name, or an array of both answers: the first axis
+ * is the slower one. An answer that an axis does not list goes to its own catch-all; so does an axis that is
+ * left out, which is a mistake, and so is a name that is not an axis. An object with more than 16 names is
+ * not an answer.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */

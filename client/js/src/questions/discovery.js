@@ -1,10 +1,10 @@
 import { encoded, textOf } from "./plain.js";
 
 /**
- * Any text of up to `length` of `characters`: `length` symbols, a byte each. Character i is i + 1, 0 is the end, and
- * the number above the last character's is the mark of what is left out: it takes the place of the last symbol of a
- * longer text, and is all that a text with another character says. Both are outside. With `fold` A to Z count as a to
- * z.
+ * Any text of up to `length` of the `characters`, as `length` symbols of a byte each. Character i is i + 1, 0
+ * is the end, and the number above the last character's is the mark: it replaces the last symbol of a text
+ * that is too long, and a text with another character is the mark alone. Both are outside. With `fold` A to Z
+ * count as a to z.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */

@@ -9,12 +9,12 @@ import { attempt } from "./plain.js";
 export const KINDS = { boolean, choice };
 
 /**
- * Return what the mechanism randomizes for an answer. Every value has an item, a mistake too, and none throws: leaving
- * it out would be worse than useless, because then the absence of a report is an answer.
+ * Return what the mechanism randomizes for an answer. Every value has an item, even a mistake, and none
+ * throws: leaving it out would be worse than useless, because then the absence of a report is an answer.
  * @param {import("../types.js").Question} question One that `python -m dither compile` wrote.
  * @param {unknown} value
  */
 export const encode = (question, value) => {
   const answers = KINDS[question.kind];
-  return attempt(() => answers(question, value)) ?? answers(question); // what throws is no answer
+  return attempt(() => answers(question, value)) ?? answers(question); // an object that throws is not an answer
 };

@@ -1,8 +1,8 @@
 /**
- * A number: its place on a grid of `points` from `low` to `high`, even in the logarithm with `log`. The item is the
- * point below it, and the rest how far it is from there to the next point, in 2^-64 steps. What is beyond an end has the
- * place of that end, and is outside. A BigInt counts as the double nearest to it. NaN and what is no number are
- * mistakes, at `low`.
+ * A number: its place on a grid of `points` from `low` to `high`, even in the logarithm with `log`. The item
+ * is the point below it, and the rest is the distance from there to the next point, in 2^-64 steps. A number
+ * beyond an end has the place of that end, and is outside. A BigInt counts as the nearest double. NaN and
+ * anything but a number are mistakes, at `low`.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */

@@ -1,17 +1,14 @@
 /**
  * Read what an app recorded.
  *
- * An answer is a string, a number, a BigInt or a boolean. Anything else is a mistake of the app's developer: undefined,
- * null, a symbol, a function, an object, and a boxed `new String("x")`, `new Number(1)`, `new Boolean(true)`, too.
- *
- * An answer of several is an array or a typed array, whose order counts, or a Set, whose order does not. An iterator is
- * none, for it is code of the app, and may never end.
- *
- * No code of the app is run but what stands behind a member that is read: a getter or a proxy. If that throws, the
- * object is no answer.
+ * An answer is a string, a number, a BigInt or a boolean. Anything else is a mistake of the app's developer:
+ * undefined, null, a symbol, a function, an object, and also a boxed `new String("x")`, `new Number(1)`, `new
+ * Boolean(true)`. An answer with several values is an array or a typed array, whose order counts, or a Set, whose
+ * order does not. An iterator is not accepted, because it is code of the app, and may never end. No code of the app
+ * is run except a getter or a proxy behind a member that is read. If that throws, the object is not an answer.
  */
 
-/** Bytes of a text in UTF-8; what is beyond is cut off. */
+/** Maximum bytes of a text in UTF-8; the rest is cut off. */
 export const LONGEST_TEXT = 1024;
 
 const MOST_MEMBERS = 1 << 16;
@@ -48,18 +45,20 @@ const WRITTEN = {
 };
 
 /**
- * Return an answer as text, or undefined for what is no answer.
+ * Return an answer as text, or undefined if it is not an answer.
  *
- * A boolean is "true" or "false". A number is what Python writes: an integer its digits (1, 1.0 and 1n are "1", -0 is
- * "0", 1e21 has all its 22), any other the shortest decimal that reads as it, with an exponent of two digits below
- * 0.0001 ("1e-05"), and "nan", "inf", "-inf". A BigInt of more than 2,048 bits is no answer: to write it may take long.
+ * A boolean is "true" or "false". A number is written as in Python: an integer as its digits (1, 1.0 and 1n are "1",
+ * -0 is "0", 1e21 has all its 22), any other as the shortest decimal that reads as it, with an exponent of two
+ * digits below 0.0001 ("1e-05"), and "nan", "inf", "-inf". A BigInt of more than 2,048 bits is not an answer,
+ * because writing it may take long.
  * @param {unknown} value
  */
 export const textOf = (value) => WRITTEN[typeof value]?.(value);
 
 /**
- * Return the first members of a collection by the iterator of a built-in class, whatever its own one is; undefined if
- * it is no such collection, or throws. The iterator of Uint8Array is that of all typed arrays.
+ * Return the first members of a collection with the iterator of a built-in class, whatever its own one is;
+ * undefined if it is not such a collection, or throws. The iterator of Uint8Array is that of all typed
+ * arrays.
  * @param {{ prototype: any }} type Set, Map, Uint8Array; or Array, for what is known to be one.
  * @param {unknown} value
  */
@@ -72,7 +71,7 @@ export const members = (type, value) =>
   });
 
 /**
- * Return the names of an object's properties: none for what is no object, throws, or is a typed array.
+ * Return the names of an object's properties: none if it is not an object, throws, or is a typed array.
  * @param {any} value
  */
 export const namesOf = (value) =>

@@ -1,9 +1,10 @@
 import { encoded, members, textOf } from "./plain.js";
 
 /**
- * Any of `values`: the places of those given, ascending. A value that is not listed is outside, and left out. Of more
- * than `at_most` the first ones count, in the order of an array, or of the list if a Set gives them. What is no
- * collection is a mistake, and the empty set; a string is one too, but reported as a set of one.
+ * Any of `values`: the indices of the given ones, ascending. A value that is not listed is outside, and left
+ * out. If there are more than `at_most`, the first ones count, in the order of an array, or of the list for a
+ * Set. Anything but a collection is a mistake, and counts as the empty set; so is a string, but it is
+ * reported as a set of one.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */

@@ -1,6 +1,6 @@
 /**
- * Exact draws from uniformly random bytes, each with just the law that it states. They take the same bytes, in the same
- * order, as those of Python (dither_shared/primitives/entropy.py), where the proofs stand.
+ * Exact draws from uniformly random bytes, each with exactly the law that it states. They take the same bytes, in the same
+ * order, as those of Python (dither_shared/primitives/entropy.py), which has the proofs.
  *
  * A threshold is an integer in [0, 2^64], and the probability that a uniform word of 64 bits is below it. Lanes are
  * numbers of bits; a row of them is bytes, lane i being bit i % 8 of byte i >> 3.
@@ -22,7 +22,7 @@ const word64 = (entropy) => viewOf(entropy.take(8)).getBigUint64(0);
 const viewOf = ({ buffer, byteOffset }) => new DataView(buffer, byteOffset);
 
 /**
- * Return the threshold that is written as hex digits; throw SyntaxError if it is not of such.
+ * Return the threshold written as hex digits; throw SyntaxError if it is not written that way.
  * @param {string} digits
  */
 export const hex = (digits) => BigInt("0x" + digits);
@@ -34,7 +34,7 @@ export const hex = (digits) => BigInt("0x" + digits);
 export const bitLength = (number) => 32 - Math.clz32(number);
 
 /**
- * Return a row of `width` lanes, of which these are 1.
+ * Return a row of `width` lanes in which the given ones are 1.
  * @param {number[]} lanes
  * @param {number} width
  */
@@ -45,7 +45,7 @@ export function rowOf(lanes, width) {
 }
 
 /**
- * Return those of `width` lanes that are wanted, ascending.
+ * Return the lanes among `width` for which `wanted` holds, ascending.
  * @param {number} width
  * @param {(lane: number) => number} wanted
  */
@@ -107,9 +107,9 @@ export function* eachBelow(entropy, bound) {
 export const bernoulli = (entropy, threshold) => word64(entropy) < threshold;
 
 /**
- * Return which of `width` lanes are 1, ascending. They are independent: one that is `marked` is 1 with probability
- * high/2^64, any other with low/2^64. Each compares a uniform word of its own with its threshold, digit by digit until
- * they differ, and all do so at once.
+ * Return which of `width` lanes are 1, ascending. They are independent: one that is `marked` is 1 with
+ * probability high/2^64, any other with low/2^64. Each compares its own uniform word with its threshold,
+ * digit by digit until they differ, and all do so at once.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number[]} marked
@@ -182,8 +182,8 @@ export const subsetWith = (entropy, width, size, lane) => [
 
 /**
  * Return `size` of `width` lanes that have some of the `marked` ones among them, each such set with the same
- * probability: a marked lane and a subset of the others, which come in as many ways as the set has marked lanes, and
- * so are kept once in so many times. For 1 <= size <= width, 2 <= width, and some lane marked.
+ * probability: a marked lane and a subset of the others are drawn. A set with h marked lanes can be drawn in h
+ * ways, so it is kept with probability 1/h. For 1 <= size <= width, 2 <= width, and some lane marked.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number} size

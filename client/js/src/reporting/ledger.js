@@ -1,11 +1,10 @@
 /**
  * The ledger: what the device has spent, and whether a metric may report today; functions over `Data`.
  *
- * A metric, of whatever version, reports at most once in each period that the clock shows. A clock that is behind opens
- * nothing. One that was ahead has left marks of days to come; those beyond tomorrow are made today's, at most once in
- * any 30 days of the calendar, past or to come, and never before the day on which this program was written. The reasons
- * are in client/dither/reporting/ledger.py. What was spent stays spent.
- *
+ * A metric, of whatever version, reports at most once in each period that the clock shows. A clock that is behind
+ * opens nothing. One that was ahead has left marks with future days; marks beyond tomorrow are set to today, at most
+ * once in any 30 days of the calendar, past or future, and never before the day on which this program was written.
+ * The reasons are in client/dither/reporting/ledger.py. What was spent stays spent.
  * @typedef {import("../types.js").Data} Data
  * @typedef {import("../types.js").Metric} Metric
  */
@@ -13,13 +12,16 @@ import { retain } from "../state/data.js";
 
 /** No honest clock shows a day before 2026-11-01. */
 const WRITTEN = 20_758;
-/** Days: between corrections, of silence after a collector wanted no more, and that a report waits. */
+/**
+ * In days: minimum between corrections, silence after a collector disabled a metric, maximum wait of a
+ * report.
+ */
 const MONTH = 30;
 const MAX_REPORTS = 1_000;
 export const MAX_BYTES = 500_000;
 
 /**
- * Return whether `day` was written by a clock that was ahead, as far as is known `today`.
+ * Return whether `day` was written by a clock that was ahead, judged by `today`.
  * @param {number} day
  * @param {number} today
  */
@@ -39,7 +41,8 @@ const firstDay = (day, { period }) => day - (period === "week" ? (day + 3) % 7 :
 const units = (epsilon) => BigInt(Math.ceil(epsilon * 2 ** 80));
 
 /**
- * Return whether a metric may report today, and if not, why. A clock before 1970, or of no number, opens nothing.
+ * Return whether a metric may report today, and if not, why. A clock before 1970, or with no number, opens
+ * nothing.
  * @param {Data} data
  * @param {Metric} metric
  * @param {number} today

@@ -1,13 +1,11 @@
 /**
  * The recorder: from an answer to a report, in the order that keeps every promise.
  *
- * Consent is asked first, then the ledger. A report is drawn in memory; then one update of the state asks both again,
- * and keeps debit and report together. Whatever fails before leaves nothing at all, for anyone to see.
- *
+ * Consent is checked first, then the ledger. A report is drawn in memory; then one update of the state checks both
+ * again, and stores debit and report together. If anything fails before, nothing at all is left.
  * @typedef {import("../types.js").Data} Data
  * @typedef {import("../types.js").Metric} Metric
  * @typedef {import("../types.js").Outcome} Outcome
- *
  * @typedef {object} Parts
  * @property {Map<string, Metric>} metrics
  * @property {import("../types.js").State} state
@@ -18,7 +16,6 @@
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of all reports.
  * @property {number} [lifetimeCap] The most that all reports of all metrics may cost together.
  * @property {boolean} [strict] Whether what goes wrong rejects; for tests.
- *
  * @typedef {object} Counts Answers that made no report, or not the one that was meant.
  * @property {number} ignored The period had its report, the cap was reached, or the collector wanted no more.
  * @property {number} withheld The consent did not cover the metric, as it is, or its last day was over.
@@ -32,13 +29,17 @@ import { correct, debit, standing, trim } from "./ledger.js";
 import { buildReport } from "./report.js";
 import { labelOf, outsideOf, undeclared } from "./strata.js";
 
-/** Makes the reports of one client, and counts the answers that make none. */
+/** Makes the reports of one client, and counts the answers that give none. */
 export class Recorder {
   /** @type {Counts} */
   counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
   /** @type {Map<string, number>} By metric, the last day on which it was found answered. */
   answered = new Map();
-  /** The answer before. Each waits for it: a thousand at once would each draw, and each open a file. @type {Promise<any>} */
+  /**
+   * The previous answer, for which each waits: otherwise a thousand at once would each draw, and each open a
+   * file.
+   * @type {Promise<any>}
+   */
   #last = Promise.resolve();
   #parts;
 

@@ -5,10 +5,11 @@ import { bernoulli } from "../randomness/draws.js";
 const BATCH_BYTES = 16;
 
 /**
- * Draw one report of an answer, and return it as the body of its upload, byte for byte what Python's client would send.
+ * Draw one report of an answer, and return it as the body of its upload, byte for byte what the Python client would
+ * send.
  *
- * From the entropy come, in this order, the rounding of a number, the cohort, the payload and the 16 bytes of the batch
- * id: two reports share nothing. No draw depends on the stratum, which is sent in the clear.
+ * The rounding of a number, the cohort, the payload and the 16 bytes of the batch id are drawn in this order: two
+ * reports share nothing. No draw depends on the stratum, which is sent in the clear.
  * @param {Pick<import("../types.js").Metric, "name" | "version" | "law">} metric
  * @param {Pick<import("../types.js").Encoded, "item" | "rest">} answer What `encode` returned.
  * @param {string | null} stratum The label of the metric's cell.

@@ -3,7 +3,7 @@ import { attempt, namesOf, textOf } from "../questions/plain.js";
 /** @typedef {Pick<import("../types.js").Metric, "strata">} Stratified A metric, as far as its strata go. */
 
 /**
- * Return the label of the cell for the attributes given, such as "linux/beta"; null if the metric has none.
+ * Return the label of the cell for the given attributes, such as "linux/beta"; null if the metric has no strata.
  *
  * A value counts by its text (`textOf`). One that is not listed, not given, or cannot be read, is "other".
  * @param {Stratified} metric
@@ -12,14 +12,14 @@ import { attempt, namesOf, textOf } from "../questions/plain.js";
 export const labelOf = ({ strata }, given) => strata.map((each) => listed(each, given) ?? "other").join("/") || null;
 
 /**
- * Return the attributes that have no listed value.
+ * Return the attributes without a listed value.
  * @param {Stratified} metric
  * @param {unknown} given
  */
 export const outsideOf = ({ strata }, given) => strata.filter((each) => !listed(each, given)).map(([name]) => name);
 
 /**
- * Return the names given that are no attributes of the metric. They may be many, and long.
+ * Return the given names that are not attributes of the metric. They may be many, and long.
  * @param {Stratified} metric
  * @param {unknown} given
  */

@@ -1,10 +1,8 @@
 import { checked } from "./data.js";
 
 /**
- * What all kinds of state do with a turn.
- *
+ * The common part of all kinds of state.
  * @typedef {import("../types.js").Data} Data
- *
  * @typedef {<T>(writes: boolean, work: (stored: any, put: (data: Data | undefined) => void) => T) => Promise<T>} Turn
  * Return what `work` returns, once what it has put is durable. It is given what is stored: undefined if that is
  * nothing, null if it cannot be read. Those that write take turns; if `work` throws, nothing is kept.
@@ -15,13 +13,13 @@ export class BaseState {
     this.turn = turn;
   }
 
-  /** Return what is kept, as a copy. */
+  /** Return a copy of the stored data. */
   read() {
     return this.turn(false, (stored) => checked(stored));
   }
 
   /**
-   * Let `change` alter the data, and keep what it left.
+   * Let `change` alter the data, and store the result.
    * @template T
    * @param {(data: Data) => T} change
    * @param {() => Data} [anew] Returns what replaces damaged data; data at which `change` throws are damaged, too.
@@ -44,7 +42,10 @@ export class BaseState {
     });
   }
 
-  /** Delete all of it. @returns {Promise<void>} */
+  /**
+   * Delete everything.
+   * @returns {Promise<void>}
+   */
   erase() {
     return this.turn(true, (_, put) => put(undefined));
   }

@@ -1,9 +1,9 @@
-/** What a client keeps: how it begins, and what it must look like to be believed. */
+/** The data that a client stores: its initial form, and what it must look like to be trusted. */
 
 /** @typedef {import("../types.js").Data} Data */
 
 /**
- * Return the data of a client that has kept nothing.
+ * Return the data of a client that has stored nothing.
  * @returns {Data}
  */
 export const empty = () => ({
@@ -21,8 +21,8 @@ export const empty = () => ({
 });
 
 /**
- * Return the data that replace damaged ones: every metric counts as answered in its present period, because it may
- * have been. It is for a person who has just made a new choice.
+ * Return the data that replace damaged ones: every metric counts as answered in its present period, because
+ * it may have been. Used when a person has just made a new choice.
  * @param {Iterable<string>} names Of all metrics.
  * @param {number} today
  * @returns {Data}
@@ -33,7 +33,7 @@ export const renewed = (names, today) => ({
 });
 
 /**
- * Leave only these reports to wait, and count what became of the others.
+ * Keep only these reports waiting, and count what happened to the others.
  * @param {Data} data
  * @param {import("../types.js").Queued[]} kept
  * @param {"sent" | "dropped"} fate
@@ -52,8 +52,8 @@ export function retain(data, kept, fate) {
 const kindOf = (value) => ({}).toString.call(value);
 
 /**
- * Return what was stored, or empty data if that is undefined. Damage within a field is not looked for: browsers and
- * `FileState` have sums for that, and what the ledger cannot count with it does not open.
+ * Return what was stored, or empty data if that is undefined. Damage within a field is not detected here:
+ * browsers and `FileState` have checksums for that, and what the ledger cannot count with opens nothing.
  * @param {any} stored
  * @returns {Data}
  * @throws {DOMException} DataError, if it is damaged; VersionError, if a later version of this program wrote it.

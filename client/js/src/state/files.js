@@ -19,19 +19,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BaseState } from "./base.js";
 
 const NAME = "state.json";
-/** Bytes of the longest file: the reports that wait or are shown take 1.5 million, and each account takes 100. */
+/**
+ * Maximum bytes of the file: the reports that wait or are shown take 1.5 million, and each account takes 100.
+ */
 const LARGEST = 1 << 21;
 const OLDEST = 60_000;
 const HOST = encodeURIComponent(hostname()).replaceAll(".", "%2E");
 const CLAIM = /^state\.json\.([^.]*)\.(\d+)\.[0-9a-f]{8}$/;
 
-/** A name that a folder can have on every system, as Python's `check_app_name` has it. */
+/** A name that a folder can have on every system, as in Python's `check_app_name`. */
 const FOLDER = /^(?!(?:aux|con|nul|prn|(?:com|lpt)\d) *(?:\.|$))(?:[^\p{C}\p{Z}/\\:*?"<>|]| )+(?<![ .])$/iu;
 
-/** No symbolic link is followed, and nobody waits for the end of a pipe. */
+/** Symbolic links are not followed, and opening a pipe does not block. */
 const PLAIN = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** A state in a folder, one for each app. Faults of the system reject; so does a turn that does not come in time. */
+/** A state in a folder, one for each app. System errors reject; so does a turn that does not come in time. */
 export class FileState extends BaseState {
   /**
    * @param {string} folder

@@ -6,9 +6,9 @@ const KEY = 0;
 /**
  * A state in the IndexedDB of a page's origin, for pages and workers.
  *
- * Read, change and write are one transaction, so that tabs take turns, and durable once it is done. Whatever fails
- * rejects, and the next transaction makes a new connection; so it does after the browser has closed it, or we have, for
- * somebody who deletes the database. There is no database before something is to be kept.
+ * Read, change and write are one transaction, so that tabs take turns, and durable once it is done. Every failure
+ * rejects, and the next transaction makes a new connection; so it does after the browser has closed the connection,
+ * or we have, because somebody deletes the database. There is no database before something is to be stored.
  */
 export class IndexedDBState extends BaseState {
   /**

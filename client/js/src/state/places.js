@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 
-/** By system, the environment's word for where state belongs, and where it is otherwise. */
+/** By system: the environment variable for the place of state, and the default place. */
 const BASES = {
   win32: ["LOCALAPPDATA", "AppData/Local"],
   darwin: ["", "Library/Application Support"],
@@ -10,8 +10,8 @@ const BASES = {
 };
 
 /**
- * Return the folder that holds the state of each app of this user. A path that is not absolute is ignored, as the XDG
- * Base Directory Specification says. Throws for a user whose home is no absolute path.
+ * Return the folder that holds the state of each app of this user. A path that is not absolute is ignored, as
+ * the XDG Base Directory Specification says. Throws for a user whose home is not an absolute path.
  * @param {string} [platform]
  * @param {{ [name: string]: string | undefined }} [env]
  * @param {() => string} [home]

@@ -1,6 +1,5 @@
 /**
- * Status: what a user may want to know of the client on this device.
- *
+ * Status: what a user may want to know about the client on this device.
  * @typedef {object} MetricStatus One question: what it costs, and what was spent on it.
  * @property {string} name
  * @property {string} version
@@ -14,7 +13,6 @@
  * @property {number} spent The privacy loss of all reports of this version so far.
  * @property {number} reports How many they were.
  * @property {boolean} reported Whether this period's report is drawn already, or must not be drawn.
- *
  * @typedef {object} Status
  * @property {import("../types.js").Mode} mode
  * @property {string} decidedBy What decided the mode, in words.
@@ -61,7 +59,7 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
 }
 
 /**
- * Return the status of a client; of one that could not be made there are no parts.
+ * Return the status of a client; a client that could not be made has no parts.
  * @param {import("../types.js").Data} data
  * @param {import("../consent/rules.js").Consent} consent
  * @param {{ metrics: Map<string, import("../types.js").Metric>, today: () => number, lifetimeCap: number,

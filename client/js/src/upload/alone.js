@@ -1,17 +1,18 @@
 /**
- * What Node uploads with. Its `fetch` resumes the TLS session of the upload before, and a session is a name: by it a
- * collector could join all the uploads of a process, whatever their connections and addresses. It also sends
- * Sec-Fetch-Mode, by which a collector on this very computer takes it for a browser.
+ * What Node uploads with. Its `fetch` resumes the TLS session of the previous upload, and a session
+ * identifies the client: with it a collector could link all the uploads of a process, whatever their
+ * connections and addresses. `fetch` also sends Sec-Fetch-Mode, so that a collector on the same computer
+ * takes it for a browser.
  */
 import http from "node:http";
 import https from "node:https";
 
-/** Milliseconds after which nobody is there. */
+/** Milliseconds after which a connection attempt fails. */
 const PATIENCE = 10e3;
 
 /**
- * POST on a connection, and in a TLS session, of its own; resolve to status and headers, as far as `exchange` reads them.
- * Rejects with a TypeError, as `fetch` does; its cause says if there was no connection.
+ * POST on a separate connection, in a separate TLS session; resolve to status and headers, as far as
+ * `exchange` reads them. Rejects with a TypeError, like `fetch`; its cause says if there was no connection.
  * @param {string} address
  * @param {any} init What `exchange` gives to `fetch`; a method, headers, a body and a signal count here.
  * @returns {Promise<any>}

@@ -1,9 +1,9 @@
 /**
- * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the
- * same as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
+ * Decide by the result of an upload whether a report was sent, is dropped or is kept, and when it is tried again;
+ * the same as `client/dither/upload/retry.py`, which gives the reasons.
  *
+ * All times are in milliseconds.
  * @typedef {[base: number, cap: number]} RetryWindow The next try is spread over `base`, doubled each time, at most `cap`.
- *
  * @typedef {object} AnswerRule
  * @property {"sent" | "dropped" | null} fate What becomes of the report; null to keep it.
  * @property {RetryWindow} window
@@ -12,22 +12,25 @@
 
 const STEP = 900e3;
 
-/** The longest that a collector can put a report off. */
+/** The longest time for which a collector can postpone a report. */
 export const LONGEST_HOLD = 24 * STEP;
 
 /** The collector is overloaded, down behind its proxy, or hung up. @type {RetryWindow} */
 export const BUSY = [STEP, LONGEST_HOLD];
 
-/** Somebody must mend something first: a token, a path, a definition. @type {RetryWindow} */
+/**
+ * Somebody must fix something first: a token, a path, a definition.
+ * @type {RetryWindow}
+ */
 export const REFUSED = [16 * STEP, 96 * STEP];
 
 /** Nobody was reached. @type {RetryWindow} */
 export const NETWORK = [120e3, 600e3];
 
-/** The result where the collector may have seen the report; so that is an answer, too. */
+/** The result if the collector may have seen the report, which therefore counts as an answer, too. */
 export const UNANSWERED = "no answer";
 
-/** The result where nobody can have seen the report. */
+/** The result if nobody can have seen the report. */
 export const UNREACHED = "not reached";
 
 /** The collector takes no more reports of this metric version. */

@@ -20,14 +20,17 @@ export function scheduleOf(spread, uniform, now) {
     if (pausedUntil > now() + NETWORK[1]) pausedUntil = 0;
     return Math.max(now(), pausedUntil) + uniform() * spread;
   };
-  /** Draw again what became due while it could not leave. @param {Data} data */
+  /**
+   * Draw new times for what became due while it could not leave.
+   * @param {Data} data
+   */
   const redraw = ({ held }, until = now()) => {
     for (const hold of Object.values(held)) if (hold.moment <= until) hold.moment = drawn();
   };
   return {
     redraw,
     /**
-     * Draw the moments of reports that are new; forget those that no longer wait.
+     * Draw the times of new reports; forget reports that no longer wait.
      * @param {Data} data
      * @param {Queued[]} waiting
      */
@@ -38,7 +41,8 @@ export function scheduleOf(spread, uniform, now) {
       data.held = Object.fromEntries(waiting.map(({ batch }) => [batch, kept(data.held[batch])]));
     },
     /**
-     * Let nothing leave for a random delay, after this many failures to reach anybody; draw again what was due in it.
+     * Let nothing leave for a random delay, after this many failures to reach anybody; draw new times for
+     * what was due in it.
      * @param {Data} data
      * @param {number} failures
      */
@@ -47,7 +51,7 @@ export function scheduleOf(spread, uniform, now) {
       redraw(data, pausedUntil);
     },
     /**
-     * Put off a report that failed; not even a flush sends it sooner than the collector asked for.
+     * Postpone a report that failed; not even a flush sends it sooner than the collector asked for.
      * @param {Hold} hold
      * @param {RetryWindow} window
      * @param {string | null} [retryAfter]
@@ -61,8 +65,8 @@ export function scheduleOf(spread, uniform, now) {
 }
 
 /**
- * Return which of `waiting`, oldest first, leaves next. A flush sends one that has not failed yet or, if there is none, one
- * that is not held.
+ * Return which of `waiting`, oldest first, leaves next. A flush sends one that has not failed yet or, if
+ * there is none, one that is not held.
  * @param {Data} data
  * @param {Queued[]} waiting
  * @param {number} now

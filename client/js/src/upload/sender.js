@@ -1,6 +1,6 @@
 import { MAX_BYTES, trim } from "../reporting/ledger.js";
 import { retain } from "../state/data.js";
-import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
+import { addressOf, DEADLINE, exchange, headersOf } from "./transport.js";
 import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, ruleFor } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
 
@@ -24,7 +24,10 @@ import { nextOf, scheduleOf } from "./schedule.js";
 
 /** Milliseconds to wait for another tab that is sending. */
 const PAUSE = 1e3;
-/** Look for new reports, and for a clock that jumped, however long those that are known are put off. */
+/**
+ * Milliseconds after which to check for new reports and for a clock that jumped, however long the known
+ * reports are postponed.
+ */
 const LOOK = 900e3;
 /** The longest that a timer can be set to. */
 const LONGEST_WAIT = 2e9;
@@ -32,10 +35,11 @@ const LONGEST_WAIT = 2e9;
 const MOST_SHOWN = 30;
 
 /**
- * Takes one report after the other from the outbox to the collector, by the rules of `client/dither/upload/sender.py`.
+ * Takes one report after the other from the outbox to the collector, by the rules of
+ * `client/dither/upload/sender.py`.
  *
- * A report is claimed before its first byte leaves: it is noted as one that got no answer, so that no other tab takes
- * it, and a page that does not live to see the answer has put it off.
+ * A report is claimed before its first byte leaves: it is stored as one that got no answer, so that no other tab
+ * takes it, and a page that dies before the answer has already postponed it.
  */
 export class Sender {
   #options;
@@ -57,7 +61,7 @@ export class Sender {
   }
 
   /**
-   * Look at the outbox, and send what is due; each report is at a moment of its own. Resolves when nothing more is due.
+   * Check the outbox, and send what is due; each report has its own time. Resolves when nothing more is due.
    * @param {Set<string>} [tried] If given, what waits leaves at once, one after the other, until one fails for all.
    */
   wake(tried) {
@@ -71,8 +75,8 @@ export class Sender {
   }
 
   /**
-   * Upload what waits now, and wait up to `timeout` milliseconds until it is gone or must expect to fail; resolve to
-   * whether all of it has arrived. Rejects if the state cannot be read.
+   * Upload what waits now, and wait up to `timeout` milliseconds until it is gone or expected to fail;
+   * resolve to whether all of it has arrived. Rejects if the state cannot be read.
    * @param {number} timeout
    */
   async flush(timeout) {

@@ -22,14 +22,14 @@ from ..startup import mute_pages, roles_of, shut_out
 from .findings import Finding, ok, problem, warning
 
 _OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
-"""Variables that are no settings: where the settings are, and the token of ``doctor``."""
+"""Variables that are not settings: where the settings are, and the token of ``doctor``."""
 
 _SOON = timedelta(days=14)
-"""How long before its end a token is named: time enough to rotate it."""
+"""How long before it expires a token is reported: time enough to rotate it."""
 
 
 _RECENT = timedelta(days=1)
-"""How far back collectors are sought that count otherwise than others."""
+"""How far back to look for collectors that count differently from others."""
 
 _BOTH_WAYS = (
     "reports of {} were counted both directly and from a spool: unless you switched on that day, let all collectors "
@@ -97,7 +97,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
 
 
 def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
-    """Yield whether what devices seal can be opened here."""
+    """Yield whether reports that devices seal can be opened here."""
     named = {metric.seal for metric in metrics.values() if metric.seal is not None}
     file = KeyFile(config.seal_file())
     if not named and not file.state:
@@ -118,7 +118,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
-    """Find environment variables that look like settings and are none."""
+    """Find environment variables that look like settings but are not."""
     known = {*_OTHERS, *map(variable_of, SETTINGS)}
     for name in sorted(environment):
         if name.startswith("DITHER_") and name not in known:

@@ -12,7 +12,7 @@ from .findings import Finding, ok, problem, size, warning
 from .machine import compared
 
 _LARGE = 1_000_000_000
-"""Bytes above which a database is not read whole unasked: it takes some seconds for each GB."""
+"""Bytes above which a database is not read completely by default: it takes some seconds per GB."""
 
 _LONG_LOG = 1_000_000_000
 
@@ -33,7 +33,8 @@ def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
     yield from _whole(store, condition, thorough)
     if condition.wal is not None and condition.wal > _LONG_LOG:
         advice = (
-            "A process that has been reading for long, such as an export, keeps it from shrinking; end that process"
+            "A process that has been reading for a long time, such as an export, keeps it from shrinking; end that "
+            "process"
         )
         yield warning("database", f"the write-ahead log has {size(condition.wal)}", advice)
     before = datetime.now(UTC)
@@ -50,7 +51,8 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
         yield ok("database", f"not checked completely, because it has {size(condition.size)}; --thorough does it")
         return
     if store.damage():
-        store.close()  # a collector that writes again by now makes a file look so, that is read as if nobody did
+        # a collector that has started writing makes a file look like that; reading it as immutable then fails
+        store.close()
     if damage := store.damage():
         advice = "Stop the collector, keep a copy of all its files, and restore the last backup"
         yield problem("database", f"it is damaged: {damage}", advice)
@@ -74,7 +76,7 @@ def _last(last: date | None, today: date) -> Finding:
     if last is None:
         return ok("reports", "none have come yet")
     if last > today:
-        advice = "This machine's clock is wrong, or that of a collector was; set it before batch ids are forgotten"
+        advice = "This machine's clock is wrong, or a collector's was; set it before batch ids are forgotten"
         return problem("clock", f"reports are counted under {last}, a day in the future: today is {today} here", advice)
     if last < today - timedelta(days=1):
         advice = "Try python -m dither test with the apps' endpoint; see whether a proxy or a certificate is at fault"
@@ -88,7 +90,7 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
         kinds[one.kind] += number
     if not kinds:
         return ok("refused", "nothing in the last 7 days")
-    sealed = kinds.pop(Kind.SEALED.slug, 0)  # which are counted one by one
+    sealed = kinds.pop(Kind.SEALED.slug, 0)  # sealed reports are counted one by one
     parts = [f"{counted(sealed, 'sealed report')} that did not open"] if sealed else []
     if kinds:
         most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
@@ -114,7 +116,7 @@ def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: 
 
 
 def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[Finding]:
-    """Yield the versions that apps send and the collector refuses, because it does not know them."""
+    """Yield the versions that apps send and the collector refuses as unknown."""
     versions: Counter[tuple[str, str]] = Counter()
     for one, batches in refused.items():
         if one.kind == Kind.VERSION_CONFLICT.slug:
@@ -123,7 +125,7 @@ def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Ite
     for metric, version, batches in named[:_MOST]:
         about = f"apps send {metric} in version {version}, {counted(batches, 'batch', 'batches')} in the last 7 days"
         if version in registered:
-            yield ok("versions", f"{about}, which is registered by now")
+            yield ok("versions", f"{about}, which has been registered since")
         else:
             advice = "Give the collector the metrics.toml of that release, and restart it"
             yield warning("versions", f"{about}; it is not known here", advice)

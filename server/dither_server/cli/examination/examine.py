@@ -1,4 +1,4 @@
-"""The whole examination, in the order in which one thing depends on the other."""
+"""The whole examination, in the order in which the checks depend on each other."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,7 +18,7 @@ from .running import Peer, of_running
 def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Iterator[Finding]:
     """Examine a configuration, and the collector that runs at ``peer``.
 
-    With ``thorough`` a large database is read whole, to see whether it is damaged.
+    With ``thorough`` a large database is read completely, to check whether it is damaged.
     """
     yield from in_configuration(config)
     try:

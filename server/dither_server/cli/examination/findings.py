@@ -13,7 +13,7 @@ class Level(Enum):
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: what about, what it is like, and what to do, "" if nothing."""
+    """One finding: its subject, its text, and advice, "" if nothing is to be done."""
 
     level: Level
     about: str
@@ -26,17 +26,17 @@ class Finding(NamedTuple):
 
 
 def ok(about: str, text: str) -> Finding:
-    """Return what is as it should be."""
+    """Return a finding that is as it should be."""
     return Finding(Level.OK, about, text)
 
 
 def warning(about: str, text: str, advice: str) -> Finding:
-    """Return what may become a problem, or is one that the collector can live with."""
+    """Return a finding that may become a problem, or with which the collector can work."""
     return Finding(Level.WARNING, about, text, advice)
 
 
 def problem(about: str, text: str, advice: str) -> Finding:
-    """Return what loses reports, or keeps the collector from its work."""
+    """Return a finding that loses reports, or stops the collector from working."""
     return Finding(Level.PROBLEM, about, text, advice)
 
 

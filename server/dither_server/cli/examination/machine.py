@@ -18,7 +18,7 @@ _WRITES = 20
 """Writes that are measured, of a page each."""
 
 _TOO_FAST = 30e-6
-"""Seconds in which no disk that we know makes a page durable; one with a protected cache takes longer, too."""
+"""Seconds in which no known disk makes a page durable; one with a protected cache takes longer, too."""
 
 _SLOW = 0.05
 
@@ -82,7 +82,7 @@ def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def durability(folder: Path) -> Finding:
-    """Return what it takes to make a page durable in a folder."""
+    """Return what is found about making a page durable in a folder."""
     try:
         seconds = fsync_times(folder)
     except OSError as error:
@@ -103,7 +103,7 @@ def durability(folder: Path) -> Finding:
 
 
 def fsync_times(folder: Path) -> list[float]:
-    """Return the seconds in which each of some pages became durable, in a file that has no name and goes at once."""
+    """Return the seconds in which each of some pages became durable, in an unnamed file that is deleted at once."""
     seconds = []
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         for _ in range(_WRITES):

@@ -32,7 +32,7 @@ class Peer:
     """A collector at a URL, asked with a token if there is one."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        """Take the apps' endpoint; raise ParameterError unless a collector may have it."""
+        """Take the apps' endpoint; raise ParameterError unless it can be a collector's."""
         self.url = CollectorUrl.parse("--url", url)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ParameterError("--token", "not a token: it has characters that no token contains")
@@ -93,7 +93,7 @@ def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Findin
     """Yield a comparison with the clock that answers, which may be that of a proxy."""
     try:
         there = parsedate_to_datetime(health.fields.get("date", ""))
-    except (ValueError, OverflowError):  # a year of twenty digits, for example
+    except (ValueError, OverflowError):  # for example a year of twenty digits
         return
     if there.tzinfo is not None:
         yield compared("the clock of the server that answers", there, before, after)
@@ -116,12 +116,12 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
 
 
 def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
-    """Yield what the collector sees of a request to this address, if the token allows to ask."""
+    """Yield what the collector sees of a request to this address, if the token is allowed to ask."""
     if not peer.has_token:
         yield ok("proxies", f"not checked; {_ADMIN}")
         return
     reply = peer.get("v1", "diagnosis", identified=True)
-    if reply.status == 403:  # as it should be: the token is good for what it is for
+    if reply.status == 403:  # as it should be: the token is valid for its purpose
         yield ok("proxies", f"not checked, because this token has another role; {_ADMIN}")
         return
     diagnosis = _json(reply)
@@ -138,7 +138,7 @@ def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
 
 
 def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Finding]:
-    """Yield what it means that the collector sees a request so; ``is_near`` if it was sent to this machine itself."""
+    """Yield what the collector's view of a request means; ``is_near`` if it was sent to this machine itself."""
     signs, address = sight.get("signs"), sight.get("address")
     signs = ", ".join(map(str, signs)) if isinstance(signs, list) else ""
     if sight.get("local") and not is_near:

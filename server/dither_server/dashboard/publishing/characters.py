@@ -1,4 +1,4 @@
-"""Replace characters that neither a page nor a feed may hold."""
+"""Replace characters that are not allowed in a page or a feed."""
 
 import re
 

@@ -61,12 +61,12 @@ class Topic(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What is asked now, or was last."""
+        """The question as it is asked now, or last was."""
         return question_of(self.current.metric)
 
     @property
     def current(self) -> Edition:
-        """The version that is asked, or was last."""
+        """The version that is asked now, or last was."""
         return self.editions[0]
 
 

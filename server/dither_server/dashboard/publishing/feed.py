@@ -125,7 +125,7 @@ def _id(identity: str, key: str) -> str:
 
 
 def _moment(day: date) -> str:
-    """Return the moment when a day was over."""
+    """Return the end of a day as a timestamp."""
     return f"{day + timedelta(days=1)}T00:00:00Z"
 
 

@@ -1,4 +1,4 @@
-"""Replace a folder atomically: a reader meets the old site or the new one, never parts of both.
+"""Replace a folder atomically: a reader sees the old site or the new one, never parts of both.
 
 The new folder is written next to the old one, as ``.NAME.new``, and exchanged with it in one step. On systems without
 such a step it takes two renames. A run that is stopped between them leaves the old folder as ``.NAME.old``, and the
@@ -154,7 +154,7 @@ def _require_reasonable(out: Path) -> None:
 def _require_ours(path: Path, *, finished: bool = True) -> None:
     """Raise ParameterError unless a path is free, or an empty folder, or one that holds nothing but what we wrote.
 
-    The list of one that is not ``finished`` need not be whole.
+    The list in one that is not ``finished`` may be incomplete.
     """
     if not os.path.lexists(path):
         return
@@ -223,7 +223,7 @@ def _locked(folder: Path, out: Path) -> Iterator[None]:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             held.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = os.fstat(descriptor).st_ino == folder.stat().st_ino  # or it was moved while we came
+            ours = os.fstat(descriptor).st_ino == folder.stat().st_ino  # or it was moved in the meantime
         except (BlockingIOError, FileNotFoundError):
             ours = False
         if not ours:

@@ -31,7 +31,7 @@ FORMATS_OF_SITE = ("csv", "ndjson", "json")
 """The formats of every table: those that need no package to be read."""
 
 _WEEKLY = 12
-"""Maximum values whose weeks are written: of thousands they would be larger than all else."""
+"""Maximum values whose weeks are written: for thousands, they would be larger than everything else."""
 
 _BLANK = re.compile(r"\n\s*\n")
 _PACKAGE = "dither_server.dashboard"

@@ -108,7 +108,7 @@ class Site:
         there = [topic.name for topic in found]
         for name in self.names:
             if name not in there:
-                raise ParameterError("--metric", f"{name} is not there; known: {', '.join(there) or 'none'}")
+                raise ParameterError("--metric", f"no metric is named {name}; known: {', '.join(there) or 'none'}")
         return [topic for topic in found if not self.names or topic.name in self.names]
 
 
@@ -117,7 +117,7 @@ def base_of(text: str) -> str:
     try:
         parts = urlsplit(text)
         whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:  # half of an IPv6 address, a port that is no number
+    except ValueError:  # half of an IPv6 address, or a port that is not a number
         whole = False
     if not whole or parts.username is not None or parts.query or parts.fragment or not _SPELT.fullmatch(text):
         raise ParameterError(

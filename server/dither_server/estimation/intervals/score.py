@@ -81,7 +81,7 @@ def shared_variance(mechanism: Mechanism, share: Floats, reports: float) -> Floa
     return law.error(share, np.asarray(reports if stage is None else reports * float(stage.coverage))) ** 2
 
 
-def noise_interval(
+def share_interval(
     mechanism: Mechanism,
     frequency: Floats,
     trials: Floats | Counts,
@@ -89,18 +89,22 @@ def noise_interval(
     bias: Floats | float = 0.0,
     cube: Floats | float = 0.0,
     repeats: float = 1.0,
+    *,
+    sampled: bool,
 ) -> Ends:
-    """Return the interval of a share among those who reported, by noise alone (``where_normal``).
+    """Return the interval of a share in the population (``sampled``), or among those who reported (``where_normal``).
 
     ``bias`` and ``cube`` are the standard deviation and third central moment of what a sketch's collisions add.
     """
     law = noise_law(mechanism, repeats)
+    law = law.sampled() if sampled else law
 
     def skewness(at: Floats) -> Floats:
-        moment = cube + third_moment(mechanism, at, trials, repeats, sampled=False)
+        moment = cube + third_moment(mechanism, at, trials, repeats, sampled=sampled)
         return np.asarray(moment / law.error(at, trials, bias) ** 3)
 
-    return where_normal(mechanism, trials, score_interval(law, frequency, trials, alpha, bias, skewness))
+    ends = score_interval(law, frequency, trials, alpha, bias, skewness)
+    return ends if sampled else where_normal(mechanism, trials, ends)
 
 
 def where_normal(mechanism: Mechanism, trials: Floats | Counts, ends: Ends) -> Ends:

@@ -62,6 +62,11 @@ class Chance:
             chance[far] = sum(np.log(_share_above(cells, least)) for cells in self.cells)
         return np.where(scores < _THRESHOLDS[0], scores, np.minimum(scores, -scipy.special.ndtri_exp(chance)))
 
+    def least(self, judged: float) -> float:
+        """Return the least score that is ``judged`` so high."""
+        scores = np.concatenate([np.arange(0, _THRESHOLDS[-1], 0.02), np.geomspace(_THRESHOLDS[-1], 1e4, 200)])
+        return float(scores[np.argmax(self.judged(scores) >= judged)])
+
     @cached_property
     def _tails(self) -> Floats:
         """The logarithms of the probabilities that chance reaches each of ``_THRESHOLDS``."""

@@ -19,7 +19,9 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
+from ..fit import with_people
 from ..hashing import Buckets, hashed_buckets
+from ..intervals.score import share_interval
 from .cells import Cells
 from .rows import Rows
 from .selection import highest, selected
@@ -94,8 +96,13 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
     found, fit = selected(rows, marks)
     listed = Cells.of(rows, fit.read).listed(marks)
     order = np.argsort(-fit.read.frequency, kind="stable")
-    frequency, error = fit.read.frequency[order], fit.read.error[order]
-    margin = -scipy.special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
+    frequency = fit.read.frequency[order]
+    error = with_people(fit.read.error[order], frequency, rows.between)
+    alpha = (1 - confidence) * max(1, len(found)) / len(tried)
+    margin = -scipy.special.ndtri(alpha / 2) * error
+    # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
+    trials = np.full(len(order), float(rows.total))
+    low, high = share_interval(mechanism, frequency, trials, alpha, repeats=rows.effect, sampled=True)
     return Discovered(
         items=tuple(bytes(item) for item in tried[found[order]]),
         reports=tally.total,
@@ -104,11 +111,11 @@ def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidenc
         confidence=confidence,
         frequency=frequency,
         standard_error=error,
-        low=np.clip(frequency - margin, 0, 1),
-        high=np.clip(frequency + margin, 0, 1),
+        low=np.clip(np.minimum(frequency - margin, low), 0, 1),
+        high=np.clip(np.maximum(frequency + margin, high), 0, 1),
         consistent=onto_subsimplex(frequency),
         unlisted=1 - listed.share,
-        unlisted_error=listed.error,
+        unlisted_error=float(with_people(listed.error, listed.share, rows.between)),
     )
 
 

@@ -17,7 +17,7 @@ from ..decoders.decoder import Decoder, Support
 from ..fit import FALSE_DISCOVERIES, Fit, Scores
 from ..hashing import Buckets, buckets_of
 from ..regression.false_discovery import passing
-from .cells import Cells, Read
+from .cells import Cells, Chance, Read
 from .rows import Rows, supports, whole_rows
 from .selection import selected, threshold
 
@@ -33,16 +33,16 @@ def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally,
     if len(labels) < rows.buckets // 2:
         rows, marks = rows.only(marks)
     together = len(labels) <= _MOST_AT_ONCE
-    read, found, cells = _together(rows, marks) if together else _selected(rows, marks)
+    read, found, cells, chance = _together(rows, marks) if together else _selected(rows, marks)
     return Fit.of(
         read.frequency,
         read.error,
         found,
-        threshold(len(found), len(labels)),
+        chance.least(threshold(len(found), len(labels))),
         confidence,
         prior=Scores(read.score, read.error),
         listed=cells.listed(marks),
-    )
+    ).of_people(rows.between)
 
 
 def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
@@ -51,17 +51,18 @@ def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
 
 
 class _Found(NamedTuple):
-    """The strings as they are read, the places of those ``found``, and the cells as they are beside what was fitted."""
+    """The strings as they are read, the places of those ``found``, the cells beside these, and the law of chance."""
 
     read: Read
     found: Indices
     cells: Cells
+    chance: Chance
 
 
 def _together(rows: Rows, marks: Buckets) -> _Found:
     cells = Cells.of(rows, Cells.of(rows).fit(marks).read)
-    read = cells.fit(marks).read
-    return _Found(read, passing(read.score, FALSE_DISCOVERIES), cells)
+    fit = cells.fit(marks)
+    return _Found(fit.read, passing(fit.read.score, FALSE_DISCOVERIES), cells, fit.chance)
 
 
 def _selected(rows: Rows, marks: Buckets) -> _Found:
@@ -69,7 +70,7 @@ def _selected(rows: Rows, marks: Buckets) -> _Found:
     read = fit.beside(marks)
     for everyone, own in zip(read, fit.read, strict=True):
         everyone[found] = own
-    return _Found(read, found, Cells.of(rows, fit.read))
+    return _Found(read, found, Cells.of(rows, fit.read), fit.chance)
 
 
 _TRANSFORMED, _LOOKED_UP = 160, 10

@@ -18,7 +18,7 @@ from dither_shared.mechanisms.prefix_levels import CONFIRMING, KEPT, WEIGHT
 from ...tally.arrays import Counts, Floats
 from ..fit import FALSE_DISCOVERIES
 from ..intervals.score import law_of
-from ..precision import users_for
+from ..planning import users_for
 from .cells import SLACK
 
 LISTED = 1_000_000

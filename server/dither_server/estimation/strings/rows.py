@@ -25,7 +25,7 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one sketch: each hashes by a function of its own, and has people of its own.
+    """Rows of one sketch: each hashes by a function of its own, and has reports of its own.
 
     ``share``, shape (rows, buckets), estimates the share of a row's people whose string is in each bucket; ``reports``,
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
@@ -42,6 +42,7 @@ class Rows:
     q: float
     repeats: float = 1.0
     shared: tuple[float, float] = (1.0, 0.0)
+    between: float = 0.0
     whole: "Rows | None" = None
     rest: tuple[Floats, ...] | None = None
 
@@ -49,13 +50,14 @@ class Rows:
     def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
         """Return the rows that are these cohorts of a tally; one fast transform each."""
         (p, q), stage = _levels(mechanism), mechanism.permanent_stage
-        reports, repeats = tally.reports[cohorts], tally.repeats.effect
+        reports, repeats, between = tally.reports[cohorts], tally.repeats.effect, 0.0
         if stage is None:  # a device's other reports are of other rows, too
-            repeats = 1 + (repeats - 1) * float(reports.mean()) / max(tally.total, 1)
+            again = (repeats - 1) / max(tally.total, 1)
+            repeats, between = 1 + again * float(reports.mean()), again * (1 - 1 / len(reports))
         support = np.stack([supports(mechanism, tally.counts[cohort]) for cohort in cohorts])
         share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (p - q)
         share = np.where(reports[:, np.newaxis] > 0, share, 0.0)
-        return cls(share, reports, p, q, repeats, (1.0, 0.0) if stage is None else _levels(stage))
+        return cls(share, reports, p, q, repeats, (1.0, 0.0) if stage is None else _levels(stage), between)
 
     def only(self, marks: Buckets) -> tuple[Self, Buckets]:
         """Return the buckets in which strings of ``marks``, shape (rows, S), are, and these marks among them.
@@ -79,6 +81,11 @@ class Rows:
     def total(self) -> int:
         """The reports of all rows."""
         return int(self.reports.sum())
+
+    @property
+    def effect(self) -> float:
+        """The design effect of the reports of all rows."""
+        return self.repeats + self.between * self.total
 
     def listed(self, marks: Buckets, beyond: float) -> Total:
         """Return the share of people who hold any string of ``marks``, shape (rows, S); no error if nothing tells it.

@@ -1,6 +1,6 @@
-"""HPKE (RFC 9180) by the package ``cryptography``, which is an extra: nothing else here imports it.
+"""HPKE (RFC 9180) with the package ``cryptography``, which is an extra: nothing else here imports it.
 
-A private key is kept as bytes: of X25519 its 32, of X-Wing the seed of ML-KEM-768 (64) and the X25519 key (32).
+A private key is stored as bytes: 32 for X25519; for X-Wing the seed of ML-KEM-768 (64) and the X25519 key (32).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +35,7 @@ def require_cryptography() -> None:
 def draw_key(suite: Suite) -> tuple[SealKey, bytes]:
     """Return a fresh key: the public one, and the private one as bytes.
 
-    Raises ParameterError without the package, or where it lacks what the suite needs.
+    Raises ParameterError without the package, or if it lacks what the suite needs.
     """
     require_cryptography()
     with _supported(suite):
@@ -44,10 +44,10 @@ def draw_key(suite: Suite) -> tuple[SealKey, bytes]:
 
 
 def opener(public: SealKey, private: bytes) -> Opener:
-    """Return what opens rows that were sealed for a key.
+    """Return a function that opens rows sealed for a key.
 
-    Raises ParameterError without the package, where it lacks what the suite needs, and if the private key is not that
-    of the public one.
+    Raises ParameterError without the package, if it lacks what the suite needs, and if the private key does not match
+    the public one.
     """
     require_cryptography()
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra, and this is its only door
@@ -59,7 +59,9 @@ def opener(public: SealKey, private: bytes) -> Opener:
                 raise ValueError
             hpke, key = kind.hpke(), kind.load(private)
         except ValueError:
-            raise ParameterError(f"key {public.fingerprint}", "its private part does not fit the public one") from None
+            raise ParameterError(
+                f"key {public.fingerprint}", "its private part does not match the public one"
+            ) from None
 
     def opened(sealed: bytes, info: bytes) -> bytes | None:
         try:
@@ -79,7 +81,7 @@ def _supported(suite: Suite) -> Iterator[None]:
         yield
     except UnsupportedAlgorithm:
         raise ParameterError(
-            f"keys of {suite.name}", "the package cryptography here was built without it; install a wheel of PyPI"
+            f"keys of {suite.name}", "the package cryptography here was built without it; install a wheel from PyPI"
         ) from None
 
 

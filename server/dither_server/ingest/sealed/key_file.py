@@ -20,20 +20,21 @@ from typing import Any
 from dither_shared import ParameterError
 from dither_shared.sealed import SealKey
 
+from ...store.errors import unwritten
 from ...store.lock import ProcessLock
 
 _WAIT = 5.0
 """Seconds to wait for another command that changes the file."""
 
 _LONGEST = 1 << 20
-"""Bytes that are read of a file."""
+"""Maximum bytes that are read of the file."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True)
 class SecretKey:
-    """A key, the day on which it was made, and its private part, which nothing shows."""
+    """A key, the day on which it was made, and its private part, which is never shown."""
 
     public: SealKey
     made: date
@@ -49,7 +50,7 @@ class KeyFile:
     @property
     def state(self) -> tuple[int, ...]:
         """The file's identity, which changes with its content; () if there is no file. Raises ParameterError."""
-        with self._os_errors("read"):
+        with self._read_errors():
             try:
                 seen = self.path.stat()
             except FileNotFoundError:
@@ -59,9 +60,9 @@ class KeyFile:
     def read(self) -> list[SecretKey]:
         """Return the keys, in the order in which they were made.
 
-        Raises ParameterError, which quotes nothing of the file, if others may read it or it holds no seal keys.
+        Raises ParameterError, which quotes nothing from the file, if others may read it or it holds no seal keys.
         """
-        with self._os_errors("read"):
+        with self._read_errors():
             try:
                 opened = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115 - Path.open takes no opener
             except FileNotFoundError:
@@ -82,9 +83,10 @@ class KeyFile:
         return keys
 
     def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
-        """Replace the keys by what ``changed`` makes of them, while no other command can change them.
+        """Replace the keys by the result of ``changed``, while no other command can change them.
 
-        Raises ParameterError where the file cannot be read or written, StoreError where another command holds it.
+        Raises ParameterError if the file cannot be read or written, StoreError if another command holds it or the disk
+        is full.
         """
         lock = ProcessLock(
             self.path.with_name(self.path.name + ".lock"), "seal keys", "another command is changing them"
@@ -94,7 +96,7 @@ class KeyFile:
 
     def _write(self, keys: Sequence[SecretKey]) -> None:
         text = json.dumps({"keys": [_written(one) for one in keys]}, indent=1) + "\n"
-        with self._os_errors("written"):
+        try:
             descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.absolute().parent)
             part = Path(name)  # which mkstemp lets nobody else read
             try:
@@ -113,13 +115,15 @@ class KeyFile:
                     os.fsync(folder)
                 finally:
                     os.close(folder)
+        except OSError as error:
+            raise unwritten(str(self.path), error) from None
 
     @contextmanager
-    def _os_errors(self, what: str) -> Iterator[None]:
+    def _read_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise ParameterError(str(self.path), f"cannot be {what}: {error.strerror}") from None
+            raise ParameterError(str(self.path), f"cannot be read: {error.strerror}") from None
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -32,7 +32,7 @@ class Keyring:
         return list({key.suite.name: key.suite for key in self.known()}.values())
 
     def openers(self, suite: Suite) -> list[Opener]:
-        """Return what opens rows that are sealed by a suite, the newest key first."""
+        """Return functions that open rows sealed with a suite, the newest key first."""
         return [one for key, one in reversed(self._current()) if key.suite == suite]
 
     def _current(self) -> list[tuple[SealKey, Opener]]:
@@ -45,7 +45,7 @@ class Keyring:
 
 
 def pools(versions: Mapping[str, Mapping[str, Metric]], suites: Collection[Suite]) -> Iterator[dict[str, Any]]:
-    """Yield each pool of these metrics, in each of their versions: its digest, suite, and the bytes of a sealed row.
+    """Yield each pool of these metrics, in each version: its digest, suite, and the length of a sealed row.
 
     Relays read this list to know which reports they may take. Digests reveal no name of a metric.
     """

@@ -1,10 +1,10 @@
-"""Read and open sealed bodies beside everything else that a collector does: peers in turn, and a slice at a time.
+"""Open sealed bodies alongside everything else that a collector does: peers take turns, one slice at a time.
 
-To open a row takes 0.1 ms, in which no other thread of Python runs. A thread that waits for the interpreter would wait
-for 5 ms each time, so the thread that opens sleeps for a moment after a few rows.
+Opening a row takes 0.1 ms, during which no other Python thread runs. A thread that waits for the interpreter would wait
+for 5 ms each time, so the thread that opens rows sleeps for a moment after a few of them.
 
 Anyone who may report can send bodies. So one thread works at a time, and peers (addresses) get slices of equal size in
-turn, however many bodies each of them sends. A body of which nothing opens costs one slice.
+turn, however many bodies each of them sends. A body of which nothing opens costs only one slice.
 """
 
 import random
@@ -32,13 +32,13 @@ _SOON = 5
 
 _FEW = 4
 _ASIDE = 1e-5
-"""Rows between two pauses, and the seconds of one; it gives way to other threads even if it takes no time."""
+"""Rows between two pauses, and the seconds of a pause, which lets other threads run."""
 
 _chance = random.SystemRandom()
 
 
 class Opening:
-    """The bodies in work. Each is read and opened by the thread that brings it, when it is its turn."""
+    """The bodies in work. Each is opened by the thread that brings it, when it is its turn."""
 
     def __init__(self, places: int = _PLACES) -> None:
         self._places = places
@@ -69,7 +69,7 @@ class Opening:
 
     @contextmanager
     def turn(self, body: "Place") -> Iterator[None]:
-        """Wait until it is the turn of a body: that of its peer was longest ago. Raises Problem if it has given way."""
+        """Wait for a body's turn; the longest waiting peer comes first. Raises Problem if the body was dropped."""
         with self._changed:
             body.waits = True
             self._changed.wait_for(lambda: body.gave_way or (not self._is_taken and self._next() is body))
@@ -116,7 +116,7 @@ class Place:
         self._opening = opening
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for a turn to work for some milliseconds. Raises Problem if the body has given way to another peer's."""
+        """Wait for a turn to work for some milliseconds. Raises Problem if the body was dropped for another peer's."""
         return self._opening.turn(self)
 
     def open(
@@ -136,7 +136,7 @@ class Place:
         return {row: opened[row] for row in rows if row in opened}, rows
 
     def _opened(self, rows: Sequence[bytes], info: bytes, openers: list[Opener]) -> dict[bytes, bytes]:
-        """Open a slice. The key that opened the last row is tried first: most devices seal for the same."""
+        """Open a slice. The key that opened the last row is tried first, because most devices seal for the same key."""
         opened: dict[bytes, bytes] = {}
         if not openers:
             return opened

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _ROW = b"dither sealed row 1\0"
 
 _LATER = 60
-"""Seconds after which to come again while the keys cannot be read: an operator has to mend that."""
+"""Seconds until a retry while the keys cannot be read: an operator has to fix that."""
 
 
 class _Sent(NamedTuple):
@@ -39,9 +39,9 @@ class _Sent(NamedTuple):
 
 
 class SealedUpload(UploadFormat[_Sent, Place]):
-    """Bodies of sealed reports. If more than the share ``alarm`` of one is refused, a line of the log says so.
+    """The format of sealed bodies. If more than the share ``alarm`` of a body is refused, that is logged.
 
-    ``peer_of`` returns the address, or group of addresses, among which the collector's time is divided equally.
+    ``peer_of`` returns the address, or group of addresses, between which the collector's time is divided equally.
     """
 
     path = PATH
@@ -67,7 +67,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         return self._opening.place(self._peer_of(environ))
 
     def read(self, body: bytes, place: Place) -> _Sent:
-        """Read a sealed batch. Raises Problem for a device's report: the device is to keep it for its relay."""
+        """Read a sealed batch. Raises Problem for a device's report, so that the device keeps it for its relay."""
         with place.turn():
             try:
                 batch = SealedBatch.decode(body)
@@ -78,7 +78,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
         return _Sent(batch.pool.metric, batch.pool.version, batch, place)
 
     def upload(self, sent: _Sent, metric: Metric) -> Upload:
-        """Return the rows that open and that a device could have sent, in the order of what they were sealed in.
+        """Return the rows that open and that a device could have sent, in the order of their sealed rows.
 
         Raises WireError if they are not sealed rows of this metric, Problem if they cannot be opened now.
         """
@@ -107,7 +107,7 @@ class SealedUpload(UploadFormat[_Sent, Place]):
             ) from None
 
     def settled(self, upload: Upload) -> None:
-        """Count what became of a batch, and say so in the log if too much of it was refused."""
+        """Count the outcome of a batch, and log it if too much of it was refused."""
         name, refused, reports = upload.metric.name, upload.refused, upload.reports
         alarming = refused > self._alarm * (reports + refused)
         self._prometheus.sealed(name, reports, refused, alarming)
@@ -137,7 +137,7 @@ def _is_of_a_device(body: bytes) -> bool:
 
 
 def row_ids(batch: SealedBatch, sealed: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the 16 bytes by which each of these rows is known, in whichever body of its pool it comes.
+    """Yield the 16 bytes that identify each of these rows, whichever body of its pool contains it.
 
     They are a digest of the row's encapsulated key. Nobody but the device can change a row so that it still opens,
     least of all that key, from which the cipher's key is derived (RFC 9180, section 4.1; the combiner of X-Wing).

@@ -21,7 +21,7 @@ from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
 from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
-from .text import interval, percent, reach
+from .terminal_text import interval, percent, reach
 
 MOST_LINES, MOST_COLUMNS = 24, 12
 """Maximum answers to the first and to the second question that a grid shows: the most frequent."""

@@ -29,7 +29,7 @@ from .schemas import ABOUT
 from .shares_view import share_point
 from .summary import EstimateView, Estimator, PointEstimate, Span, Steps, Summary, Survey, TextTable
 from .svg import scale_top
-from .text import head_line, odd_lines
+from .terminal_text import head_line, odd_lines
 
 _TRANSFORMED, _TRIED = 160, 24
 """How many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""

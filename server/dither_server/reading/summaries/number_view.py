@@ -23,7 +23,7 @@ from .summary import EstimateView, PointEstimate, Span, Steps
 from .svg import HEIGHT, WIDTH, Line, StepText, TimeSeries, drawing_of
 
 _BARS = 20
-"""Maximum bars of the shape. Each sums shares of the curve, which are known badly one by one."""
+"""Maximum bars of the histogram; a grid of fewer steps has fewer. Each sums shares that are known badly one by one."""
 
 _MARKS = {0.5: "median", 0.95: "95th percentile"}
 _NAMES = {"p50": "median", "p95": "95th percentile"}

@@ -27,7 +27,7 @@ from .paging import PageRequest
 from .schemas import ABOUT
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import change_words, head_line, odd_lines, reach, side_line, trend_line
+from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line
 
 _CUTS = 32
 """The number of even parts (in ratio, on log scales) into which the range is cut, if no points are asked for."""

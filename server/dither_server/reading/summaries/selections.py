@@ -21,7 +21,7 @@ from ..query import EstimateQuery
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
 from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
-from .text import interval, percent
+from .terminal_text import interval, percent
 
 _PAGE_PAIRS, _TERMINAL_PAIRS = 12, 20
 """Maximum pairs shown on a page and on a terminal: those that most people have."""

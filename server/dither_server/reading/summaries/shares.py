@@ -22,7 +22,7 @@ from .schemas import ABOUT
 from .shares_view import FEW, SharesView, time_series
 from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
 from .svg import TimeSeries
-from .text import (
+from .terminal_text import (
     TOO_FEW,
     change_words,
     head_line,
@@ -36,7 +36,8 @@ from .text import (
 )
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
-_FOUND_RULE = f"found: candidates that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are false"
+_FALSE = f"{100 * FALSE_DISCOVERIES:g}%"
+_FOUND_RULE = f"found: candidates that stand out; an expected {_FALSE} of them are false, and so are their intervals"
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},

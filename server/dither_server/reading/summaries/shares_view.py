@@ -17,7 +17,7 @@ from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...estimation.precision import MAX_USERS, half_width, users_for
+from ...estimation.planning import MAX_USERS, half_width, users_for
 from ...estimation.verdicts import verdicts
 from .paging import Page, PageRequest, page_of
 from .summary import EstimateView, PointEstimate, Span, Steps, percent_ticks

@@ -1,7 +1,7 @@
-"""Add what a run of ``dither-server fold`` counted, a bucket at a time and each once, and how far runs have come.
+"""Add what a run of ``dither-server fold`` counted, bucket by bucket and each once, and record how far runs have come.
 
-A run is a set of segments that is folded together. That a bucket of it is counted is noted in the transaction that
-counts it, so one shard serves all runs, and a run that was killed goes on after the last bucket that is noted.
+A run is a set of segments that are folded together. The transaction that counts a bucket also notes it, so one shard
+serves all runs, and a run that was killed resumes after the last noted bucket.
 """
 
 import uuid
@@ -23,10 +23,10 @@ from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Reposito
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
-"""The shard of all that is folded. Folds add to it one at a time."""
+"""The shard of everything that is folded. Folds add to it one at a time."""
 
 _FOLDING, _ADDING = 0x666F6C64, 0x666F6C65
-"""Numbers of PostgreSQL's advisory locks: of the one fold that runs, "fold", and of a transaction that adds."""
+"""Keys of PostgreSQL's advisory locks: "fold" for the one running fold, the next number for a transaction that adds."""
 
 _LOCK_NOT_AVAILABLE = "55P03"
 """PostgreSQL's error code for a lock that could not be acquired in time."""
@@ -40,8 +40,8 @@ Tallies = Mapping[tuple[str, date, int], Blocks]
 class FoldSums(NamedTuple):
     """The outcomes of the batches of a bucket or of a run.
 
-    ``batches`` with their ``rows`` were counted, ``repeated`` had been counted before, ``conflicts`` had an id of
-    another content, and ``damaged`` held rows that no device could have sent.
+    ``batches`` with their ``rows`` were counted, ``repeated`` had been counted before, ``conflicts`` had an id that
+    belongs to other content, and ``damaged`` held rows that no device could have sent.
     """
 
     batches: int = 0
@@ -56,7 +56,7 @@ class FoldSums(NamedTuple):
 
 
 class FoldRun(NamedTuple):
-    """The state of a run: when it began, whether all of it is counted, and the buckets that are."""
+    """The state of a run: when it began, whether it is counted completely, and the counted buckets."""
 
     begun: datetime
     finished: bool
@@ -72,7 +72,7 @@ class Folds(Repository):
 
     @contextmanager
     def exclusive_lock(self, wait: float) -> Iterator[Callable[[], None]]:
-        """Hold the lock of the one fold that may run; yield a function that raises StoreError if the lock is lost.
+        """Hold the lock of the only running fold; yield a function that raises StoreError if the lock is lost.
 
         Raises StoreError if another fold runs and does not end in ``wait`` seconds. The lock is released when the
         process ends, however that happens.
@@ -85,13 +85,13 @@ class Folds(Repository):
                 yield lambda: None
 
     def _lock_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:
-        """Hold a lock of a session of our own, which ends with its connection."""
+        """Hold a lock of a separate session, which ends with its connection."""
         try:
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         except SQLAlchemyError as error:
             raise StoreError(message_of(error)) from error
         with connection:
-            connection.detach()  # closed at the end, and the session with it
+            connection.detach()  # closed at the end, which ends the session
             try:
                 connection.exec_driver_sql(f"SET lock_timeout = {max(1, int(wait * 1000))}")
                 connection.execute(sa.select(sa.func.pg_advisory_lock(_FOLDING)))
@@ -146,7 +146,7 @@ class Folds(Repository):
         return True
 
     def finish(self, run: bytes) -> None:
-        """Record that all of a run is counted. Nothing is added to it from then on.
+        """Record that a run is counted completely. Nothing is added to it from then on.
 
         Finished runs with a later beginning had a wrong clock: their beginning is set to that of this run.
         """
@@ -191,11 +191,11 @@ def read_folded_up_to(connection: sa.Connection) -> datetime | None:
 
 
 def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:
-    """Return the days, from one day on, with reports counted by a fold and others counted by a collector itself.
+    """Return the days, from ``since`` on, with reports counted by a fold and others counted by a collector itself.
 
-    The two know nothing of each other's batch ids. Sealed reports do not matter: collectors always count them.
+    The two do not know each other's batch ids. Sealed reports do not matter, because collectors always count them.
     """
-    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # or the table would be read whole
+    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # otherwise the whole table would be read
     same = [SEALED.c[name] == TALLIES.c[name] for name in ("version", "day", "stratum", "shard")]
     plain = sa.not_(sa.exists().where(*same))
     of_folds, of_collectors = (
@@ -206,7 +206,7 @@ def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]
 
 
 def _require_held(connection: sa.Connection) -> None:
-    """Raise StoreError if a connection is no longer that of the session which took the lock."""
+    """Raise StoreError if a connection no longer belongs to the session that took the lock."""
     mine = sa.text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted")
     try:
         held = connection.scalar(mine)

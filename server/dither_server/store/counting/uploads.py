@@ -38,11 +38,11 @@ class UploadOutcome(Enum):
     """The outcome of an upload."""
 
     COUNTED = "counted"
-    """It was counted, now or earlier: its batch id, or each of its sealed rows, had come before."""
+    """It was counted, now or earlier: its batch id, or each of its sealed rows, was known."""
     DISABLED = "disabled"
     """Its metric version is disabled."""
     EMPTY = "empty"
-    """It came sealed, nothing of it could be opened, and none of its rows was counted before."""
+    """It came sealed, nothing in it could be opened, and none of its rows was counted before."""
 
 
 class Sealing(NamedTuple):
@@ -93,7 +93,7 @@ class Upload:
         return (self.batch,) if self.sealing is None else [one + _SEALED for one in self.sealing.ids]
 
     def without(self, known: Collection[bytes]) -> Self | None:
-        """Return the part that is not counted yet if the ids in ``known`` are, or None if nothing is left.
+        """Return the part that is not counted yet if the ids in ``known`` are; None if nothing remains.
 
         Rows that are left out count as refused: they do not hide the others of their body.
         """
@@ -134,7 +134,7 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
 
 
 def _outcome(upload: Upload, seen: Collection[bytes], disabled: Collection[str]) -> UploadOutcome:
-    # Of a body that opens each row has to be counted; of one that does not, one row shows that its key was retired.
+    # If a body opens, each of its rows has to be counted; if not, one row shows that its key was retired.
     if (all if upload.rows else any)(key in seen for key in upload.keys):
         return UploadOutcome.COUNTED
     return UploadOutcome.DISABLED if upload.metric.version in disabled else UploadOutcome.EMPTY
@@ -162,7 +162,7 @@ def _sealed(uploads: Iterable[Upload]) -> dict[tuple[str, int], Sealed]:
 
 
 def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: Blocks) -> None:
-    """Add blocks to the counts of a version, day, stratum and shard, which are in ``common``.
+    """Add blocks to the counts of the version, day, stratum and shard given in ``common``.
 
     No other process may write to this shard at the same time.
     """

@@ -1,4 +1,4 @@
-"""Write and read definitions as canonical JSON, so that former versions stay known; disable and enable versions."""
+"""Write and read definitions as canonical JSON, so that earlier versions stay known; disable and enable versions."""
 
 import json
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class Definitions(Repository):
             return None if version is None else _read_definition(connection, name, version)
 
     def disabled(self) -> dict[str, date]:
-        """Return the disabled versions of all metrics, with the day since when."""
+        """Return the disabled versions of all metrics, each with the day on which it was disabled."""
         with self._transaction() as connection:
             return _disabled(connection)
 

@@ -11,7 +11,7 @@ from .schema import REFUSALS, Repository
 
 
 class Refusal(NamedTuple):
-    """What is stored of a refused batch: its metric and version, the day, and the kind of the problem.
+    """A refused batch as it is stored: its metric and version, the day, and the kind of the problem.
 
     The metric is "" if the batch named no metric of this collector. The version is "" if it is not known.
     """
@@ -48,7 +48,7 @@ def read_refused(
 
 
 class Refusals(Repository):
-    """Counts of refused batches. Each try counts, so a batch that was asked to come again is counted each time."""
+    """Counts of refused batches. Each attempt counts, so a batch that was asked to come again is counted each time."""
 
     def read(
         self, metric: str | None = None, since: date | None = None, until: date | None = None
@@ -60,7 +60,7 @@ class Refusals(Repository):
     def by_kind(self, metric: str, since: date | None = None, until: date | None = None) -> dict[str, int]:
         """Return how many batches of a metric were refused, by the end of the problem's type, such as ``malformed``.
 
-        Under the name "" are those that named no metric of ours.
+        Those that named no metric of ours are under the name "".
         """
         kinds: Counter[str] = Counter()
         for refusal, batches in self.read(metric, since, until).items():

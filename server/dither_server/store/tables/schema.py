@@ -46,8 +46,8 @@ BATCH_DAYS = sa.Table(
     sa.Column("opened", sa.Integer, nullable=False),
 )
 
-# Each process has a shard of its own, so that writers never meet on a row; a reader sums the shards. ``stratum`` is the
-# place of the reports' public stratum among those of the metric, 0 where it has none.
+# Each process has its own shard, so that writers never touch the same row; a reader sums the shards. ``stratum`` is the
+# index of the reports' public stratum among those of the metric, 0 if it has none.
 TALLIES = sa.Table(
     "tallies",
     SCHEMA,
@@ -59,7 +59,7 @@ TALLIES = sa.Table(
     sa.Column("counts", sa.LargeBinary, nullable=False),
 )
 
-# What of these came sealed, through a relay: also what the privacy of shuffling rests on, the least total.
+# The part of these that came sealed, through a relay; also the basis of the privacy of shuffling, the least total.
 SEALED = sa.Table(
     "sealed",
     SCHEMA,
@@ -164,10 +164,10 @@ JOIN metrics ON metrics.version = numbers.version
 )
 
 DAILY = {"shares": ESTIMATES, "numbers": NUMBERS}
-"""The tables of days' answers, by the name under which a kind of question asks for one."""
+"""The tables of daily estimates, by the name under which a kind of question asks for one."""
 
-# A refused batch is counted under a name only if it is one of ours, and under a version only if that is, or is one of
-# the few others that each process keeps a day: what a stranger makes up makes no rows.
+# A refused batch is counted under a name only if it is one of ours, and under a version only if it is ours, or is one
+# of the few others that each process keeps per day: what a stranger invents makes no rows.
 REFUSALS = sa.Table(
     "refusals",
     SCHEMA,
@@ -179,7 +179,7 @@ REFUSALS = sa.Table(
     sa.Column("batches", sa.BigInteger, nullable=False),
 )
 
-# A run of ``dither-server fold``; ``begun`` is when it looked which segments there are. No count is stored with a time.
+# A run of ``dither-server fold``; ``begun`` is when it listed the segments. No count is stored with a time.
 FOLD_RUNS = sa.Table(
     "fold_runs",
     SCHEMA,
@@ -198,7 +198,7 @@ FOLDS = sa.Table(
     sa.Column("damaged", sa.BigInteger, nullable=False),
 )
 
-# One row: a random name, drawn when the table was made, which copies of the database have, too; and how many days were
+# One row: a random name, drawn when the table was made, which copies of the database keep; and how many days were
 # purged, which invalidates cached answers.
 IDENTITY = sa.Table(
     "identity",
@@ -213,7 +213,7 @@ def _draw_identity(_: sa.Table, connection: sa.Connection, **__: object) -> None
     connection.execute(sa.insert(IDENTITY), {"identity": secrets.token_bytes(16)})
 
 
-# Only the digest of a token is stored: who reads the database cannot report or read with what stands here.
+# Only the digest of a token is stored: reading the database is not enough to report or to read with it.
 TOKENS = sa.Table(
     "tokens",
     SCHEMA,

@@ -12,7 +12,7 @@ from .tallies import chosen
 
 
 class Sealed(NamedTuple):
-    """Batches that came sealed, of each those rows that were not counted before.
+    """Sealed batches, each with those rows that were not counted before.
 
     ``reports`` of them are counted; ``refused`` are not: they did not open, no device could have sent them, or they
     were counted before. ``least_total`` is the least number of reports that a relay said it had shuffled together:
@@ -37,7 +37,7 @@ _COLUMNS = [SEALED.c[name] for name in Sealed._fields]
 
 
 def add_sealed(connection: sa.Connection, version: str, day: date, stratum: int, shard: bytes, sealed: Sealed) -> None:
-    """Add to what a shard, whose only writer we are, has of a version, day and stratum."""
+    """Add to the sums of a version, day and stratum in a shard, whose only writer is this process."""
     key = {"version": version, "day": day, "stratum": stratum, "shard": shard}
     same = [SEALED.c[name] == value for name, value in key.items()]
     before = connection.execute(sa.select(*_COLUMNS).where(*same)).one_or_none()

@@ -1,4 +1,4 @@
-"""Read what was counted of a metric version; list its days, close those that are over, and remove whole ones.
+"""Read the counts of a metric version; list its days, close completed ones, and remove whole days.
 
 To close a day is to add up the blocks of its shards and store them as chunks in the shard ``CLOSED``, which changes no
 sum. Reports that a fold counts for it later are stored as blocks beside them until the day is closed again. When a day
@@ -32,10 +32,10 @@ from ..lock import exclusive_lock
 from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, SEALED, TALLIES, Repository
 
 Places = Collection[int] | None
-"""The places of strata among those of a metric; None is all of them."""
+"""The indices of strata among those of a metric; None means all of them."""
 
 CLOSED = uuid.uuid5(uuid.NAMESPACE_URL, "dither:closed").bytes
-"""The shard of closed days. No process has it: theirs are random UUIDs, of another version."""
+"""The shard of closed days. No process uses it: theirs are random UUIDs, of another UUID version."""
 
 _IS_CLOSED = TALLIES.c.shard == CLOSED
 
@@ -76,7 +76,7 @@ def read_reports(
 def read_stored_rows(
     connection: sa.Connection, metric: Metric, since: date | None, until: date | None
 ) -> tuple[int, int]:
-    """Return how many blocks and how many chunks are stored for these days: what it takes to read their tally."""
+    """Return how many blocks and how many chunks are stored for these days: the cost of reading their tally."""
     query = sa.select(_IS_CLOSED, sa.func.count()).where(*chosen(TALLIES, metric, since, until)).group_by(_IS_CLOSED)
     rows = {bool(is_chunk): number for is_chunk, number in connection.execute(query)}
     return rows.get(False, 0), rows.get(True, 0)
@@ -110,11 +110,11 @@ class Days(Repository):
     def close(self, metric: Metric, day: date) -> None:
         """Store a day of a metric version so that it is quick to read; no number changes."""
         with self._transaction(write=True) as connection:
-            exclusive_lock(connection)  # or a commit under way would add to rows that are gone
+            exclusive_lock(connection)  # otherwise a commit under way would add to rows that are gone
             _close(connection, metric, day)
 
     def rows(self, version: str, before: date | None = None) -> dict[date, int]:
-        """Return each day of a version that has anything, before a day or ever, with its rows; ascending."""
+        """Return each day of a version that has anything, before a day or in all, with its rows; ascending."""
         rows: Counter[date] = Counter()
         with self._transaction() as connection:
             for table in _PARTS:
@@ -126,7 +126,7 @@ class Days(Repository):
     def purge(self, version: str, day: date) -> int:
         """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
         with self._transaction(write=True) as connection:
-            exclusive_lock(connection)  # or a commit under way would add to what it has just seen
+            exclusive_lock(connection)  # otherwise a commit under way would add to what was just read
             connection.execute(sa.update(IDENTITY).values(purges=IDENTITY.c.purges + 1))
             same = [sa.delete(table).where(table.c.version == version, table.c.day == day) for table in _PARTS]
             return sum(connection.execute(statement).rowcount for statement in same)
@@ -157,7 +157,7 @@ def chosen(
 
 
 def _added_up(connection: sa.Connection, mechanism: Mechanism, conditions: list[sa.ColumnElement[bool]]) -> Counts:
-    """Return all blocks of a tally, added up over the rows of these conditions."""
+    """Return all blocks of a tally, added up over the rows that match these conditions."""
     blocks = no_blocks(mechanism)
     query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*conditions)
     for rows in connection.execute(query.where(~_IS_CLOSED)).partitions(_AT_ONCE):

@@ -14,10 +14,10 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class StoredToken:
-    """What is kept of a token: enough to recognise it, not enough to use it.
+    """The stored part of a token: enough to recognize it, not enough to use it.
 
-    ``day`` is when it was made, ``expires`` the first UTC day on which it opens nothing, ``used`` the last on which it
-    did.
+    ``day`` is when it was made, ``expires`` the first UTC day on which it is invalid, ``used`` the last on which it was
+    used.
     """
 
     digest: bytes

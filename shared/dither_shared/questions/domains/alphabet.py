@@ -51,5 +51,5 @@ def canonical(characters: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return the text with a to z for A to Z, and no other change: all programs agree on these."""
+    """Return the text with A to Z replaced by a to z, and no other change: all programs agree on these."""
     return text.translate(_CAPITALS)

@@ -1,4 +1,4 @@
-"""The answers that a metric knows: labels, their indices, and the catch-all."""
+"""The answers of a metric: labels, their indices, and the catch-all."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -10,8 +10,8 @@ from ...errors import ParameterError
 class Domain:
     """A finite set of answers, in an order that the wire format depends on.
 
-    One label is the catch-all: an answer that is not listed is reported under it. Leaving such
-    a person out would be worse than useless, because then the absence of a report is an answer too.
+    One label is the catch-all: an answer that is not listed is reported under it. Leaving such a person out would be
+    worse than useless, because then the absence of a report is an answer, too.
     """
 
     labels: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Grids: from a number to its place between two of k points, and back.
+"""Grids: map a number to its place between two of k points, and back.
 
 The points v = 0..k - 1 go from ``low`` to ``high`` in even steps, or in even steps of the logarithm. A number x lies
 
@@ -17,14 +17,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...answers import NumberAnswers
+from ...encoding import NumberAnswers
 from ...errors import ParameterError
 
 _LEAST, _MOST = 1e-300, 1e300
-"""Magnitudes of an end other than 0: no difference of two numbers between the ends overflows."""
+"""Magnitudes of an end other than 0, such that no difference of two numbers between the ends overflows."""
 
 _FINEST = 1e-9
-"""The least step as a part of the larger end: doubles still separate the points."""
+"""The least step relative to the larger end, such that doubles still separate the points."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Grid:
 
     @property
     def answers(self) -> NumberAnswers:
-        """The numbers that an app gives, by their places between two points."""
+        """The reader of numbers that an app gives: their places between two points."""
         return NumberAnswers(self.low, self.high, self.log, self.points)
 
     def value(self, place: float) -> float:
-        """Return the number at a place, in steps from the lowest point: exactly the ends at both ends."""
+        """Return the number at a place, in steps from the lowest point; at both ends, exactly the ends."""
         part = place / (self.points - 1)
         if part in {0, 1}:
             return self.high if part else self.low
@@ -69,14 +69,14 @@ class Grid:
 
 
 def _end(number: object, name: str) -> float:
-    """Return an end of a grid as a double; raise ParameterError if it is none."""
+    """Return an end of a grid as a double; raise ParameterError if it is not one."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ParameterError(name, f"{number!r} is not a number")
     try:
         double = float(number)
     except OverflowError:
         double = math.inf
-    if double and not _LEAST <= abs(double) <= _MOST:  # NaN compares false
+    if double and not _LEAST <= abs(double) <= _MOST:  # comparisons with NaN are false
         raise ParameterError(name, f"{double!r} is neither 0 nor of a magnitude from {_LEAST:g} to {_MOST:g}")
     if isinstance(number, int) and number != (shortest := Fraction(repr(double))):
         raise ParameterError(name, f"{number} has more digits than a double keeps; write {shortest}")

@@ -1,4 +1,4 @@
-"""Attacks by an adversary who sees or sends reports, each with the success that theory allows. No defence is here.
+"""Attacks by an adversary who sees or sends reports, each with the success that theory predicts. No defence is here.
 
 - ``averaging``: many reports of one value, put together to find the value;
 - ``linkage``: two series of uploads, matched to find that they are of one device;

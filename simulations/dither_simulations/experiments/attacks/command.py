@@ -45,7 +45,7 @@ def attack() -> None:
 
 
 def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple[Callable[..., Any], ...]:
-    """Return the options of an attack on series of reports, the defaults being its own."""
+    """Return the options of an attack on series of reports, with its defaults."""
     return (
         mechanism_option(names, _ATTACKED),
         epsilon_option,

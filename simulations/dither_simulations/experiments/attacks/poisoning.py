@@ -1,8 +1,8 @@
-"""Poisoning: forged reports that raise estimates, and what theory says of it.
+"""Poisoning: forged reports that raise estimates, compared with theory.
 
-- ``random-report``: any report that the collector takes, uniformly;
+- ``random-report``: any report that the collector accepts, uniformly;
 - ``crafted-input``: a chosen answer, sent through the honest randomizer: an honest lie;
-- ``crafted-report``: the report that raises the estimate the most, by no randomizer.
+- ``crafted-report``: the report that raises the estimate the most, without a randomizer.
 """
 
 from abc import abstractmethod
@@ -48,7 +48,7 @@ class Forgery:
 
 @dataclass(frozen=True)
 class PoisoningAttack(Experiment):
-    """Every attack, mechanism and share of forged reports, beside those of ``users`` honest ones."""
+    """Every attack, mechanism and share of forged reports, in addition to those of ``users`` honest users."""
 
     names: tuple[str, ...]
     shares: tuple[float, ...]
@@ -59,7 +59,7 @@ class PoisoningAttack(Experiment):
     seed: int = 0
 
     offered: ClassVar[tuple[str, ...]]
-    """The mechanisms that may be asked for."""
+    """The mechanisms that may be requested."""
     words: ClassVar = 2
     columns: ClassVar[Sequence[Column]] = (
         value("attack", "attack"),
@@ -76,7 +76,7 @@ class PoisoningAttack(Experiment):
 
     @classmethod
     def usual(cls, _given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the mechanisms that are attacked if none is asked for."""
+        """Return the mechanisms that are attacked if none is requested."""
         return cls.offered
 
     def cells(self) -> list[Forgery]:
@@ -116,10 +116,10 @@ class PoisoningAttack(Experiment):
 
     @abstractmethod
     def extent(self, mechanism: Mechanism) -> Row:
-        """Return the columns that say how much is asked and attacked."""
+        """Return the columns with the sizes of question and attack."""
 
     def foreseen(self, cell: Forgery) -> Row:
-        """Return the columns that say in advance what an attack takes."""
+        """Return the columns that predict what an attack takes."""
         return {}
 
 
@@ -142,14 +142,14 @@ class GainPoisoning(PoisoningAttack):
         """Return the rise that theory expects."""
 
     def simulate(self, cell: Forgery, seed: np.random.SeedSequence) -> Sequence[Measures]:
-        """Return the gain of one trial: the rise over the estimate from its honest reports alone."""
+        """Return the gain of one trial: the rise over the estimate from the honest reports alone."""
         rng, mechanism = np.random.default_rng(seed), self.mechanism(cell.asked)
         tally = self.honest(mechanism, rng)
         poisoned = tally + self.forge(mechanism, cell, rng)
         return ({"gain": self.estimated(mechanism, poisoned) - self.estimated(mechanism, tally)},)
 
     def rows(self, cell: Forgery, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
-        """Return the mean gain, beside theory."""
+        """Return the mean gain, with theory."""
         gain, error = mean([trial["gain"] for (trial,) in outcomes])
         margin = _BAND * (error or 0.0)
         ends = {"low": (gain or 0.0) - margin, "high": (gain or 0.0) + margin}
@@ -188,7 +188,7 @@ def _gains(rows: Iterable[Row]) -> list[PlotLine]:
 class SharePoisoning(GainPoisoning):
     """Raises the shares of r ``targets``, rare values of Zipf's law (Cao, Jia and Gong, USENIX Security 2021).
 
-    With a share β of all reports forged, each of which supports s of the r values on average, their estimates rise
+    If a share β of all reports is forged, and each of these supports s of the r values on average, their estimates rise
     together by
 
         G = β ( (s - r q)/(p - q) - f_T ),
@@ -264,7 +264,7 @@ class SharePoisoning(GainPoisoning):
 
 @dataclass(frozen=True)
 class NumberPoisoning(GainPoisoning):
-    """Raises the mean of numbers, as far as one report can (``NumericMechanism.reach``); the honest are even.
+    """Raises the mean of numbers, as far as one report can (``NumericMechanism.reach``); honest answers are uniform.
 
     A share β of all reports whose scores are g on average moves the mean by β (g - mean of the honest). An honest lie
     is the high end of the range, a crafted report that of the greatest score.

@@ -1,11 +1,11 @@
 """Poisoning of a selection: forged reports that raise the shares of chosen items.
 
-An honest lie is a set of chosen items, as many as it may have. A crafted report supports the most chosen items at once:
+An honest lie is a set of chosen items, as large as allowed. A crafted report supports the most chosen items at once:
 the adversary chooses the window, too, so that all weight is on a few windows, and an item is estimated from d/s times
 fewer reports than there are.
 
-If a forged report speaks of item j with probability c_j and supports it with s_j, m of them beside n honest ones, of
-which a share c speaks of each item, move its share f_j by
+If a forged report covers item j with probability c_j and supports it with s_j, then m of them added to n honest ones,
+of which a share c covers each item, move its share f_j by
 
     m (s_j - c_j (q + (p - q) f_j)) / ((p - q) (c n + c_j m)).
 """
@@ -29,7 +29,7 @@ from .poisoning import Forgery, SharePoisoning, best_symbols
 
 @dataclass(frozen=True)
 class SelectionPoisoning(SharePoisoning):
-    """Raises the shares of items. A person has at most ``at_most``, the first with chance 1/2, others by Zipf's law."""
+    """Raises shares of items. A person has up to ``at_most``: the first with chance 1/2, others by Zipf's law."""
 
     size: int = 16
     at_most: int | None = None
@@ -43,7 +43,7 @@ class SelectionPoisoning(SharePoisoning):
 
     @classmethod
     def usual(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the mechanisms of sets, without a limit but for privset, which must know it."""
+        """Return the mechanisms of sets, without a limit except for privset, which must know it."""
         return tuple(name for name in SET_MECHANISMS if given["at_most"] or name != "privset")
 
     @property
@@ -81,7 +81,7 @@ class SelectionPoisoning(SharePoisoning):
         return float(moved.sum())
 
     def _forged_law(self, mechanism: Mechanism, attack: Attack) -> tuple[Floats, Floats]:
-        """Return P[a forged report speaks of an item] and P[it supports it], for each chosen item."""
+        """Return P[a forged report covers an item] and P[it supports it], for each chosen item."""
         p, q, covered = float(mechanism.p), float(mechanism.q), float(mechanism.coverage)
         chosen, everyone = self.chosen_values(), np.ones(self.targets)
         if attack == "crafted-input":

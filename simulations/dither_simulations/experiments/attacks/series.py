@@ -1,4 +1,4 @@
-"""Attacks on series of reports of one device, as a collector would see them that keeps every report."""
+"""Attacks on series of reports of one device, as seen by a collector that keeps every report."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def _percent(name: str, head: str) -> Column:
 
 @dataclass(frozen=True)
 class SeriesAttack(Experiment):
-    """Every mechanism, with memory and without, after every number of reports; ``devices`` of them in a trial.
+    """Every mechanism, with and without memory, after each number of reports, with ``devices`` devices per trial.
 
     A row has the share of all devices on which the attack succeeded, with its interval at 95 % (Clopper and Pearson).
     No attack of the kind exceeds ``bound`` (in expectation); ``theory`` is the success expected of this attack, if a
@@ -59,7 +59,7 @@ class SeriesAttack(Experiment):
     attack: ClassVar[str]
     """The name in results and of the command."""
     success: ClassVar[str]
-    """The label of the vertical axis: the meaning of a success."""
+    """The label of the vertical axis: what counts as a success."""
     subject: ClassVar[str]
     """The title of the picture."""
     log: ClassVar[bool] = False
@@ -94,11 +94,11 @@ class SeriesAttack(Experiment):
 
     @abstractmethod
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
-        """Return on how many devices an attack succeeds; a guess at random counts as its chance of success."""
+        """Return on how many devices an attack succeeds; a random guess counts as its probability of success."""
 
     @abstractmethod
     def bound(self, mechanism: Mechanism, cell: Series) -> float:
-        """Return the success that no attack of the kind exceeds."""
+        """Return the bound on the success of any attack of this kind."""
 
     def expected(self, _mechanism: Mechanism, _cell: Series) -> float | None:
         """Return the success that theory expects of this attack; None if there is no simple formula."""
@@ -120,7 +120,7 @@ class SeriesAttack(Experiment):
         }
 
     def rows(self, cell: Series, outcomes: Sequence[Sequence[Measures]]) -> list[Row]:
-        """Return how often the attack succeeded in all trials together, beside theory."""
+        """Return how often the attack succeeded in all trials together, with theory."""
         successes, mechanism = sum(trial["successes"] for (trial,) in outcomes), self.mechanism(cell)
         beside = {"theory": self.expected(mechanism, cell), "bound": self.bound(mechanism, cell)}
         return [self.about(cell) | success_rate(successes, self.devices * len(outcomes)) | beside]
@@ -131,7 +131,7 @@ class SeriesAttack(Experiment):
             self._panel([row for row in rows if row["memoised"] is lasting], lasting) for lasting in (False, True)
         ]
         losses = f"ε = {self.epsilon:g}, {self.permanent_epsilon:g} for ever"
-        title = f"{self.subject}; {losses}\nband: 95 %; dashed: what no such attack exceeds"
+        title = f"{self.subject}; {losses}\nband: 95 %; dashed: the bound on any such attack"
         return lines_plot(panels, title, "reports in a series")
 
     def _panel(self, rows: Sequence[Row], lasting: bool) -> PlotPanel:
@@ -161,7 +161,7 @@ class Device:
     def _report(self, item: Item) -> Report:
         cohort = self.mechanism.draw_cohort(self.entropy) if self.cohort is None else self.cohort
         permanent = None
-        if self.secret is not None:  # one draw for all values that mark the same cells, as a client's
+        if self.secret is not None:  # like a client, make one draw for all values that mark the same cells
             permanent = KeyedEntropy(self.secret, repr(sorted(self.mechanism.permanent_key(item, cohort))).encode())
         return Report(cohort, self.mechanism.randomize(item, self.entropy, cohort, permanent))
 
@@ -189,9 +189,9 @@ def profiles(mechanism: Mechanism, series: Sequence[Sequence[Report]]) -> sparse
 
 @lru_cache(maxsize=64)
 def answers_of(mechanism: Mechanism) -> tuple[Item, ...]:
-    """Return every answer that there can be or, of strings, two.
+    """Return every possible answer or, for strings, two.
 
-    Raises ParameterError for more items than there are sets of to guess from.
+    Raises ParameterError if there are more items than ``_MOST_ITEMS``, whose sets would be too many to guess from.
     """
     if mechanism.items.open:
         return b"firefox", b"chromium"
@@ -206,8 +206,8 @@ def answers_of(mechanism: Mechanism) -> tuple[Item, ...]:
 def scores(mechanism: Mechanism, reports: list[Report]) -> NDArray[np.int64]:
     """Return how many of the reports support each answer (``answers_of``), of which there are k; shape (k,).
 
-    Given a value, a report has one of two probabilities, by whether it supports the value; with independent bits, one
-    of two ratios to the probability under no value at all. So the likeliest value has the highest score.
+    Given a value, a report has one of two probabilities, depending on whether it supports the value; with independent
+    bits, one of two ratios to the probability under no value at all. So the likeliest value has the highest score.
     """
     total = np.zeros(len(answers_of(mechanism)), dtype=np.int64)
     for report in reports:

@@ -1,4 +1,4 @@
-"""Three attacks on series of reports, and the laws of permanent draws, from which the limits of attacks follow."""
+"""Three attacks on series of reports, and the laws of permanent draws, from which the bounds on attacks follow."""
 
 import math
 from collections import Counter
@@ -19,11 +19,11 @@ from .series import Device, Series, SeriesAttack, answers_of, devices, profiles,
 
 @dataclass(frozen=True)
 class Averaging(SeriesAttack):
-    """Guess a value from many reports of it: each device has a random one, the guess is what most reports support.
+    """Guess a value from many reports of it: each device has a random one, and the guess is what most reports support.
 
-    Without memory the guess becomes as good as one likes; with memory, no better than the permanent draw allows. The
-    bound is e^E/(e^E + k - 1), E being the exact loss of the reports: the posterior probability of a value, of k
-    equally likely ones, which no loss of E lets exceed.
+    Without memory the guess becomes arbitrarily good; with memory, no better than the permanent draw allows. The bound
+    is e^E/(e^E + k - 1), where E is the exact loss of the reports: the maximum posterior probability of one of k
+    equally likely values at a loss of E.
     """
 
     attack: ClassVar = "averaging"
@@ -31,7 +31,7 @@ class Averaging(SeriesAttack):
     subject: ClassVar = "A value guessed from many reports of it"
 
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
-        """Return how many values were guessed; equally likely values count as the chance of a right guess."""
+        """Return how many values were guessed; ties count as the probability of a right guess."""
         draw, noise = seed.spawn(2)
         answers = answers_of(mechanism)
         held = np.random.default_rng(draw).integers(len(answers), size=self.devices).tolist()
@@ -54,7 +54,7 @@ class Averaging(SeriesAttack):
 
 @dataclass(frozen=True)
 class Linkage(SeriesAttack):
-    """Match two series of uploads, to find those of one device.
+    """Match two series of uploads, to find those of the same device.
 
     An adversary, such as a collector that turned bad, has a named series of uploads from each of N devices, and a later
     series from each without a name. For each later series it names the device whose earlier series is the most similar.
@@ -71,7 +71,7 @@ class Linkage(SeriesAttack):
     log: ClassVar = True
 
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
-        """Return how many later series were matched; one of equally similar devices is named at random."""
+        """Return how many later series were matched; among equally similar devices, one is named at random."""
         item = answers_of(mechanism)[0]
         pairs = [
             [device.reports(item, cell.reports) for _ in range(2)]
@@ -95,21 +95,21 @@ class Linkage(SeriesAttack):
 class ChangeDetection(SeriesAttack):
     """Tell whether a device's value changed: reports of one value, then as many of the same one or of another.
 
-    Memory hides the value and not the moment at which it changes: another value has another permanent draw. The
-    adversary knows both values and looks at two things: how unlike the two series are, and by how much more the second
-    supports the new value. It learns on one half of the devices which of them to trust, and what threshold to use, and
-    is judged on the other half. Half of the devices change, so that guessing is right in 1 of 2 cases.
+    Memory hides the value but not when it changes: another value has another permanent draw. The adversary knows both
+    values and looks at two things: how different the two series are, and by how much more the second supports the new
+    value. On one half of the devices it learns which of them to trust, and which threshold to use, and it is judged on
+    the other half. Half of the devices change, so that guessing is right in 1 of 2 cases.
 
-    The bound is that of any adversary: with memory 1 - P[both permanent draws are alike]/2, without it
-    1/(1 + e^(-T ε)), T reports being of another value.
+    The bound is that of any adversary: with memory 1 - P[both permanent draws are equal]/2, without it 1/(1 + e^(-T ε))
+    if T reports are of another value.
     """
 
     attack: ClassVar = "change"
     success: ClassVar = "judged rightly"
-    subject: ClassVar = "A change of value found out"
+    subject: ClassVar = "A change of value detected"
 
     def successes(self, mechanism: Mechanism, cell: Series, seed: np.random.SeedSequence) -> float:
-        """Return how many devices were judged rightly, after training on as many others."""
+        """Return how many devices were judged correctly, after training on as many others."""
         count = self.devices
         changed = np.arange(2 * count) % 2 == 1
         seen = np.array(
@@ -155,7 +155,7 @@ def _most(truth: float, reports: int) -> float:
 
 
 def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float]:
-    """Return two numbers that grow with a change: the series' distance, and the second's support of the new value."""
+    """Return two numbers that grow with a change: the series' distance, and the second's support for the new value."""
     mechanism = device.mechanism
     old, new = _both(mechanism)
     answers = answers_of(mechanism)
@@ -169,7 +169,7 @@ def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float
 
 
 def _both(mechanism: Mechanism) -> tuple[int, int]:
-    """Return the places of two answers; of numbers the two ends."""
+    """Return the indices of two answers; for numbers, the two ends."""
     return 0, len(answers_of(mechanism)) - 1 if mechanism.items.ordered else 1
 
 
@@ -260,7 +260,7 @@ def distinct(mechanism: Mechanism, draw: Bits | Subsets, devices: int) -> float:
 
 
 def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
-    """Return the probability that the permanent draws of two values are equal, in a device's random cohort; 0 if none.
+    """Return the probability that the permanent draws of two values are equal in a device's random cohort; 0 if none.
 
     Values that mark the same cells share one draw. (A RAPPOR value whose hash functions collide marks fewer cells than
     another; that is not counted.)

@@ -1,7 +1,7 @@
-"""Poisoning of strings: forged reports that make a string appear which nobody has.
+"""Poisoning of strings: forged reports that make a string appear that nobody has.
 
-An honest lie is the string. A crafted report supports it for certain, in rows and levels as the honest draw them; a
-random report has cohorts as the honest draw them.
+An honest lie is the string. A crafted report supports it for certain, with rows and levels drawn as honest devices draw
+them; a random report has cohorts drawn as honest devices draw them.
 
 Of n honest reports a string with the share ``reach`` is found about half the time. A forged report counts as one person
 who holds it or, if crafted, as (1 - q)/(p - q) of them; so it takes reach·n of them, or fewer by that factor.
@@ -79,7 +79,7 @@ class StringPoisoning(PoisoningAttack):
 
     @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
     def people(self, mechanism: Mechanism) -> tuple[Population, DiscoveryQuestion | tuple[str, ...]]:
-        """Return the honest users, whose last label is the target, which none holds; and the candidates or question."""
+        """Return the honest users, whose last label is the target that nobody holds; and the candidates or question."""
         question = self.discover
         characters, length = (WORDS, 12) if question is None else (question.characters, question.length)
         labels = made_up(self.size + 1, characters, length)
@@ -138,7 +138,7 @@ class StringPoisoning(PoisoningAttack):
         return [self.about(cell) | success_rate(sum(trial["found"] for (trial,) in outcomes), len(outcomes))]
 
     def plot(self, rows: Sequence[Row]) -> Figure:
-        """Return a figure of how often it appeared against the share of forged reports, a panel per attack."""
+        """Return a figure of how often it appeared against the share of forged reports, with a panel per attack."""
         panels = [
             PlotPanel(
                 lines_of(some, "mechanism", ("share", "success", "low", "high")), f"found by\n{attack}", log=False
@@ -156,7 +156,7 @@ def _marked(mechanism: Mechanism, item: bytes, cohort: int) -> tuple[int, ...]:
 
 
 def _counts(mechanism: Mechanism, reports: int, marked: Sequence[int] | None, rng: np.random.Generator) -> Counts:
-    """Return the cells of forged reports of a cohort: each has what is ``marked``, or all of them are random."""
+    """Return the cells of forged reports of a cohort: each has what is ``marked``, or all are random."""
     cells, every = np.zeros(mechanism.cells, dtype=np.int64), range(mechanism.cells)
     if mechanism.shape is Shape.SYMBOL:
         chosen = list(every if marked is None else marked)

@@ -21,10 +21,10 @@ from ...users.populations import Population
 from .surveys import DemoSurvey
 
 _MOST_SHOWN = 16
-"""The most values that are printed and drawn."""
+"""Maximum number of values that are printed and drawn."""
 
 _QUANTILES = (0.5, 0.95)
-"""Two of those that an estimate has by default."""
+"""Two of the quantiles that an estimate has by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class DemoAnswer:
             (
                 f"{metric.description} ({metric.mechanism.name}, {losses(metric.mechanism)}, "
                 f"{counted(self.reports, 'report')})",
-                f"To a person: {self.odds}{memoised}.",
+                f"In words: {self.odds}{memoised}.",
                 "",
                 render((*self.heads, "95% interval"), rows),
             )
@@ -78,7 +78,7 @@ class DemoAnswer:
 
 
 def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> DemoAnswer:
-    """Return what a collector's estimate of a metric says, given the JSON of its API."""
+    """Return a collector's estimate of a metric, given the JSON of its API."""
     if survey.metrics[name].question.kind == "number":
         quantiles = {one["share"]: one for one in answer["quantiles"]}
         return _number(survey, name, answer["reports"], [answer["mean"], *(quantiles[share] for share in _QUANTILES)])
@@ -88,7 +88,7 @@ def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> DemoA
 
 
 def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> DemoAnswer:
-    """Return the estimate of a metric by randomizers and estimator alone: no client, no network, one seed."""
+    """Return the estimate of a metric from randomizers and estimator alone: no client, no network, one seed."""
     metric = survey.metrics[name]
     mechanism, entropy = metric.mechanism, device_entropy(seed)
     if metric.question.kind != "number":
@@ -105,7 +105,7 @@ def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> DemoAn
 
 
 def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> DemoAnswer:
-    """Return the share of each answer that someone gives; shown are the truly most frequent ones, in percent."""
+    """Return the share of each answer that someone gives; the truly most frequent ones are shown, in percent."""
     rows = ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
     shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
     held, name = len(rows.labels), metric.name

@@ -1,4 +1,4 @@
-"""Make the example of a published site that is in ``docs``: ten weeks of an app that does not exist.
+"""Make the example of a published site in ``docs``: ten weeks of an invented app.
 
 ``python -m dither_simulations.experiments.demo.example FOLDER`` writes it. Devices run their own randomizers with a
 seed, and a collector's store counts their rows, so it comes out the same each time.
@@ -21,7 +21,7 @@ from dither_shared import Metric, Report, parse_metrics
 from ...trials.devices import device_entropy
 
 _FIRST, _WEEKS, _CHANGED = date(2026, 9, 7), 10, 6
-"""The first day, a Monday; how many weeks there are; and how many of them are of the first version of ``theme``."""
+"""The first day, a Monday; the number of weeks; and the number of weeks with the first version of ``theme``."""
 
 _SHARD = b"published answer"
 """The shard id of the counting process; the shard of closed days is all zeros."""
@@ -32,7 +32,7 @@ _REPORTS = 140
 _THEMES = ("light", "dark", "system", "sepia")
 _PLUGINS = {"spelling": 0.7, "git": 0.4, "lint": 0.3, "vim": 0.12, "pdf": 0.25, "diagrams": 0.02}
 _FORMATS = {"html": 0.15, "pdf": 0.45, "docx": 0.3, "epub": 0.02, "latex": 0.08}
-"""The share of people who have each."""
+"""The share of people who have each format."""
 _DEFINITION = """\
 # The questions of a writing app that does not exist, for the example of a published site.
 
@@ -106,7 +106,7 @@ def _definition(themes: Iterable[str]) -> str:
 
 
 def _day(metrics: Mapping[str, Metric], number: int, rng: np.random.Generator) -> Iterator[Upload]:
-    """Yield a batch of each metric and stratum, of what people truly answer on a day and devices make of it."""
+    """Yield a batch of each metric and stratum: what devices make of people's true answers on a day."""
     for name, metric in metrics.items():
         places = (0,) if metric.strata is None else range(3)
         for place in places:

@@ -55,7 +55,7 @@ def devices(jobs: int) -> Crowd:
 def visitors(jobs: int) -> Iterator[Crowd]:
     """Serve the demo's page, and yield its visitors, each in a browser context with a separate storage.
 
-    Raises ParameterError if a program that it takes is missing.
+    Raises ParameterError if a required program is missing.
     """
     with served(Tools.found()) as page:
 
@@ -84,7 +84,7 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
     """Return who is asked what: users drawn from a table of browser usage, or the rows of a file."""
     if source is None:
         if column is not None:
-            raise ParameterError("--input", "missing; it is the file that --column is a column of")
+            raise ParameterError("--input", "missing; --column needs the file that contains it")
         return browser_survey(devices or DEVICES, np.random.default_rng(seed))
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")
@@ -100,7 +100,7 @@ def asked_on_the_page(visitors: int | None, seed: int) -> DemoSurvey:
 
 
 def show_all(survey: DemoSurvey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
-    """Collect, print, and draw into the folder ``out`` if there is one."""
+    """Collect, print and, if given, draw into the folder ``out``."""
     with ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder, crowd, quiet=as_json)
         if as_json:
@@ -129,7 +129,7 @@ def _folder(out: Path | None) -> Iterator[Path]:
 
 
 def _collect(survey: DemoSurvey, folder: Path, crowd: Crowd, quiet: bool) -> list[DemoAnswer]:
-    """Send every person's answers to a collector of their own, and ask it for its estimates."""
+    """Send every person's answers to a separate collector, and ask it for its estimates."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
     people = len(survey.people)

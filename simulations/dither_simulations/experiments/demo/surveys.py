@@ -19,7 +19,7 @@ _MOST_VALUES = 63
 """The number of a column's values that are listed; with the catch-all there are 64."""
 
 _MOBILE = (" for Android", "Safari on iOS", "Samsung Internet", "Opera Mobile", "Android Browser", "QQ Browser")
-"""The words that mark a family of browsers as one for phones."""
+"""Words that mark a browser family as mobile."""
 
 _BROWSER_QUESTIONS = """\
 [metrics.mobile]
@@ -75,7 +75,7 @@ class DemoSurvey:
     people: tuple[Mapping[str, object], ...]
 
     def truth(self, name: str) -> Population:
-        """Return how many of these people hold each label of a metric: what its estimated shares should come to."""
+        """Return how many of these people hold each label of a metric: the target of its estimated shares."""
         metric = self.metrics[name]
         items = [metric.item(label) for label in metric.labels]
         index = {item: position for position, item in enumerate(items)}
@@ -162,5 +162,5 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _toml(value: Any) -> str:
-    """Return a string or a list of strings as TOML, which reads JSON's but for one character."""
+    """Return a string or a list of strings as TOML, which reads JSON's except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

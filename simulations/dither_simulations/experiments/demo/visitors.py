@@ -1,6 +1,6 @@
-"""Let people visit a web page: the client for JavaScript in real browsers, each person with a storage of their own.
+"""Let people visit a web page: the client for JavaScript in real browsers, each person with separate storage.
 
-It takes a checkout of the project, because the page and the client are not in the Python package; and Node, the npm
+It needs a checkout of the project, because the page and the client are not in the Python package; and Node, the npm
 packages and Chromium.
 """
 
@@ -105,7 +105,7 @@ class DemoPage:
                 process.terminate()  # which ends the browser, too
             if process.wait():
                 complaints.seek(0)
-                raise VisitError((complaints.read().strip() or "Node says nothing").splitlines()[0])
+                raise VisitError((complaints.read().strip() or "Node printed nothing").splitlines()[0])
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The experiment of ``dither-sim error``: measure how far estimates are from the truth, with theory beside it.
+"""The experiment of ``dither-sim error``: measure how far estimates are from the truth, and compare with theory.
 
 A kind of survey is a subclass: what is estimated, the columns of its table and the panels of its plot.
 """
@@ -25,7 +25,7 @@ from ...sweeps import Experiment, Row, identity_of
 
 @dataclass(frozen=True)
 class Cell:
-    """A place in the grid; ``asked`` is the name of a mechanism, or "auto"."""
+    """A cell of the grid; ``asked`` is the name of a mechanism, or "auto"."""
 
     asked: str
     size: int
@@ -36,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy(Experiment):
-    """What to sweep over: every mechanism at every number of users and every ε."""
+    """The grid of a sweep: every mechanism at every number of users and every ε."""
 
     names: tuple[str, ...]
     epsilons: tuple[float, ...]
@@ -49,7 +49,7 @@ class Accuracy(Experiment):
     law: Law | None = None
 
     offered: ClassVar[tuple[str, ...]]
-    """The mechanisms that may be asked for."""
+    """The mechanisms that may be requested."""
     usual_users: ClassVar[int] = 100_000
     notes: ClassVar[Sequence[str]] = ()
     """Lines below the table."""
@@ -60,12 +60,12 @@ class Accuracy(Experiment):
 
     @classmethod
     def asked(cls, seed: int, given: Mapping[str, Any]) -> Self:
-        """Return the experiment that options ask for; raise ParameterError for what cannot be."""
+        """Return the experiment that options ask for; raise ParameterError for an impossible one."""
         return cls(**cls.chosen(seed, given))
 
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields: options by their name, and the usual ones; a file says itself how many users there are."""
+        """Return the fields: options by their names, and defaults; a file determines the number of users."""
         law: Law | None = given["law"]
         if cls.only_joint and law == "marginal":
             raise ParameterError("--law", f"marginal needs --type share; {cls.only_joint}")
@@ -79,7 +79,7 @@ class Accuracy(Experiment):
 
     @classmethod
     def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
-        """Return the mechanisms that are simulated if none is asked for."""
+        """Return the mechanisms that are simulated if none is requested."""
         return cls.offered
 
     @contextmanager
@@ -98,12 +98,12 @@ class Accuracy(Experiment):
         ]
 
     def identity(self) -> str:
-        """Return a digest of all that the numbers depend on, the contents of a file included."""
+        """Return a digest of everything that the numbers depend on, including the contents of a file."""
         return identity_of(replace(self, source=None), getattr(self.source, "contents", self.source))
 
     @abstractmethod
     def mechanism(self, cell: Cell) -> Mechanism:
-        """Return the mechanism; raise ParameterError if there is none of that name for the cell."""
+        """Return the mechanism; raise ParameterError if the cell has none of that name."""
 
     def law_of(self, _cell: Cell) -> Law:
         """Return how the reports of a cell are drawn."""
@@ -126,7 +126,7 @@ class Accuracy(Experiment):
 
     @abstractmethod
     def extent(self, cell: Cell) -> Row:
-        """Return the columns that say how much is asked, such as the number of values."""
+        """Return the columns with the size of the question, such as the number of values."""
 
     def table(self, rows: Sequence[Row]) -> str:
         """Return the results for a terminal."""
@@ -146,7 +146,7 @@ class Accuracy(Experiment):
         return f"{', '.join([*fixed, row['distribution']])}\n{self.legend(row, points)}"
 
     def fixed(self, rows: Sequence[Row]) -> list[str]:
-        """Return what a title says of the extent."""
+        """Return the fixed sizes, for a title."""
         return []
 
     def legend(self, row: Row, points: str) -> str:
@@ -165,7 +165,7 @@ class SizedAccuracy(Accuracy):
 
     @classmethod
     def chosen(cls, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that options set; a file says itself how many values there are."""
+        """Return the fields that options set; a file determines the number of values."""
         return {"sizes": (getattr(given["source"], "size", cls.usual_size),), **super().chosen(seed, given)}
 
     def cells(self) -> Sequence[Cell]:

@@ -1,4 +1,4 @@
-"""``dither-sim error --type number``: how far means, distributions and quantiles are off."""
+"""``dither-sim error --type number``: the errors of means, distributions and quantiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from ...trials.shares import Measures
 from .accuracy import Accuracy, Cell
 
 _FINE = 129
-"""Points of the population whose least error is computed, so that it is the same for every mechanism."""
+"""Points of the population whose least error is computed, the same for every mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberAccuracy(Accuracy):
-    """Every mechanism of numbers; a row is of the mean, of the distribution, or of a quantile such as p95.
+    """Every mechanism of numbers; a row is about the mean, the distribution, or a quantile such as p95.
 
     Users are drawn in each trial, and the truth is that of the population. ``points`` is the size of the grid.
     """
@@ -48,8 +48,8 @@ class NumberAccuracy(Accuracy):
     )
     notes: ClassVar = (
         "",
-        "In parts of the range, except ranks, which are shares. MSE and width of a distribution: of its share below a",
-        "point. Its error: the Wasserstein-1 distance of the curve. Its rank: the worst error of a share below one.",
+        "In parts of the range, except ranks, which are shares. For a distribution, MSE and width are those of the",
+        "share below a point, error is the Wasserstein-1 distance, and rank is the worst error of such a share.",
     )
     curves: ClassVar = (
         Curve("mse", "MSE of the mean", takes=lambda row: row["what"] == "mean"),
@@ -78,7 +78,7 @@ class NumberAccuracy(Accuracy):
         return {"points": self.mechanism(cell).size}
 
     def theory(self, cell: Cell) -> Sequence[Row]:
-        """Return mean, distribution and quantiles; of the mean all is known, of quantiles nothing."""
+        """Return mean, distribution and quantiles; theory covers all of the mean, and nothing of quantiles."""
         mechanism = self.mechanism(cell)
         shares = self.source.shares(mechanism.size)
         mse, width = expected_numbers(mechanism, shares, cell.users, self.confidence)

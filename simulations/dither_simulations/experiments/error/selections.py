@@ -1,4 +1,4 @@
-"""``dither-sim error --type selection``: how far the share of people who have each of some items is off."""
+"""``dither-sim error --type selection``: the error of the share of people who have each of some items."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -35,11 +35,11 @@ def run_set_trial(
     confidence: float = 0.95,
     top: int = 10,
 ) -> Measures:
-    """Return how far the shares of items are from those of the population from which a trial draws its users.
+    """Return the errors of the shares of items, relative to the population from which a trial draws its users.
 
-    ``mechanism`` takes sets or, of one item, a yes or no: each person then reports each item separately. Measured are
+    ``mechanism`` takes sets or, for one item, a yes or no: each person then reports each item separately. Measured are
     the squared error averaged over items, the largest error, the recall of the most frequent items, and the coverage
-    and mean width of intervals. The result depends on the arguments alone.
+    and mean width of intervals. The result depends only on the arguments.
     """
     frequency: Floats
     rng, shares = np.random.default_rng(seed), people.shares
@@ -100,7 +100,7 @@ class SelectionAccuracy(SizedAccuracy):
 
     @classmethod
     def usual(cls, given: Mapping[str, Any]) -> Sequence[str]:
-        """Return the mechanisms of sets that need no limit, or all with one; and items asked one by one."""
+        """Return the mechanisms of sets that need no limit, or all if there is one; and items asked one by one."""
         limited = given["at_most"] is not None
         return [*(name for name in SET_MECHANISMS if limited or "at_most" not in MECHANISMS[name].keys), PER_ITEM]
 

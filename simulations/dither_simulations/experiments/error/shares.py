@@ -1,4 +1,4 @@
-"""``dither-sim error --type share``: how far shares of listed answers or of strings are off."""
+"""``dither-sim error --type share``: the errors of shares of listed answers or of strings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,8 +32,8 @@ class ShareAccuracy(SizedAccuracy):
     """Every mechanism at every size, number of users, ε and day.
 
     ``law`` None is the joint one if that is affordable; under "marginal", ``max_error``, ``recall`` and the standard
-    errors are not quite those of a collection. All ``steps`` are taken from the same trials, and theory is about raw
-    frequencies alone. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person who always had the same
+    errors differ slightly from those of a real collection. All ``steps`` use the same trials, and theory is only about
+    raw frequencies. ``epsilon_spent`` is the cost of the reports up to ``day`` for a person who always had the same
     value.
     """
 
@@ -86,7 +86,7 @@ class ShareAccuracy(SizedAccuracy):
 
     @classmethod
     def usual(cls, _given: Mapping[str, Any]) -> Sequence[str]:
-        """Return all mechanisms but ``auto``."""
+        """Return all mechanisms except ``auto``."""
         return NAMES[1:]
 
     def check(self) -> None:
@@ -135,7 +135,7 @@ class ShareAccuracy(SizedAccuracy):
         return people
 
     def law_of(self, cell: Cell) -> Law:
-        """Return the law asked for, or an affordable one; raise ParameterError if the mechanism has none."""
+        """Return the requested law, or an affordable one; raise ParameterError if the mechanism has none."""
         mechanism = self.mechanism(cell)
         population = self.population(cell)
         if self.law == "marginal" and not has_marginal(mechanism):
@@ -159,7 +159,7 @@ class ShareAccuracy(SizedAccuracy):
         return {"size": cell.size, "day": cell.day, "epsilon_spent": spent, "top": min(self.top, cell.size)}
 
     def theory(self, cell: Cell) -> Sequence[Row]:
-        """Return each step; but for the lower bound, theory is about raw estimates."""
+        """Return each step; except for the lower bound, theory is about raw estimates."""
         known = expected(self.mechanism(cell), self.population(cell), cell.epsilon, self.confidence)
         rest = dict.fromkeys(known) | {"mse_bound": known["mse_bound"]}
         return [{"step": step, **(known if step == "raw" else rest)} for step in self.steps]

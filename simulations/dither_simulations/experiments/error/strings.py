@@ -1,4 +1,4 @@
-"""``dither-sim error --type string``: which of the most frequent strings are found, in a list or without one."""
+"""``dither-sim error --type string``: which of the most frequent strings are found, with or without a list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class StringAccuracy(SizedAccuracy):
     axes: ClassVar = {"epsilon": "ε of one report", "users": "users", "size": "strings that people hold"}
     curves: ClassVar = (
         Curve("recall_16", "found of the 16\nmost frequent", log=False),
-        Curve("false", "held by nobody,\nof those found", log=False),
+        Curve("false", "found strings\nthat nobody has", log=False),
     )
     columns: ClassVar = (
         value("mechanism", "mechanism"),
@@ -68,9 +68,9 @@ class StringAccuracy(SizedAccuracy):
         value("missed", "missed", ".3f"),
     )
     notes: ClassVar = (
-        "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: a string that this share of people "
-        "have should",
-        "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
+        "Top: share of the 8, 16, 32 most frequent strings that are found. Reach: share of people who must have a",
+        "string for it to be found half the time. False: share of the found strings that nobody has. Missed: share of",
+        "their intervals that do not contain the truth.",
     )
 
     @classmethod
@@ -94,7 +94,7 @@ class StringAccuracy(SizedAccuracy):
 
     @lru_cache(maxsize=2)  # noqa: B019 - a command has one, and trials of a cell ask for the same
     def people(self, cell: Cell) -> Population:
-        """Return the strings that people hold; raise ParameterError for more than there can be."""
+        """Return the strings that people hold; raise ParameterError if there cannot be so many."""
         people: Population = self.source.population(cell.size, 10**9)
         if isinstance(self.source, ListedAnswers):
             return people
@@ -151,5 +151,5 @@ class StringAccuracy(SizedAccuracy):
         return "\n".join([table, "", about, *notes])
 
     def legend(self, row: Row, points: str) -> str:
-        """Return where strings are looked for; there is no theory of it."""
+        """Return where strings are looked for; there is no theory for them."""
         return f"{_where(row)}; {points}"

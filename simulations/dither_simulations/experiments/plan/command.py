@@ -57,14 +57,6 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     show_default=True,
     help="What to estimate: the mean, or a quantile such as p95.",
 )
-@click.option(
-    "--within",
-    "within_range",
-    callback=share,
-    default="0.0625",
-    show_default=True,
-    help="Precision of the quantile, as a part of the range.",
-)
 @discover_option
 @click.option(
     "--share",
@@ -103,8 +95,8 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     default="0.01",
     show_default=True,
     help=(
-        "Half-width of the interval: of a share; of a mean, as a part of the range. Of a quantile the error of the "
-        "estimate, in rank."
+        "How far the printed interval may reach to each side: of a share; of a mean or a quantile, as a part of the "
+        "range. A quantile is planned for answers even over the range."
     ),
 )
 @click.option(

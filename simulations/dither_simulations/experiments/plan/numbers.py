@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.dithered import Dithered, widths_of
 from dither_server.estimation.numeric.mean import student
+from dither_server.estimation.numeric.quantiles import quantiles_of
 from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.precision import half_width, planned_scores, users_for
+from dither_server.estimation.planning import MAX_USERS, half_width, planned_scores, users_for
 from dither_server.tally.arrays import Counts, Floats
+from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, RandomizedResponse
 from dither_shared.counted import counted
 from dither_shared.mechanisms.auto import choose
@@ -33,28 +36,20 @@ _USUAL, _FOR_MEANS = ("dithered-response",), ("dithered-response-mean",)
 class NumberPlanner(IntervalPlanner):
     """With ``rank`` None the mean within ± ``error`` of the range, whatever the answers are; otherwise a quantile.
 
-    The quantile of share ``rank`` is wanted within ± ``error`` in rank: 0.02 if the point named may have from 93 to 97%
-    of the answers below it. It is named to the part ``within`` of the range, over which shares below are averaged, and
-    answers are taken to be even over the range. That is of the estimate; its interval assumes less, and is wider.
-    ``size`` says how many different answers there can be, if few.
+    The interval that is printed of the quantile of share ``rank`` is to reach no further than ``error`` of the range to
+    either side, if answers are even over it: where few people have an answer near the quantile, it is wider. ``size``
+    says how many different answers there can be, if few.
     """
 
     rank: float | None = None
-    within_range: float = 1 / 16
     size: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.within_range <= 1:
-            raise ParameterError("within", f"{self.within_range!r} must lie between 0 and 1")
 
     @property
     def wanted(self) -> str:
         """The aim in words."""
         if self.rank is None:
             return f"mean {self.within} of the range, for any answers"
-        named = f"named to {percent(self.within_range)} of the range"
-        return f"p{100 * self.rank:g} {self.within} in rank, {named}, for answers even over it"
+        return f"p{100 * self.rank:g} {self.within} of the range, for answers even over it"
 
     def mechanisms(self, epsilon: float) -> Sequence[NumericMechanism]:
         """Return the usual mechanism and, for a mean, that whose steps are chosen for it alone."""
@@ -66,7 +61,7 @@ class NumberPlanner(IntervalPlanner):
         return [self.mechanisms(epsilon)[0] for epsilon in self.epsilons]
 
     def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
-        """Return the half of the interval of a mean, or in rank of a quantile."""
+        """Return the half of the interval, as a part of the range."""
         numeric = cast("NumericMechanism", mechanism)  # mechanisms() returns no other
         if self.rank is None:
             variance, (sure, both) = _worst_variance(numeric), planned_scores(self.confidence)
@@ -76,23 +71,22 @@ class NumberPlanner(IntervalPlanner):
             varied = np.sqrt(max((most - least) ** 2 / (4 * variance) - 1, 0) / users)
             width = self.quantile * student(self.confidence, users) * np.sqrt((1 + 1 / users) * (1 + sure * varied))
             return np.asarray(np.maximum(width, both) * np.sqrt(variance / users))
-        return np.asarray(self.quantile * np.sqrt(self._rank_variance(numeric, self.rank) / users))
+        return np.array([self._reach_of_quantile(numeric, int(number), self.rank) for number in users])
 
-    def _rank_variance(self, mechanism: NumericMechanism, rank: float) -> float:
-        """Return n·Var of the share below the place of a quantile.
+    def _reach_of_quantile(self, mechanism: NumericMechanism, users: int, rank: float) -> float:
+        """Return how far a quantile's interval reaches at most to either side, in a part ``confidence`` of surveys.
 
-        From all cuts within ρ of the range about the place: σ(1-σ)/(λ² m ρ), where σ = q j + λ t and j is the mean over
-        these cuts of the number of cells below (``Dithered.cuts``).
+        It is that of the counts that are expected, with all bounds so many standard errors further away as chance may
+        move them on either side. A bound of Clopper and Pearson is z of these away, with z of its level.
         """
-        law = law_of(mechanism)
+        law, last = law_of(mechanism), mechanism.size - 1
         if not isinstance(law, Dithered):
             raise ParameterError("mechanism", f"{mechanism.name} has no theory of quantiles; use dithered-response")
-        last, half = law.points - 1, max(self.within_range * (law.points - 1) / 2, 0.5)
-        cuts = np.arange(1, law.points)
-        near = cuts[np.abs(cuts - rank * last) <= half]
-        cells = float(np.mean(-(-near // law.phases)))
-        chance = float(law.q) * cells + law.gap * rank
-        return chance * (1 - chance) / (law.gap**2 * law.steps * max(self.within_range, 1 / last))
+        windows, missed = len(widths_of(users, law.phases)), 1 - self.confidence
+        away = -ndtri(missed / 2 / windows) - ndtri(missed / 2)
+        cuts = law.cuts(_even(law, users), 1 - 2 * windows * float(ndtr(-away)))
+        found = quantiles_of(cuts, np.full(law.points, 1 / law.points), (rank,))[0]
+        return max(min(found.high + 1, last) / last - rank, rank - max(found.low - 1, 0) / last)
 
     def more(self, mechanism: Mechanism) -> Row:
         """Return further columns.
@@ -148,11 +142,15 @@ class NumberPlanner(IntervalPlanner):
         """Return when to ask another question."""
         lines, last = [], rows[-1]
         at = f"At ε = {last['asked']:g}"
-        threshold = last["users_threshold"]
-        if threshold is not None and threshold < (last["users_needed"] or 0):
+        threshold, needed = last["users_threshold"], last["users_needed"]
+        if self.rank is not None and needed is None:
+            nearest = float(self.margin(self.mechanisms(last["asked"])[0], np.array([MAX_USERS]))[0])
+            lines.append(f"{at} no interval reaches less than ± {percent(nearest)}: to a step of the grid beside it.")
+        if threshold is not None and (needed is None or threshold < needed):
+            rather = "more than there can be" if needed is None else f"{needed:,}"
             lines.append(
                 f"If a threshold is known beforehand, ask yes or no (type boolean). {at} the share above it takes "
-                f"{counted(threshold, 'user')} rather than {last['users_needed']:,}."
+                f"{counted(threshold, 'user')} rather than {rather}."
             )
         if last["users_listed"] is not None:
             lines.append(
@@ -160,6 +158,16 @@ class NumberPlanner(IntervalPlanner):
                 f"± {percent(self.error)}, takes {counted(last['users_listed'], 'user')}, and the quantiles follow."
             )
         return lines
+
+
+def _even(law: Dithered, users: int) -> Tally:
+    """Return the tally that is expected of answers even over the range; at its ends half as many are rounded."""
+    at = np.full(law.points, 1 / (law.points - 1))
+    at[[0, -1]] /= 2
+    positions = law.floor + law.spread(at)
+    reports = np.full(law.phases, max(round(users / law.phases), 1))
+    below = np.cumsum(positions.reshape(law.steps + 1, law.phases)[:, ::-1].T, axis=1) * reports[:, np.newaxis]
+    return Tally(reports, np.diff(np.rint(below).astype(np.int64), axis=1, prepend=0))
 
 
 def _worst_variance(mechanism: NumericMechanism) -> float:

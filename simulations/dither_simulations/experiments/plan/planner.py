@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither_server.estimation.confidence import require_confidence
-from dither_server.estimation.precision import users_for
+from dither_server.estimation.planning import users_for
 from dither_server.tally.arrays import Counts, Floats
 from dither_shared import Mechanism, ParameterError
 from dither_shared.counted import counted

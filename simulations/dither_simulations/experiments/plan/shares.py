@@ -9,7 +9,7 @@ import numpy as np
 
 from dither_server.estimation.decoders.decoder import Pairs
 from dither_server.estimation.decoders.support import decoder_of
-from dither_server.estimation.precision import Supported, half_width, users_for, worst_share
+from dither_server.estimation.planning import Supported, half_width, users_for, worst_share
 from dither_server.tally.arrays import Counts, Floats
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError

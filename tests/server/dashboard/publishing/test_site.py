@@ -201,7 +201,7 @@ def test_definition_that_cannot_be_read_is_left_out_and_named(url: str, tmp_path
 
 
 def test_unknown_metric_is_refused(url: str, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="--metric: them is not there; known: theme"):
+    with pytest.raises(ParameterError, match="--metric: no metric is named them; known: theme"):
         published(url, tmp_path / "site", names=["them"])
     assert not (tmp_path / "site").exists()
 

@@ -12,9 +12,9 @@ from dither_server.estimation.estimate import Estimate, estimate
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.intervals.score import (
     Law,
-    noise_interval,
     normal_interval,
     score_interval,
+    share_interval,
     third_moment,
 )
 from dither_server.tally.tally import Tally
@@ -251,8 +251,8 @@ def test_an_interval_of_a_share_lies_in_the_unit_interval_and_is_all_of_it_witho
 
 def test_noise_is_that_of_different_people_unless_told_that_they_repeat() -> None:
     mechanism, share, trials = RandomizedResponse.calibrate(16, 1.0, 2.0), np.array([0.2]), np.array([10_000])
-    once, again = (noise_interval(mechanism, share, trials, 0.05, repeats=times) for times in (1.0, 2.0))
-    assert noise_interval(mechanism, share, trials, 0.05) == once
+    once, again = (share_interval(mechanism, share, trials, 0.05, repeats=times, sampled=False) for times in (1.0, 2.0))
+    assert share_interval(mechanism, share, trials, 0.05, sampled=False) == once
     assert again[0] < once[0] < once[1] < again[1]
 
 
@@ -266,7 +266,7 @@ def test_there_is_a_noise_interval_only_where_it_holds(
     for users in (5, 30, 100, 300, 999, 3000):
         support = np.arange(users + 1)
         frequency = (support / users - float(mechanism.q)) / float(mechanism.p - mechanism.q)
-        low, high = noise_interval(mechanism, frequency, np.full(users + 1, users), 0.05)
+        low, high = share_interval(mechanism, frequency, np.full(users + 1, users), 0.05, sampled=False)
         offered.append(bool(np.isfinite(low).all()))
         assert np.isnan(low).all() == np.isnan(high).all() == (not offered[-1])
         for holders in range(0, users + 1, max(1, users // 20)) if offered[-1] else ():

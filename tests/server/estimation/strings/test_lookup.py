@@ -126,3 +126,18 @@ def test_lookup_of_few_reports_finds_nothing_and_of_one_says_nothing() -> None:
         assert set(told.verdicts) == {"too-few"}
         assert np.isnan(told.frequency).all()
         assert told.unlisted is None
+
+
+def test_the_lower_end_of_the_weakest_found_allows_for_frequent_strings_that_are_not_listed() -> None:
+    """Each of 100 strings has 1%, few are listed: chance adds much to cells, and a higher score is needed to pass."""
+    names, rng = tuple(f"held-{place}" for place in range(100)), np.random.default_rng(3)
+    sketch, listed, least = ProjectiveSketch.calibrate(None, 3.0, buckets=2048), (*names[70:], *LONG[500:1500]), []
+    for _ in range(12):
+        told = estimate(sketch, listed, tally_of(sketch, Population.drawn(names, np.ones(100), 60_000, rng), rng))
+        assert told.found is not None
+        score = np.where(told.found, told.frequency / told.standard_error, np.inf)
+        least += [(score.min(), told.low[score.argmin()])] * int(np.isfinite(score.min()))
+    scores, low = np.array(least).T
+    assert len(scores) >= 6
+    assert (low <= 0.01).all()
+    assert (low[scores < 5] == 0).all()

@@ -131,7 +131,7 @@ def test_a_drawn_key_opens_what_is_sealed_for_it(suite: str) -> None:
 def test_private_key_that_is_not_that_of_the_public_one_is_refused(suite: str) -> None:
     key = drawn(suite)
     for private in (b"", b"short", drawn(suite).private):
-        with pytest.raises(ParameterError, match=f"key {key.public.fingerprint}: its private part does not fit the"):
+        with pytest.raises(ParameterError, match=f"key {key.public.fingerprint}: its private part does not match the"):
             opener(key.public, private)
 
 

@@ -11,7 +11,7 @@ from flask import Flask
 
 from dither_server.analysis.columns import Table
 from dither_server.app import collector_of
-from dither_server.estimation.precision import worst_share
+from dither_server.estimation.planning import worst_share
 from dither_server.reading.costs import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.paging import PageRequest

@@ -1,6 +1,6 @@
-"""Answers of an app, read into the items that a mechanism randomizes, by the compiled definition of a metric.
+"""Read an app's answers into the items that a mechanism randomizes, by the compiled definition of a metric.
 
-Every object has an item, a mistake too: it goes to the catch-all label, or to the empty string where there is none.
+Every object has an item, even a mistake: it goes to the catch-all label, or to the empty string if there is none.
 Leaving it out would be worse than useless, because then the absence of a report is an answer.
 """
 
@@ -53,7 +53,7 @@ class Answers:
 
 
 class ChoiceAnswers(Answers):
-    """One of ``values``: that with the same text, or the one at ``other``, the catch-all."""
+    """One of ``values``: the one with the same text, or else the one at ``other``, the catch-all."""
 
     def __init__(self, values: Sequence[str], other: int) -> None:
         self._listed = {text: Encoded(place) for place, text in enumerate(values)}
@@ -67,7 +67,7 @@ class ChoiceAnswers(Answers):
 
 
 class BooleanAnswers(Answers):
-    """False, item 0, or True, item 1; what is neither counts as False."""
+    """False (item 0) or True (item 1); anything else counts as False."""
 
     wanted = 'give True or False; 1, 0, "true" and "false" are also accepted'
     _TRUE, _FALSE, _NEITHER = Encoded(1), Encoded(0), Encoded(0, outside=True, mistake=True)
@@ -112,7 +112,7 @@ class NumberAnswers(Answers):
         return Encoded(point, outside, rest=rest)
 
     def place(self, number: float) -> Placed:
-        """Return where a number is, which may be infinite; NaN is not allowed. Takes a microsecond, never raises."""
+        """Return the place of a number on the grid; it may be infinite, but not NaN. Never raises."""
         inside = min(max(number, self._low), self._high)
         if self._log:
             start = math.log(self._low)
@@ -133,7 +133,7 @@ class StringAnswers(Answers):
         self._last = "", Encoded(b"")  # most answers repeat the one before
 
     def encode(self, value: object) -> Encoded:
-        """Return the text in UTF-8, or an empty one for a mistake."""
+        """Return the text in UTF-8, or an empty text for a mistake."""
         text = value if type(value) is str else text_of(value)
         if text is None:
             return self._MISTAKE

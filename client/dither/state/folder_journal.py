@@ -45,14 +45,14 @@ FORMAT = 2
 HEADER_BYTES = 36
 
 _LARGEST = 1 << 25
-"""Most bytes of a journal. Outbox and last sent reports take 12 MB, and it is compacted at double that size."""
+"""Maximum bytes of a journal. Outbox and last sent reports take 12 MB, and it is compacted at double that size."""
 
 _PIECE = 1 << 16
 _LONGEST_LINE = 1 << 20
 """Bytes that are read at a time, which is also the longest line; a report has at most 2^20 bits."""
 
 _EXTENT = 64
-"""Most bytes of ``extent``."""
+"""Maximum bytes of ``extent``."""
 
 _SLICE, _COURTESY = 64, 0.005
 """Records written to a draft per slice (some 150 microseconds), and seconds of pause between slices. Each
@@ -106,7 +106,7 @@ class FolderJournal:
             self.mark = read(file.number, 0, HEADER_BYTES)
 
     def acquire_lock(self) -> None:
-        """Take the lock alone, whatever the journal is; raise BusyError or OSError."""
+        """Take only the lock, whatever the journal is; raise BusyError or OSError."""
         if not self._lock.acquire():
             raise BusyError("the journal is held by another process")
 
@@ -129,14 +129,14 @@ class FolderJournal:
         self._lock.close()
 
     def news(self, cursor: Cursor) -> News | None:
-        """Return the next records behind ``cursor``, at most a megabyte, or None if there are none."""
+        """Return the next records after ``cursor``, at most a megabyte, or None if there are none."""
         size = self.size  # nobody else changes it while the journal is held
         if size == cursor.position and self.mark == cursor.mark:
             return None
         rewritten = self.mark != cursor.mark
         position = 0 if rewritten else cursor.position
         if size > _LARGEST:
-            raise StateError("the journal is too large for a file of dither")
+            raise StateError("the journal is larger than dither ever makes it")
         data = self._piece(position, size)
         if not data:
             raise StateError("the journal has shrunk")
@@ -152,7 +152,7 @@ class FolderJournal:
         return News(records, Cursor(self.mark, position), rewritten, damaged, torn)
 
     def append(self, records: Iterable[Record]) -> int:
-        """Append records, all or none, and return the position behind them."""
+        """Append records, all or none, and return the position after them."""
         data = b"".join([to_line(record) for record in records])
         if self.size + len(data) > _LARGEST:
             raise StateError("the journal is full, and could not be compacted")
@@ -193,7 +193,7 @@ class FolderJournal:
         delete(self._draft_path)
 
     def install(self, since: Cursor) -> Cursor:
-        """Replace the journal by the draft and the records behind ``since``."""
+        """Replace the journal by the draft and the records after ``since``."""
         late = read(self._descriptor(), since.position, self.size - since.position)
         draft = open_private(self._draft_path, _APPEND)
         try:

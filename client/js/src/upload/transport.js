@@ -1,8 +1,9 @@
 /**
- * One exchange with a collector that may be hostile, by `fetch`: a body goes out, the status and Retry-After come in.
+ * One exchange with a collector that may be hostile, by `fetch`: a body is sent, the status and Retry-After are
+ * received.
  *
- * One deadline holds for all of it. Redirects are not followed, and the body of the answer is not read. Neither cookies
- * nor the address of the page go along, and nothing is cached: an entity tag would be a name.
+ * One deadline covers all of it. Redirects are not followed, and the body of the answer is not read. Neither cookies
+ * nor the address of the page are sent, and nothing is cached, because an entity tag would identify the client.
  */
 
 import { UNANSWERED, UNREACHED } from "./retry.js";
@@ -10,13 +11,13 @@ import { UNANSWERED, UNREACHED } from "./retry.js";
 /** Milliseconds from the look-up of the name to the head of the answer. */
 export const DEADLINE = 20e3;
 
-/** Browsers let the bodies of all requests that outlive their page be 64 KiB. */
+/** Browsers limit the bodies of all requests that outlive their page to 64 KiB in total. */
 const MOST_KEPT_ALIVE = 6e4;
 
 /**
- * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a page a path
- * of its own site ("/telemetry"). Throws Error, which does not quote what was given, for any other, and for one with a
- * user name, a query or a fragment.
+ * Return the address for reports: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a
+ * page a path of its own site ("/telemetry"). Throws Error, which does not quote what was given, for anything
+ * else, and for one with a user name, a query or a fragment.
  * @param {string} endpoint
  */
 export function addressOf(endpoint) {
@@ -37,10 +38,10 @@ export function headersOf(token) {
 }
 
 /**
- * POST a body; resolve to what came of it: the status in digits, or UNANSWERED or UNREACHED.
+ * POST a body; resolve to the result: the status in digits, or UNANSWERED or UNREACHED.
  *
- * A browser does not tell an answer that it keeps from us (a wrong origin) from none at all, so nobody was reached only
- * if the device is offline, or the platform says that there was no connection.
+ * A browser does not distinguish an answer that it hides from us (a wrong origin) from no answer, so nobody was
+ * reached only if the device is offline, or the platform says that there was no connection.
  * @param {typeof globalThis.fetch} fetch
  * @param {string} address
  * @param {{ [name: string]: string }} headers

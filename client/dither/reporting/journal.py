@@ -1,8 +1,9 @@
 """The journal: one append-only log from which ledger and outbox follow, shared by threads and processes.
 
-A writer enters a transaction: it takes turns with other threads (transactions.py) and processes (state/journal.py),
-and reads what they wrote since, so that it decides on the current state. No transaction syncs, sends or waits, so each
-takes microseconds. Records that belong together are written in one system call, a debit before its report.
+A writer enters a transaction: it takes turns with other threads (transactions.py) and processes (in
+state/folder_journal.py), and reads what they wrote since, so that it decides on the current state. No transaction
+syncs, sends or waits, so each takes microseconds. Records that belong together are written in one system call, a debit
+before its report.
 
 Records that cannot be read are left out and counted, and they hold every metric until its next period, because any of
 them may have been a debit of it. All other records count.
@@ -11,7 +12,7 @@ them may have been a debit of it. All other records count.
 needs. So the upload thread writes a draft, and holds the locks only while the draft replaces the journal, together with
 the records that were appended since. Only a damaged journal is rewritten at once, by the process that finds it damaged.
 
-A journal that holds the draws of an earlier day is compacted, too, so that no tag stands beside a day for long.
+A journal that holds the draws of an earlier day is compacted, too, so that no tag is stored with a day for long.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from itertools import chain
 from dither_shared.light import partial, suppress
 
 from ..clock import is_ahead
-from ..state.journal import paced
+from ..state.folder_journal import paced
 from ..state.journal_records import Debit, Disabled, Done, Permanent
 from ..state.state import START, BusyError, Cursor, StateError
 from .bodies import kind_for, read
@@ -75,9 +76,11 @@ class Journal:
         self._today = today
         self._kind = kind_for((metrics or {}).values())
         self._warn = warn
-        self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
+        self._day = self._drawn = 0  # of the last debit; of the first draw after a debit
         self.cursor = START
-        """How far ledger and outbox follow the journal: another object after each change of them, never START then."""
+        """How far ledger and outbox follow the journal: replaced by another object after each change, and START only
+        before it.
+        """
         self._compacted_to = 0  # the position of its end after it was last rewritten
         self._rests_until = 0.0
         self.needs_compaction = False
@@ -145,7 +148,7 @@ class Journal:
         with self.transaction():
             kept, since = self._kept(), self.cursor
         with self.state.draft(pace(kept)), self.transaction():
-            if self.cursor.mark == since.mark:  # else another process has rewritten or deleted it
+            if self.cursor.mark == since.mark:  # otherwise another process has rewritten or deleted it
                 late = self.cursor.position > since.position
                 self.cursor = self.state.install(since)
                 self._compacted_to = self.cursor.position
@@ -301,7 +304,7 @@ class Journal:
         if type(record) in Outbox.KINDS:
             self.outbox.apply(record)  # type: ignore[arg-type]  # it is of one of these kinds
             return
-        # Notice draws behind a debit of an earlier day; those that were compacted stand before all debits.
+        # Notice draws after a debit of an earlier day; those that were compacted come before all debits.
         if type(record) is Debit:
             self._day = record.day
             self.needs_compaction = self.needs_compaction or 0 < self._drawn < record.day

@@ -21,7 +21,7 @@ _REFRESH = 3600.0
 """Seconds after which the collector is asked again."""
 
 _AT_MOST = 60.0
-"""Seconds in which the collector is asked at most once, whatever pools strangers name."""
+"""Minimum seconds between two requests to the collector, whatever unknown pools strangers name."""
 
 _OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permutations(SUITES.values(), 2))
 """By how many bytes a row is longer if it is sealed for a key of another kind."""
@@ -63,17 +63,22 @@ class Pools:
         if self.trouble or not self._known:
             raise Problem(Kind.UNAVAILABLE, "the list of pools is not known now", int(_AT_MOST))
         if lengths is None:
-            raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists no pool of this name; it is asked again soon")
-        if any(length - listed in _OTHER_SUITE for listed in lengths):  # a new key: 400 would make devices drop it
-            raise Problem(Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; it is asked again soon")
+            raise Problem(
+                Kind.UNKNOWN_POOL, "pool: the collector lists no pool of this name; the relay will ask again soon"
+            )
+        # a new key: with 400, devices would drop the report
+        if any(length - listed in _OTHER_SUITE for listed in lengths):
+            raise Problem(
+                Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; the relay will ask again soon"
+            )
         right = " or ".join(map(str, sorted(lengths)))
         raise Problem(Kind.MALFORMED, f"sealed: {length} bytes; a sealed row of this pool has {right}")
 
     def refresh(self) -> None:
         """Ask the collector now.
 
-        Raises TroubleError, RejectedError or StoreError, and then knows what it knew; RejectedError if none is listed,
-        too.
+        Raises TroubleError, RejectedError or StoreError, and then keeps the old list; RejectedError also if none is
+        listed.
         """
         listing = self._collector.listing()
         limits = {"batch_limit": listing.batch_limit, "body_limit": listing.body_limit}

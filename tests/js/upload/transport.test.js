@@ -4,7 +4,7 @@ import { createServer as createPlainServer } from "node:net";
 import { test } from "node:test";
 
 import { fetchAlone, telling } from "../../../client/js/src/upload/alone.js";
-import { addressOf, exchange, headersOf } from "../../../client/js/src/upload/exchange.js";
+import { addressOf, exchange, headersOf } from "../../../client/js/src/upload/transport.js";
 
 /** Let `server` listen on this computer until the test is over, and return its address. */
 async function listening(context, server) {
