@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dither_server.estimation.estimate import _fitted, _of_people, estimate
+from dither_server.estimation.estimate import _fitted, estimate
 from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.linear_system import Table
@@ -70,7 +70,7 @@ def test_level_of_one_of_many_strings_that_a_double_rounds_to_1_leaves_finite_in
 def test_interval_of_an_unknown_error_stays_if_people_are_added() -> None:
     """Two strings with the same marks have an infinite error."""
     fit = replace(Fit.of_nothing(2), frequency=np.array([0.1, 0.3]), high=np.array([0.9, 0.3]))
-    wider = _of_people(replace(fit, standard_error=np.array([np.inf, 0.01])), fit.frequency, 0.5)
+    wider = replace(fit, standard_error=np.array([np.inf, 0.01])).of_people(0.5)
     assert (wider.low[0], wider.high[0]) == (fit.low[0], fit.high[0])
     assert wider.standard_error == pytest.approx([np.inf, (0.01**2 + 0.5 * 0.3 * 0.7) ** 0.5])
 
