@@ -80,6 +80,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         for cohort in ("1", "-1")
     },
     (
+        f"{_SERVER}/analysis/health.py",
+        "return np.asarray(scipy.special.betainc(np.maximum(trials - counts, -1.0), counts + 1, 1 - probability))",
+    ): "SciPy as it is now takes a shape of 0 to its limit, too",
+    (
         f"{_SERVER}/store/tables/tokens.py",
         "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",
     ): "a day that stands there is written once more",
