@@ -40,6 +40,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_CLIENT}/reporting/keys.py",
         "if self._drawn[ -1] != tag:",
     ): "a draw is drawn anew each time, and is the same",
+    **{
+        (
+            f"{_CLIENT}/reporting/keys.py",
+            f"if last is None or last[: {end}] != (survey, period):",
+        ): "a question is drawn again each time, and is the same"
+        for end in (1, 3)
+    },
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", -1'): "no tag is empty, so nobody is given this draw",
     (
@@ -72,6 +79,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         ): "it has one cohort, and does not look at its number"
         for cohort in ("1", "-1")
     },
+    (
+        f"{_SERVER}/analysis/health.py",
+        "return np.asarray(scipy.special.betainc(np.maximum(trials - counts, -1.0), counts + 1, 1 - probability))",
+    ): "SciPy as it is now takes a shape of 0 to its limit, too",
     (
         f"{_SERVER}/store/tables/tokens.py",
         "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",
