@@ -197,7 +197,9 @@ def test_a_file_of_a_terabyte_is_not_read(name: str, make: Make, used: Path, mon
         client.flush(60)
     status = client.status()
     if name in {"journal", "consent", "secret"}:
-        assert any(("too large" in kind or "larger than dither" in kind) and str(used) in kind for kind in status.trouble)
+        assert any(
+            ("too large" in kind or "larger than dither" in kind) and str(used) in kind for kind in status.trouble
+        )
         assert script.bodies == []
     else:
         assert status.trouble == {}
