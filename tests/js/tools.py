@@ -19,9 +19,12 @@ __all__ = ["CLIENT", "HERE", "chromium", "node", "packages", "run"]
 HERE = Path(__file__).parent
 CLIENT = HERE.parents[1] / "client" / "js"
 _LEAST = 20
-_INSTALL = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]
+_INSTALL = [
+    *("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"),
+    *("--fetch-timeout=20000", "--fetch-retries=1", "--prefix"),
+]
 _PATIENT_WITH_NPM = 240.0
-"""Seconds to bring some packages; without a network npm would try for far longer."""
+"""Seconds to bring some packages; without a network npm gives up after some forty, and by default after minutes."""
 
 _PATIENCE = 600.0
 """Seconds for a program that does its work in a few, on a machine that does much else."""
