@@ -42,22 +42,29 @@ def node() -> str:
     return program
 
 
-@functools.cache
 def packages() -> Path:
     """Return the folder of the npm packages that the client's development takes, installed if need be; or skip."""
     node()
-    with _alone(CLIENT):
-        if _lacking():
-            if shutil.which("npm") is None:
-                pytest.skip(f"no npm here, to install {', '.join(_lacking())}")
-            command = [*_INSTALL, str(CLIENT)]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENT_WITH_NPM)
-            except subprocess.TimeoutExpired:
-                pytest.skip(f"npm cannot install {', '.join(_lacking())} in {_PATIENT_WITH_NPM:g} seconds")
-            if done.returncode or _lacking():
-                pytest.skip(f"npm cannot install {', '.join(_lacking())}: {done.stderr[-300:]}")
+    if reason := _lacking_because():
+        pytest.skip(reason)
     return CLIENT / "node_modules"
+
+
+@functools.cache  # otherwise each test would wait for a network that is not there
+def _lacking_because() -> str:
+    """Return why npm's packages are lacking; "" if they are there, or have been installed now."""
+    with _alone(CLIENT):
+        if not _lacking():
+            return ""
+        if shutil.which("npm") is None:
+            return f"no npm here, to install {', '.join(_lacking())}"
+        command = [*_INSTALL, str(CLIENT)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENT_WITH_NPM)
+        except subprocess.TimeoutExpired:
+            return f"npm cannot install {', '.join(_lacking())} in {_PATIENT_WITH_NPM:g} seconds"
+        failed = done.returncode or _lacking()
+        return f"npm cannot install {', '.join(_lacking())}: {done.stderr[-300:]}" if failed else ""
 
 
 @functools.cache
