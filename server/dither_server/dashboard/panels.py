@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..reading.costs import effort
 from ..reading.estimates import EstimateReader
-from ..reading.strata import Part, parts_by
+from ..reading.strata import Subgroup, parts_by
 from ..reading.summaries.paging import PageRequest
 from ..reading.summaries.summary import PointEstimate
 from .card import MetricCard
@@ -17,7 +17,7 @@ _WORK = 20_000
 """Cost budget for the estimates of all panels, so that a page takes about a second."""
 
 
-class Panel(NamedTuple):
+class _Panel(NamedTuple):
     """A stratum: its reports, the values that select it, and its estimates."""
 
     label: str
@@ -30,7 +30,7 @@ class Panels(NamedTuple):
     """The strata with reports, largest first, and the labels of those without."""
 
     by: Sequence[str]
-    panels: Sequence[Panel]
+    panels: Sequence[_Panel]
     empty: Sequence[str]
 
 
@@ -50,10 +50,10 @@ def panels_within(card: MetricCard, reader: EstimateReader) -> Panels | None:
     if names and effort(metric) * len(counted) <= _WORK:
         request = PageRequest("", 1, VALUES)
         points = [reader.estimate_view(metric, query, one, request).points(names) for one, _ in counted]
-    panels = [Panel(*_named(one, by), reports, some) for (one, reports), some in zip(counted, points, strict=True)]
+    panels = [_Panel(*_named(one, by), reports, some) for (one, reports), some in zip(counted, points, strict=True)]
     return Panels(by, panels, [_named(one, by)[0] for one, reports in parts if not reports])
 
 
-def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
+def _named(part: Subgroup, by: Sequence[str]) -> tuple[str, dict[str, str]]:
     values = {name: value for name, value in part.values if name in by and value is not None}
     return " / ".join(values.values()), values

@@ -21,7 +21,7 @@ TITLES = {kind.slug: kind.title for kind in Kind}
 """The title of each reason."""
 
 
-class Line(NamedTuple):
+class _RefusalCount(NamedTuple):
     """How much was refused for one reason; ``is_ours`` is None if no version is known."""
 
     reason: str
@@ -37,12 +37,12 @@ class Line(NamedTuple):
         return refused_words(self.reason, self.number)
 
 
-class Refused(NamedTuple):
+class _Refused(NamedTuple):
     """The largest counts of some days, and the sum of all others in words."""
 
     since: date
     until: date
-    lines: Sequence[Line]
+    lines: Sequence[_RefusalCount]
     others: str
 
 
@@ -51,7 +51,7 @@ def refused_words(reason: str, number: int) -> str:
     return counted(number, "report") if reason == Kind.SEALED.slug else counted(number, "batch", "batches")
 
 
-def refused_in(store: Store, today: date, query: Query, metric: str | None = None) -> Refused:
+def refused_in(store: Store, today: date, query: Query, metric: str | None = None) -> _Refused:
     """Read what was refused on the days that are asked for, or in the last week."""
     until = query.until or today
     since = query.since or until - _DAYS
@@ -60,13 +60,13 @@ def refused_in(store: Store, today: date, query: Query, metric: str | None = Non
         sums[one.kind, one.metric, one.version] += number
     ours = {version for _, version in store.definitions.registered()} if sums else set()
     lines = [
-        Line(kind, TITLES.get(kind, kind), name, version, version in ours if version else None, number)
+        _RefusalCount(kind, TITLES.get(kind, kind), name, version, version in ours if version else None, number)
         for (kind, name, version), number in sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     ]
-    return Refused(since, until, lines[:_MOST], _in_all(lines[_MOST:]))
+    return _Refused(since, until, lines[:_MOST], _in_all(lines[_MOST:]))
 
 
-def _in_all(lines: Sequence[Line]) -> str:
+def _in_all(lines: Sequence[_RefusalCount]) -> str:
     """Return the sums of batches and of sealed reports in words."""
     sealed = sum(line.number for line in lines if line.reason == Kind.SEALED.slug)
     batches = sum(line.number for line in lines) - sealed

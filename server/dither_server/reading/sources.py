@@ -11,7 +11,7 @@ from ..store import History, Slice, Snapshot
 from ..tally.repeats import Repeats
 from ..tally.tally import Tally
 from .query import EstimateQuery
-from .strata import Part
+from .strata import Subgroup
 from .summaries.summary import Span
 
 
@@ -22,12 +22,12 @@ class Source(NamedTuple):
     """
 
     metric: Metric
-    part: Part
+    part: Subgroup
     slice: Slice
     distinct: bool
 
     @classmethod
-    def of(cls, metric: Metric, part: Part, history: History, span: Span, query: EstimateQuery) -> Self:
+    def of(cls, metric: Metric, part: Subgroup, history: History, span: Span, query: EstimateQuery) -> Self:
         """Return the source of the reports of these days."""
         return cls(metric, part, history.slice(*span, part.places), query.distinct)
 

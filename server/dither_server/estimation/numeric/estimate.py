@@ -11,7 +11,7 @@ from ..confidence import require_confidence
 from ..verdicts import informative
 from .cuts import Cuts, Share
 from .law import NumericLaw
-from .likelihood import Fit, maximum_likelihood
+from .likelihood import LikelihoodFit, maximum_likelihood
 from .mean import Mean, mean_of
 from .quantiles import QUANTILES, Quantile, quantiles_of
 
@@ -29,7 +29,7 @@ class NumericEstimate:
     confidence: float
     mean: Mean
     cuts: Cuts
-    fit: Fit
+    fit: LikelihoodFit
 
     @property
     def size(self) -> int:

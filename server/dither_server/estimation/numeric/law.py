@@ -10,7 +10,7 @@ from .likelihood import Channel
 
 
 @dataclass(frozen=True)
-class Scores:
+class ReportScores:
     """Scores of reports, whose expectation is the answer in parts of the range, whatever the answer.
 
     ``values``: the score of each report that there can be; ``counts``: how many were of it, in the same shape.
@@ -40,7 +40,7 @@ class Scores:
 class NumericLaw(Channel, Protocol):
     """A law of reports over a grid of ``points`` answers."""
 
-    def scores(self, tally: Tally) -> Scores:
+    def scores(self, tally: Tally) -> ReportScores:
         """Return the scores of the reports of a tally."""
 
     def noise_variance(self, tally: Tally) -> float:

@@ -54,7 +54,7 @@ class Channel(Protocol):
 
 
 @dataclass(frozen=True)
-class Fit:
+class LikelihoodFit:
     """A curve: shares of the points, none negative, of sum 1.
 
     ``short`` is a bound, in natural units for all reports together, on how much more likely another curve makes them.
@@ -80,7 +80,7 @@ class _State:
         )
 
 
-def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> Fit:
+def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> LikelihoodFit:
     """Return the most likely curve given the share of the reports in each cell; the even one of no reports.
 
     Primal-dual steps with Mehrotra's correction (1992), of one length for shares and multipliers. They end when the
@@ -88,7 +88,7 @@ def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> Fit:
     reports, however many. Should rounding forbid that, the best curve so far is returned, and ``short`` says so.
     """
     curve = np.full(channel.points, 1 / channel.points)
-    best = Fit(curve, float("inf") if reports else 0.0)
+    best = LikelihoodFit(curve, float("inf") if reports else 0.0)
     enough = max(_SHORT, _ROUNDED * reports)
     state: _State | None = None
     for _ in range(_STEPS if reports else 0):
@@ -96,7 +96,7 @@ def maximum_likelihood(channel: Channel, shares: Floats, reports: int) -> Fit:
         pull = channel.gathered(ratio)
         short = float(reports * (pull.max() + channel.floor * ratio.sum() - 1))
         if short < best.short:
-            best = Fit(curve, max(short, 0.0))
+            best = LikelihoodFit(curve, max(short, 0.0))
         if best.short <= enough:
             break
         try:

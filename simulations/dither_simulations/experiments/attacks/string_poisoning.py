@@ -22,7 +22,7 @@ from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Shape
 
 from ...options.common import check_names
 from ...output.lines import PlotPanel, lines_of, lines_plot
-from ...output.tables import Column, value
+from ...output.tables import ResultColumn, value
 from ...samplers import sample_tally
 from ...samplers.hashed import cohort_shares
 from ...sweeps import Row, success_rate
@@ -47,10 +47,10 @@ class StringPoisoning(PoisoningAttack):
     discover: DiscoveryQuestion | None = None
 
     offered: ClassVar = (*STRING_MECHANISMS, *DISCOVERING)
-    columns: ClassVar[Sequence[Column]] = (
+    columns: ClassVar[Sequence[ResultColumn]] = (
         *PoisoningAttack.columns,
-        Column("found %", lambda row: f"{100 * row['success']:.0f}"),
-        Column("95 % interval", lambda row: f"{100 * row['low']:.0f} to {100 * row['high']:.0f}"),
+        ResultColumn("found %", lambda row: f"{100 * row['success']:.0f}"),
+        ResultColumn("95 % interval", lambda row: f"{100 * row['low']:.0f} to {100 * row['high']:.0f}"),
         value("needed", "half at", ","),
     )
 

@@ -15,7 +15,17 @@ from dither_shared import Mechanism, ParameterError
 from ...choices import STEPS, Law, Step
 from ...collector import AskedMechanism, collected, collector_of_its_own, definitions, metrics_of, require_known
 from ...output.lines import Curve, curves_plot
-from ...output.tables import EPSILON, MECHANISM, Column, measured, over_theory, parameter, value, varies, write_bytes
+from ...output.tables import (
+    EPSILON,
+    MECHANISM,
+    ResultColumn,
+    measured,
+    over_theory,
+    parameter,
+    value,
+    varies,
+    write_bytes,
+)
 from ...samplers import has_marginal
 from ...sweeps import Row
 from ...trials.mechanism_by_name import NAMES, named
@@ -24,7 +34,7 @@ from ...users.populations import Population
 from .accuracy import Cell, SizedAccuracy
 
 _AUTO = "auto"
-_SPENT = Column("ε spent", lambda row: f"{row['epsilon_spent']:.4g}", lambda rows: varies(rows, "day"))
+_SPENT = ResultColumn("ε spent", lambda row: f"{row['epsilon_spent']:.4g}", lambda rows: varies(rows, "day"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +64,7 @@ class ShareAccuracy(SizedAccuracy):
     columns: ClassVar = (
         MECHANISM,
         value("law", "law"),
-        Column("step", lambda row: row["step"], lambda rows: {row["step"] for row in rows} != {"raw"}),
+        ResultColumn("step", lambda row: row["step"], lambda rows: {row["step"] for row in rows} != {"raw"}),
         parameter("size", "k"),
         parameter("users", "n"),
         parameter("day", "day"),

@@ -20,7 +20,7 @@ from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.privacy.wording import numeric_odds_sentence
 
-from ...output.tables import Column, value
+from ...output.tables import ResultColumn, value
 from ...sweeps import Row
 from ...trials.mechanism_by_name import named_numeric
 from ...trials.numbers import least_variance
@@ -129,7 +129,7 @@ class NumberPlanner(IntervalPlanner):
     def _share_users(self, mechanism: Mechanism, share: float | None) -> int | None:
         return users_for(lambda users: half_width(mechanism, users, self.confidence, share), self.error)
 
-    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         """Return the columns of the mechanism's steps."""
         least = [] if rows[0]["users_least"] is None else [value("users_least", "≈ least users", ",")]
         return [value("steps", "steps"), value("truth", "P[true]", ".4f"), *least]

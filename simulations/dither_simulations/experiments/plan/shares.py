@@ -17,7 +17,7 @@ from dither_shared.counted import counted
 from dither_shared.mechanism import LISTED, SETS, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 
-from ...output.tables import Column
+from ...output.tables import ResultColumn
 from ...sweeps import Row
 from ...trials.mechanism_by_name import PER_ITEM, named_selection
 from .planner import IntervalPlanner, in_percent, percent, users_text, yes_or_no
@@ -91,12 +91,12 @@ class SharePlanner(IntervalPlanner):
         share = worst_share(law) if law is not None and self.share is None else self.share
         return {"share": share, "relative_risk": risk, "fits": mechanism.row_bytes <= self.budget}
 
-    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         """Return the columns of what is compared at a single ε."""
         worst = [in_percent("share", "worst share")] if self.share is None else []
         if len(self.epsilons) > 1:
             return worst
-        return [Column(self.optimum, lambda row: _short(row["relative_risk"])), yes_or_no("fits", "fits"), *worst]
+        return [ResultColumn(self.optimum, lambda row: _short(row["relative_risk"])), yes_or_no("fits", "fits"), *worst]
 
 
 class _PairLaw(NamedTuple):

@@ -9,7 +9,7 @@ from dither_server.tally.arrays import Counts, Floats
 from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.counted import counted
 
-from ...output.tables import Column, value
+from ...output.tables import ResultColumn, value
 from ...sweeps import Row
 from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
 from .planner import Planner, percent, users_text
@@ -77,7 +77,7 @@ class StringPlanner(Planner):
         listed = None if self.discover is None else reports_for(self._by_list(mechanism.epsilon), self.share)
         return {"share": self.share, "counters": mechanism.cohorts * mechanism.cells, "users_listed": listed}
 
-    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         """Return how these are shown."""
         listed = [] if self.discover is None else [value("users_listed", "users with a list", ",")]
         return [value("counters", "counters", ","), *listed]
