@@ -25,11 +25,11 @@ from dither_server.estimation.estimate import debiased
 from dither_server.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.query import EstimateQuery, Query
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.summary import (
     CollectedReports,
     EstimateView,
     Estimator,
+    PageRequest,
     PointEstimate,
     Span,
     Steps,

@@ -28,9 +28,7 @@ from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .intervals.exact import exact_interval
-from .intervals.ratios import Ratios, fieller
-from .intervals.score import LEAST_NOISE, law_of, score_interval
-from .verdicts import informative
+from .intervals.score import LEAST_NOISE, Ratios, fieller, informative, law_of, score_interval
 
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""

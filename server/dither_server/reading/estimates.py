@@ -16,16 +16,13 @@ from ..analysis.trend import TrendStep
 from ..store import History, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
-from .answer_cache import AnswerCache
-from .costs import effort, reading, require_affordable
-from .folded import folded
+from .answer_cache import AnswerCache, Collected, Source, key_of
+from .limiter import effort, reading, require_affordable
 from .query import Comparison, EstimateQuery, Query, TrendQuery
-from .sealing import about_sealed
-from .sources import Collected, Source, key_of
+from .sealing import about_sealed, folded
 from .strata import EVERYONE, Subgroup, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
-from .summaries.paging import PageRequest
-from .summaries.summary import CollectedReports, EstimateView, Estimator, Span
+from .summaries.summary import CollectedReports, EstimateView, Estimator, PageRequest, Span
 
 T = TypeVar("T")
 

@@ -12,12 +12,11 @@ from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
 from ...reading.strata import part_of
 from ...reading.summaries import summary_of
-from ...reading.summaries.paging import PageRequest
+from ...reading.summaries.summary import PageRequest
 from ...reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
 from ...store import Store
 from ..card import IndexCard, MetricCard, card_of, in_words, sealed_words, span_in_words, time_series, weeks_of
-from ..panels import VALUES, Panels, panels_within
-from ..refused import TITLES, refused_words
+from ..panels import TITLES, VALUES, Panels, panels_within, refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 

@@ -12,8 +12,7 @@ from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...store import Store
 from ..card import IndexCard, span_in_words
-from .characters import replace_control_chars
-from .editions import Asked, Edition, Topic, topics
+from .editions import Asked, Edition, Topic, replace_control_chars, topics
 from .feed import atom, changes_of
 from .folder import Fresh, replacing
 from .pages import Frame, Links, Pages, Tables, assets

@@ -20,8 +20,7 @@ from dither_shared import ParameterError
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
-from .law import ReportScores
-from .likelihood import Solver
+from .likelihood import ReportScores, Solver
 
 
 def poisson_binomial_level(alpha: float) -> float:

@@ -12,7 +12,7 @@ from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..confidence import require_confidence
 from ..intervals.score import LEAST_NOISE, Law, normal_interval, score_interval
-from .law import NumericLaw
+from .likelihood import NumericLaw
 
 
 @dataclass(frozen=True)

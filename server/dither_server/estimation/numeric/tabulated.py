@@ -1,23 +1,26 @@
-"""The law of a mechanism that is a table: the chance of each cell, for each point.
+"""The law of a mechanism that is a table: the chance of each cell, for each point; and which law any mechanism has.
 
 Shares below points are bounded by scores that dominate them, which any table has, without an inverse of it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Protocol, Self
+from functools import cached_property, lru_cache
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy
 
+from dither_shared import DitheredResponse, Mechanism
+from dither_shared.mechanisms.numeric import NumericMechanism
+
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
-from .law import ReportScores
-from .likelihood import Solver
+from .dithered import Dithered
+from .likelihood import NumericLaw, ReportScores, Solver
 
 _RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
 """Ridge terms relative to the largest squared singular value of the table: smaller is less biased, but noisier."""
@@ -223,3 +226,17 @@ class Tabulated:
         matrix.flat[:: self.points + 1] += points
         factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+
+
+LAWS: dict[type[Mechanism], Callable[[Any], NumericLaw]] = {
+    DitheredResponse: Dithered.of,
+    NumericMechanism: Tabulated.of,  # type: ignore[type-abstract]  # it stands for all that are derived from it
+}
+"""By the mechanism's class, or the nearest that it is derived from: a law of two levels, or any table."""
+
+
+@lru_cache(maxsize=256)
+def law_of(mechanism: Mechanism) -> NumericLaw:
+    """Return the law of a mechanism of numbers; it is made once, for a table takes a while."""
+    known = next(LAWS[each] for each in type(mechanism).__mro__ if each in LAWS)
+    return known(mechanism)

@@ -13,9 +13,8 @@ from dither_shared.questions.cross import BETWEEN
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
 from ...estimation.decoders.support import decoder_of
-from ...estimation.intervals.ratios import Ratios
+from ...estimation.intervals.score import Ratios, verdicts
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
-from ...estimation.verdicts import verdicts
 from ...json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares

@@ -18,16 +18,26 @@ from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health
 from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...estimation.strings.discovery import Discovered, Progress, discover, untold
+from ...estimation.strings.discovery import Discovered, Progress, Spelling, discover, untold
 from ...estimation.strings.reach import reach, reports_for
-from ...estimation.strings.spelling import Spelling
 from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
-from .paging import Page, PageRequest, page_of
 from .schemas import ABOUT
 from .shares_view import share_point
-from .summary import CollectedReports, EstimateView, Estimator, PointEstimate, Span, Steps, Summary, TextTable
+from .summary import (
+    CollectedReports,
+    EstimateView,
+    Estimator,
+    Page,
+    PageRequest,
+    PointEstimate,
+    Span,
+    Steps,
+    Summary,
+    TextTable,
+    page_of,
+)
 from .svg import scale_top
 from .terminal_text import head_line, odd_lines
 

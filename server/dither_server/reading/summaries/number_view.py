@@ -14,9 +14,9 @@ from dither_shared import Metric
 
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
+from ...estimation.intervals.score import too_wide
 from ...estimation.numeric.estimate import NumericEstimate
-from ...estimation.numeric.registry import law_of
-from ...estimation.verdicts import too_wide
+from ...estimation.numeric.tabulated import law_of
 from .number_changes import trend
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps

@@ -13,9 +13,8 @@ from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.dithered import Dithered
-from ...estimation.numeric.estimate import NumericEstimate, estimate_number
-from ...estimation.numeric.quantiles import QUANTILES
-from ...estimation.numeric.registry import law_of
+from ...estimation.numeric.estimate import QUANTILES, NumericEstimate, estimate_number
+from ...estimation.numeric.tabulated import law_of
 from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
@@ -23,9 +22,8 @@ from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .number_changes import compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
-from .paging import PageRequest
 from .schemas import ABOUT
-from .summary import CollectedReports, EstimateView, Estimator, Span, Steps, Summary, TextTable
+from .summary import CollectedReports, EstimateView, Estimator, PageRequest, Span, Steps, Summary, TextTable
 from .svg import TimeSeries
 from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line
 

@@ -13,8 +13,8 @@ from dither_shared.counted import counted
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
+from ...estimation.intervals.score import verdicts
 from ...estimation.sets import MeanSize, PairEstimates, SetEstimate, estimate_sets
-from ...estimation.verdicts import verdicts
 from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import EstimateQuery

@@ -17,10 +17,9 @@ from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
+from ...estimation.intervals.score import verdicts
 from ...estimation.planning import MAX_USERS, half_width, users_for
-from ...estimation.verdicts import verdicts
-from .paging import Page, PageRequest, page_of
-from .summary import EstimateView, PointEstimate, Span, Steps, percent_ticks
+from .summary import EstimateView, Page, PageRequest, PointEstimate, Span, Steps, page_of, percent_ticks
 from .svg import SeriesLine, StepText, TimeSeries, drawing_of, scale_top
 
 FEW = 8

@@ -15,7 +15,38 @@ from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .paging import PageRequest
+
+T = TypeVar("T")
+
+
+class PageRequest(NamedTuple):
+    """What a reader asks for: things that contain ``find``, and the ``page`` of them with ``size`` things per page."""
+
+    find: str
+    page: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """The things ``shown`` on one ``page`` of ``pages``, of those that ``match``."""
+
+    shown: Sequence[T]
+    page: int
+    pages: int
+    match: int
+
+
+def page_of(things: Sequence[T], text: Callable[[T], str], request: PageRequest) -> Page[T]:
+    """Return the requested page of the things whose ``text`` contains what is to be found.
+
+    A page beyond the last is the last.
+    """
+    found = [thing for thing in things if request.find.casefold() in text(thing).casefold()]
+    pages = max(1, -(-len(found) // request.size))
+    page = min(request.page, pages)
+    return Page(found[(page - 1) * request.size : page * request.size], page, pages, len(found))
+
 
 Span = tuple[date | None, date | None]
 """Days, both included; None is the first or the last with reports."""

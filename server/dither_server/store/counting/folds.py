@@ -18,8 +18,8 @@ from ...tally.blocks import Blocks
 from ..engine import sqlite_path
 from ..errors import StoreError, message_of
 from ..lock import ProcessLock, shared_lock
-from ..tables.refusals import Refusal, add_refusals
 from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
+from ..tables.tallies import Refusal, add_refusals
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import debiased
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, Shape
 from dither_shared.counted import counted

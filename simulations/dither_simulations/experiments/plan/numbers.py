@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dither_server.estimation.numeric.dithered import Dithered, widths_of
+from dither_server.estimation.numeric.estimate import quantiles_of
 from dither_server.estimation.numeric.mean import student
-from dither_server.estimation.numeric.quantiles import quantiles_of
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.estimation.planning import MAX_USERS, half_width, planned_scores, users_for
 from dither_server.tally.arrays import Counts, Floats
 from dither_server.tally.tally import Tally

@@ -10,7 +10,7 @@ from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import NumericEstimate
 from dither_server.estimation.numeric.likelihood import LikelihoodFit
 from dither_server.estimation.numeric.mean import mean_of
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.tally.tally import Tally

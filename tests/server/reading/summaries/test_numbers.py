@@ -12,9 +12,9 @@ import pytest
 
 from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep
+from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
-from dither_server.estimation.numeric.quantiles import Quantile
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
@@ -24,8 +24,7 @@ from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.store.tables.schema import NUMBERS as DAILY
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 from server.collecting import MOBILE, TODAY

@@ -10,9 +10,8 @@ from dither_server.cli.terminal_tables import as_text
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Query
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.selections import COLUMNS, PAIRS
-from dither_server.reading.summaries.summary import CollectedReports
+from dither_server.reading.summaries.summary import CollectedReports, PageRequest
 from dither_server.tally.tally import Tally
 from dither_shared import SetResponse, parse_metrics
 from server.collecting import TODAY
