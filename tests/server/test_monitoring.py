@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 
 from dither_server.analysis.answers import answer
 from dither_server.app import collector_of, create_app
-from dither_server.reading.materialize import refresh
+from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Store
 from dither_serving.problems import Kind
 from dither_shared import Metric, parse_metrics

@@ -69,7 +69,7 @@ def _require_writable(form: str, output: str | None) -> None:
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":
     """Return the named metrics or, without names, all that list values to estimate and have the stratum."""
     from ..reading.strata import has_stratum, part_of, parts_by
-    from .metric_by_name import known_metrics, listing, metric_asked
+    from .query_options import known_metrics, listing, metric_asked
 
     if chosen:
         named = [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
@@ -114,7 +114,7 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
 @click.option("--all", "everything", is_flag=True, help="Write every day, not only those that changed.")
 def refresh_estimates(found: Found, everything: bool) -> None:
     """Bring the view daily_estimates of the database up to date, for programs that read it by SQL."""
-    from ..reading.materialize import refresh
+    from ..reading.exports import refresh
 
     with stored(found) as store:
         for name, version in store.definitions.registered():

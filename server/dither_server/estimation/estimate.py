@@ -243,14 +243,14 @@ def _of_nothing(values: int) -> _Columns:
     return _Columns(unknown, unknown, zeros, ones, unknown, zeros, ones, unknown)
 
 
-class Bias(NamedTuple):
+class _Bias(NamedTuple):
     """Standard deviation and third central moment of the bias of each value's estimate, over the hash functions."""
 
     error: Floats
     cube: Floats
 
 
-def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> Bias:
+def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> _Bias:
     """Return the law of each value's bias, of which hash functions are one draw.
 
     Of another value u the share in the cohorts in which it collides is Bin(M, 1/m)/M, less what is expected and times
@@ -260,7 +260,7 @@ def collision_bias(mechanism: Mechanism, tally: Tally, frequency: Floats) -> Bia
     squares, shares = concentration(mechanism, tally), np.clip(frequency, 0, 1)
     beyond = max(squares - float(np.square(shares).sum()), 0.0)
     cubes = float((shares**3).sum()) + beyond**1.5 - shares**3
-    return Bias(
+    return _Bias(
         np.sqrt(np.maximum(squares - shares**2, 0) * mechanism.collision_variance), cubes * mechanism.collision_cube
     )
 

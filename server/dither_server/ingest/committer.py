@@ -30,7 +30,7 @@ _STRANGE = 16
 """Unknown versions of a metric that are counted by name, per process and day; others are counted together."""
 
 
-class CommitsReports(Protocol):
+class _CommitsReports(Protocol):
     """The part of a store, or of a sink, that the committer uses."""
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
@@ -51,7 +51,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 
     def __init__(
         self,
-        store: CommitsReports,
+        store: _CommitsReports,
         today: Callable[[], date],
         limits: Limits,
         horizon: timedelta,

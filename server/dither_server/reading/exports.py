@@ -1,15 +1,18 @@
 """Write answers for other programs: as JSON, or as a table with the same columns in every format.
 
 The summary of a kind of question lists the columns of its rows. A table of several kinds has the columns of all of
-them, and a cell is empty if a row has no such column.
+them, and a cell is empty if a row has no such column. The estimates of each day can be rows of the database, too, for
+programs that read SQL; ``refresh`` writes them again only if something changed.
 """
 
 import csv
+import hashlib
 import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,8 +23,10 @@ from dither_serving.problems import Kind, Problem
 from dither_shared import Metric
 
 from ..analysis.columns import Column, Table
+from ..store import Basis, Store
+from .query import EstimateQuery
 from .summaries import summary_of
-from .summaries.summary import Summary
+from .summaries.summary import CollectedReports, Summary
 
 Answered = tuple[Summary[Any], Table]
 """An answer, with the summary of its kind of question."""
@@ -222,3 +227,32 @@ def chosen(name: str | None, accept: MIMEAccept) -> _Format:
         needed = [one.missing for one in FORMATS.values() if one.missing and accept.quality(one.media_type)]
         raise Problem(Kind.NOT_ACCEPTABLE, "; ".join(needed) or f"Accept names none of {', '.join(able)}")
     return able[preferred]
+
+
+def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[date]:
+    """Write down the estimates of a metric version, day by day, and yield each day that was written.
+
+    A day is written if its number of reports or the metric's labels have changed since it was last written; with
+    ``everything``, each day is. Estimates cover all strata together. Each day is one transaction, so the refresh can be
+    stopped at any time and several can run at once; reports that arrive during it are found the next time. Nothing is
+    written for a metric without values to estimate, such as a string without candidates. Raises StoreError.
+    """
+    summary = summary_of(metric)
+    if summary.daily is None or not metric.question.estimable:
+        return
+    labels = _digest(metric.labels)
+    written = {} if everything else store.estimates.bases(metric.version)
+    reported = store.reports_by_day(metric)
+    for day in store.estimates.bases(metric.version).keys() - reported.keys():
+        store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
+    for day, reports in reported.items():
+        if written.get(day) != Basis(reports, labels):
+            survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {})
+            table = summary.table(survey, EstimateQuery(), summary.estimate)
+            rows = summary.daily_rows(table)
+            store.estimates.write(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
+            yield day
+
+
+def _digest(labels: tuple[str, ...]) -> bytes:
+    return hashlib.blake2b(json.dumps(labels).encode(), digest_size=16).digest()

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from dither_server.analysis.answers import answer
 from dither_server.cli.main import cli
-from dither_server.reading.materialize import refresh
+from dither_server.reading.exports import refresh
 from dither_server.reading.summaries.shares import Shares
 from dither_server.store import Store
 from dither_shared import parse_metrics

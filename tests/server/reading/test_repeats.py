@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dither_server.app import collector_of, create_app
-from dither_server.reading.materialize import refresh
+from dither_server.reading.exports import refresh
 from server.collecting import THEME, TODAY, config, rows_of, upload
 
 

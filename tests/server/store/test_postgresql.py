@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
-from dither_server.reading.materialize import refresh
+from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Sealed, Sealing, Store, StoredToken, StoreError, Upload, UploadOutcome
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
-from dither_server.reading.materialize import refresh
+from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Store, StoreError, Upload, UploadOutcome
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from dither_shared import ParameterError, parse_metrics
 from dither_simulations.cli import main
 from dither_simulations.collector import Access, CollectorError, fetch_estimate, running_collector, send_all
-from dither_simulations.experiments.demo.answers import drawn
+from dither_simulations.experiments.demo.showing import drawn
 from dither_simulations.experiments.demo.surveys import DemoSurvey, browser_survey, column_survey
 
 

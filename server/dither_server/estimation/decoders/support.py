@@ -2,8 +2,16 @@
 
 ``DECODERS`` is the one list of decoders. A mechanism needs one of its own only if its support takes a fast transform to
 be quick; all others are gathered from the cells that their values mark.
+
+Reports of sets speak of several values: of windows of neighbours, or of a list of values and dummies. Cohorts of
+windows are on a circle: cohort c speaks of c, c+1, …, c+s-1 modulo d. Bit i of window c is of value c+i, so value v is
+bit i of the window that begins at v - i.
 """
 
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import comb
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -26,15 +34,230 @@ from dither_shared import (
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 from dither_shared.primitives.projective import point_length
 
-from ...tally.arrays import Floats
+from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from ..fit import Fit
 from ..hashing import columns_of
 from ..regression import rappor
 from ..strings.selection import BucketSketch
-from .decoder import Decoder, Loads, Support, Symbols, of_all
-from .sets import BitWindows, ListedSets, PatternWindows
+from .decoder import Decoder, Loads, Pairs, Support, Symbols, of_all
 from .transform import hyperplane_sums, plane, supported_values, supporting_reports
+
+_ALONE = (
+    "a report covers only one value, so no two are seen together; at a larger epsilon it covers neighbouring values"
+)
+_APART = "a report covers {} neighbouring values of the list, in which the first follows the last"
+
+_SUMMED = 1024
+"""So many bits of windows that are summed cost as much as a value that is shown."""
+
+
+class _BitWindows(Decoder[BitFlip]):
+    """Windows whose cells are their bits."""
+
+    def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return, per value, how many reports from the windows that contain it have its bit set."""
+        return _in_all(_in_each(tally.reports, tally.counts))
+
+    def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
+        """Sum the weights of a group in each window, and then over the windows that hold a value."""
+        windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
+        found = np.zeros(len(group))
+        for one in range(int(group.max()) + 1):
+            own = group == one
+            inside = tally.reports * np.where(own, weights, 0.0)[windows].sum(axis=1)
+            holding = (np.flatnonzero(own)[:, None] - np.arange(mechanism.bits)) % mechanism.size
+            found[own] = inside[holding].sum(axis=1)
+        return found
+
+    def cost_together(self, mechanism: BitFlip, values: int, groups: int) -> int:
+        """Count the bits of all windows, for each group."""
+        return groups * values * mechanism.bits // _SUMMED
+
+
+class _PatternWindows(Decoder[SetResponse]):
+    """Windows whose cells are the 2^s patterns of their bits."""
+
+    def support(self, mechanism: SetResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return, per value, how many reports from the windows that contain it have its bit set."""
+        return _in_all(self.by_window(mechanism, tally))
+
+    def by_window(self, mechanism: SetResponse, tally: Tally) -> Support:
+        """Return these counts separately for each window."""
+        return _in_each(tally.reports, _counted(tally, _bits(mechanism.window)))
+
+    def pairs(self, mechanism: SetResponse, tally: Tally) -> Pairs:
+        """Return what all windows that hold two values say of them.
+
+        Patterns are told by randomized response with a and b, and so are the four patterns of two bits: both bits are
+        reported with a + (2^(s-2) - 1) b of a user who has both values, and with 2^(s-2) b of any other.
+        """
+        size, window = mechanism.size, mechanism.window
+        if window == 1:
+            return Pairs.none(_ALONE)
+        bits = _bits(window)
+        first, second = np.array(list(combinations(range(window), 2)), dtype=np.intp).T
+        values, place, order = _places(size, window)
+        both, trials, each = (np.zeros((len(values), *more), dtype=np.int64) for more in ((), (), (2,)))
+        np.add.at(both, place, _counted(tally, bits[:, first] * bits[:, second]))
+        np.add.at(trials, place, np.broadcast_to(tally.reports[:, np.newaxis], place.shape))
+        np.add.at(each, place, _counted(tally, bits)[np.arange(size)[:, np.newaxis, np.newaxis], order])
+        unseen = "" if len(values) == size * (size - 1) // 2 else _APART.format(window)
+        stage, again = mechanism.permanent_stage, np.full(len(values), tally.repeats.effect)
+        if stage is None:  # a device's other reports are of other windows
+            again = 1 + (again - 1) * trials / max(tally.total, 1)
+        shared = (Fraction(1), Fraction(0)) if stage is None else _both_bits(stage)
+        return Pairs(values, both, each, trials, *_both_bits(mechanism), shared, again, unseen)
+
+    def sum_variance(self, mechanism: SetResponse, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum, given how many reports each window has.
+
+        Two estimates hang together by the reports of the n_jk windows that hold both values:
+        Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
+
+        Reports of one device share the window and the permanent pattern; without one they share the set, whose size
+        varies most if any two values of which no report speaks together go together as often as they can.
+        """
+        share, seen = np.clip(frequency, 0, 1), self.pairs(mechanism, tally)
+        trials = np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
+        again, stage = tally.repeats.effect - 1, mechanism.permanent_stage
+        total = _sum_variance(mechanism, share, seen, trials)
+        if again and stage is not None:
+            return total + again * _sum_variance(stage, share, seen, trials)
+        return total + again * _most_varied(share, seen) / max(tally.total, 1) if again else total
+
+    def cost(self, mechanism: SetResponse, values: int) -> int:
+        """Count the pairs, too: each is as much work as a value that is shown."""
+        pairs = min(mechanism.size * (mechanism.window - 1), mechanism.size * (mechanism.size - 1) // 2)
+        return super().cost(mechanism, values) + pairs
+
+
+def _both_bits(mechanism: SetResponse) -> tuple[Fraction, Fraction]:
+    """Return P[a pattern has two bits], of a user who has both values, and of any other."""
+    q = Fraction(mechanism.cells, 4) * mechanism.b
+    return q + mechanism.a - mechanism.b, q
+
+
+def _sum_variance(mechanism: SetResponse, share: Floats, seen: Pairs, trials: Floats) -> float:
+    """Return the variance of the sum of estimates of these shares, if every person reports once."""
+    gap = float(mechanism.p - mechanism.q)
+    single = float(mechanism.q) + gap * share
+    total = float((single * (1 - single) / trials).sum())
+    if len(seen.values):
+        together = float(_both_bits(mechanism)[1]) + gap * seen.shares(share)
+        first, second = seen.values.T
+        covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
+        total += 2 * float(covariance.sum())
+    return total / gap**2
+
+
+def _most_varied(share: Floats, seen: Pairs) -> float:
+    """Return the largest variance of the number of values of a person, given their shares and those of seen pairs."""
+    ascending = np.sort(share)
+    together = float(ascending @ np.arange(len(share))[::-1])  # of each pair the rarer value's share
+    if len(seen.values):
+        together -= float((share[seen.values].min(axis=1) - seen.shares(share)).sum())
+    return float(share.sum()) + 2 * together - float(share.sum()) ** 2
+
+
+def _in_each(reports: Counts, ones: Counts) -> Support:
+    """Return the support of d values in the s windows that hold each, shape (d, s).
+
+    ``reports`` are those of d windows, shape (d,), and ``ones`` those with each of their bits, (d, s).
+    """
+    values, bits = ones.shape
+    windows = (np.arange(values)[:, np.newaxis] - np.arange(bits)) % values
+    return Support(ones[windows, np.arange(bits)], reports[windows])
+
+
+def _in_all(each: Support) -> Support:
+    return Support(each.supporting.sum(axis=1), each.trials.sum(axis=1))
+
+
+def _counted(tally: Tally, patterns: Floats) -> Counts:
+    """Return how many reports of each window have one of the patterns, of which each column is 1 for some."""
+    return np.asarray(np.rint(tally.counts.astype(np.float64) @ patterns), dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def _bits(window: int) -> Floats:
+    """Return the bits of each pattern, shape (2^s, s)."""
+    return (np.arange(1 << window)[:, np.newaxis] >> np.arange(window) & 1).astype(np.float64)
+
+
+@lru_cache(maxsize=8)
+def _places(size: int, window: int) -> tuple[Indices, Indices, Indices]:
+    """Return the pairs of values that some window holds, which pair any two bits are of, and these bits in its order.
+
+    The shapes are (pairs, 2), (windows, two bits) and (windows, two bits, 2); of a pair the lower value is first.
+    """
+    two = np.array(list(combinations(range(window), 2)), dtype=np.intp)
+    values = (np.arange(size)[:, np.newaxis, np.newaxis] + two) % size
+    order = values.argsort(axis=-1)
+    lower, higher = np.take_along_axis(values, order, axis=-1).transpose(2, 0, 1)
+    keys, place = np.unique(lower * size + higher, return_inverse=True)
+    bits = np.take_along_axis(np.broadcast_to(two, values.shape), order, axis=-1)
+    return np.stack(np.divmod(keys, size), axis=-1), place.reshape(lower.shape), bits
+
+
+_SINGLY = (
+    "each value of a report is counted separately; the mechanism set-response also counts neighbouring values together"
+)
+
+
+class _ListedSets(Decoder[PrivSet]):
+    """Every value has a cell of its own; behind them stand the dummies."""
+
+    def support(self, mechanism: PrivSet, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the reports that list each value."""
+        return of_all(tally, tally.counts[0, : mechanism.size])
+
+    def pairs(self, mechanism: PrivSet, tally: Tally) -> Pairs:
+        """Return none: no count is of two values."""
+        return Pairs.none(_SINGLY)
+
+    def sum_variance(self, mechanism: PrivSet, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum, by the law of the number of dummies in a report.
+
+        A report lists r cells in all, and w of those that are marked on average count: what is listed of the dummies
+        is not of the values. A set marks a dummy only if it marks those before it, so a report has dummies i < k with
+        P = q₂ + (p₂ - q₂) P[dummy i is marked], p₂ and q₂ being P[two cells are listed] if any of them is marked and
+        if none is.
+        """
+        p, q = float(mechanism.p), float(mechanism.q)
+        reports, again, stage = max(tally.total, 1), tally.repeats.effect - 1, mechanism.permanent_stage
+        marked = np.clip((tally.counts[0, mechanism.size :] / reports - q) / (p - q), 0, 1)
+        spread = _dummies_variance(marked, mechanism)
+        if again and stage is not None:
+            spread += again * _dummies_variance(marked, stage)
+        elif again:  # the number of dummies that a set marks, of which k + 1 are the first k + 1
+            spread += again * max(float((2 * np.arange(len(marked)) + 1) @ marked - marked.sum() ** 2), 0.0)
+        return spread / reports
+
+
+def _dummies_variance(marked: Floats, mechanism: PrivSet) -> float:
+    """Return the variance of the number of dummies that one report lists, over (p-q)².
+
+    ``marked`` are the shares of people who mark each dummy.
+    """
+    (p, q), (p_both, q_both) = (float(mechanism.p), float(mechanism.q)), _both(mechanism)
+    listed, later = q + (p - q) * marked, np.arange(len(marked))[::-1]  # dummies behind each
+    pairs = (q_both + (p_both - q_both) * marked) @ later
+    return max(float(listed.sum() - listed.sum() ** 2 + 2 * pairs), 0.0) / (p - q) ** 2
+
+
+def _both(mechanism: PrivSet) -> tuple[float, float]:
+    """Return P[a report lists two cells], if the set marks one of them or both, and if it marks neither.
+
+    Of the C(N,r) subsets those that meet the marks are e^ε times as likely as the C(d,r) others.
+    """
+    size, cells, r, odds = mechanism.size, mechanism.cells, mechanism.subset, mechanism.ratio
+    if r < 2:
+        return 0.0, 0.0
+    whole = odds * (comb(cells, r) - comb(size, r)) + comb(size, r)
+    every, apart = comb(cells - 2, r - 2), comb(size - 2, r - 2)
+    return float(odds * every / whole), float((odds * (every - apart) + apart) / whole)
+
 
 Sketched = TypeVar("Sketched", bound=Sketch)
 
@@ -127,9 +350,9 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     HadamardResponse: _Halves(),
     ProjectiveGeometry: _Hyperplanes(),
     LocalHashing: _LinearHashes(),
-    BitFlip: BitWindows(),
-    SetResponse: PatternWindows(),
-    PrivSet: ListedSets(),
+    BitFlip: _BitWindows(),
+    SetResponse: _PatternWindows(),
+    PrivSet: _ListedSets(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
     ProjectiveSketch: BucketSketch(),

@@ -36,14 +36,14 @@ _RETURNS = 2
 """How often a string that has left the fit may enter it again."""
 
 
-class Selected(NamedTuple):
+class _Selected(NamedTuple):
     """The places of the strings that are ``found``, ascending, and the ``fit`` of these together."""
 
     found: Indices
     fit: Fitted
 
 
-def selected(rows: Rows, marks: Buckets) -> Selected:
+def selected(rows: Rows, marks: Buckets) -> _Selected:
     """Return which of the strings of ``marks``, shape (rows, M), are found.
 
     An expected share of at most ``FALSE_DISCOVERIES`` of these are held by nobody. How much the others add to the cells
@@ -60,7 +60,7 @@ def selected(rows: Rows, marks: Buckets) -> Selected:
         found, cells = short[among], Cells.of(rows, fit.read)
         if np.array_equal(found, before):
             break
-    return Selected(found, fit)
+    return _Selected(found, fit)
 
 
 def threshold(found: int, listed: int) -> float:

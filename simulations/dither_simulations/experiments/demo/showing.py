@@ -1,11 +1,12 @@
-"""Let devices or visitors of a web page answer the demo, and show the estimates."""
+"""Let devices or visitors of a web page answer the demo, and compare the estimates with the truth."""
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -13,18 +14,146 @@ from tqdm import tqdm
 
 from dither_server.dashboard.publishing.editions import Asked
 from dither_server.dashboard.publishing.site import Site
+from dither_server.estimation.estimate import estimate
+from dither_server.estimation.numeric.estimate import estimate_number
+from dither_server.estimation.numeric.tabulated import law_of
+from dither_server.reading.summaries.number_scale import Scale
 from dither_server.store import Store
-from dither_shared import ParameterError
+from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 from dither_shared.metrics.period import utc_today
+from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ...choices import DEVICES, VISITORS
 from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
-from ...output.plots import estimates_plot, save
-from ...output.tables import write_bytes
-from .answers import DemoAnswer, collected, drawn
+from ...output.plots import ComparedEstimates, estimates_plot, save
+from ...output.tables import render, write_bytes
+from ...trials.devices import device_entropy, device_tally
+from ...users.populations import Population
 from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
 from .visitors import CHECKOUT, Tools, served
+
+_MOST_SHOWN = 16
+"""Maximum number of values that are printed and drawn."""
+
+_QUANTILES = (0.5, 0.95)
+"""Two of the quantiles that an estimate has by default."""
+
+
+@dataclass(frozen=True, eq=False)
+class _DemoAnswer:
+    """The estimates of one metric beside the truth: ``rows`` for JSON, and those that are ``shown``, in ``unit``.
+
+    ``names`` say what a label is and what an estimate is, in JSON; ``heads`` are the heads of the columns of labels,
+    true values and estimates; ``odds`` is a sentence on what one report reveals about a person.
+    """
+
+    metric: Metric
+    reports: int
+    rows: ComparedEstimates
+    shown: ComparedEstimates
+    unit: str
+    names: tuple[str, str]
+    heads: tuple[str, str, str]
+    odds: str
+
+    def described(self) -> dict[str, object]:
+        """Return the answer as objects and arrays for JSON."""
+        rows = self.rows
+        columns = zip(*(rows.labels, rows.truth, rows.estimate, rows.low, rows.high), strict=True)
+        label, estimate = self.names
+        names = (label, "truth", estimate, "low", "high")
+        values = [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
+        return {"metric": self.metric.name, "reports": self.reports, "values": values}
+
+    def text(self) -> str:
+        """Return text for people: the question, what a report reveals about a person, and a table of the estimates."""
+        metric, shown = self.metric, self.shown
+        rows = [
+            (
+                label,
+                f"{shown.truth[i]:.2f}",
+                f"{shown.estimate[i]:.2f}",
+                f"{shown.low[i]:.2f} to {shown.high[i]:.2f}{' ' if inside else '!'}",
+            )
+            for i, (label, inside) in enumerate(zip(shown.labels, shown.covered, strict=True))
+        ]
+        memoised = "" if metric.mechanism.permanent_epsilon is None else f". {MEMOISATION.removesuffix('.')}"
+        return "\n".join(
+            (
+                f"{metric.description} ({metric.mechanism.name}, {losses(metric.mechanism)}, "
+                f"{counted(self.reports, 'report')})",
+                f"In words: {self.odds}{memoised}.",
+                "",
+                render((*self.heads, "95% interval"), rows),
+            )
+        )
+
+
+def collected(survey: DemoSurvey, name: str, answer: Mapping[str, Any]) -> _DemoAnswer:
+    """Return a collector's estimate of a metric, given the JSON of its API."""
+    if survey.metrics[name].question.kind == "number":
+        quantiles = {one["share"]: one for one in answer["quantiles"]}
+        return _number(survey, name, answer["reports"], [answer["mean"], *(quantiles[share] for share in _QUANTILES)])
+    truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
+    rows = [[values[label][key] for label in truth.labels] for key in ("frequency", "low", "high")]
+    return _shares(survey.metrics[name], truth, answer["reports"], *np.array(rows, dtype=np.float64))
+
+
+def drawn(survey: DemoSurvey, name: str, seed: np.random.SeedSequence) -> _DemoAnswer:
+    """Return the estimate of a metric from randomizers and estimator alone: no client, no network, one seed."""
+    metric = survey.metrics[name]
+    mechanism, entropy = metric.mechanism, device_entropy(seed)
+    if metric.question.kind != "number":
+        truth = survey.truth(name)
+        made = estimate(mechanism, truth.labels, device_tally(mechanism, truth, entropy))
+        return _shares(metric, truth, made.reports, made.frequency, made.low, made.high)
+    scale = Scale.of(metric)
+    points = [metric.answers.encode(person[name]).rounded(entropy) for person in survey.people]
+    labels = tuple(f"{scale.at(point):g}" for point in range(scale.last + 1))
+    people = Population(labels, np.bincount(points, minlength=len(labels)))
+    found = estimate_number(law_of(mechanism), device_tally(mechanism, people, entropy))
+    quantiles = [scale.quantile(one, found.reports) for one in found.quantiles(_QUANTILES)]
+    return _number(survey, name, found.reports, [scale.mean(found.mean), *quantiles])
+
+
+def _shares(metric: Metric, truth: Population, reports: int, *columns: np.ndarray[Any, Any]) -> _DemoAnswer:
+    """Return the share of each answer that someone gives; the truly most frequent ones are shown, in percent."""
+    rows = ComparedEstimates(truth.labels, truth.shares, *columns).chosen(np.flatnonzero(truth.counts))
+    shown = rows.chosen(np.argsort(-rows.truth, kind="stable")[:_MOST_SHOWN]).times(100)
+    held, name = len(rows.labels), metric.name
+    title = name if held <= _MOST_SHOWN else f"{name}, the {_MOST_SHOWN} most frequent of {held}"
+    example = (shown.labels[0], "another") if metric.question.names else None
+    return _DemoAnswer(
+        metric,
+        reports,
+        rows,
+        shown,
+        unit="% of all users",
+        names=("value", "frequency"),
+        heads=(title, "true %", "estimate %"),
+        odds=metric.question.odds(metric.mechanism, example),
+    )
+
+
+def _number(survey: DemoSurvey, name: str, reports: int, statistics: Sequence[Mapping[str, Any]]) -> _DemoAnswer:
+    """Return the mean, the median and the 95th percentile, in the metric's unit."""
+    metric = survey.metrics[name]
+    scale = Scale.of(metric)
+    held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
+    truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
+    columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
+    rows = ComparedEstimates(("mean", *(f"p{100 * share:g}" for share in _QUANTILES)), truth, *columns)
+    return _DemoAnswer(
+        metric,
+        reports,
+        rows,
+        rows,
+        unit=scale.unit,
+        names=("statistic", "estimate"),
+        heads=(f"{name}, {scale.unit}", "true", "estimate"),
+        odds=metric.question.odds(metric.mechanism),
+    )
 
 
 @dataclass(frozen=True)
@@ -128,7 +257,7 @@ def _folder(out: Path | None) -> Iterator[Path]:
     yield out
 
 
-def _collect(survey: DemoSurvey, folder: Path, crowd: _Crowd, quiet: bool) -> list[DemoAnswer]:
+def _collect(survey: DemoSurvey, folder: Path, crowd: _Crowd, quiet: bool) -> list[_DemoAnswer]:
     """Send every person's answers to a separate collector, and ask it for its estimates."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
@@ -147,7 +276,7 @@ def _collect(survey: DemoSurvey, folder: Path, crowd: _Crowd, quiet: bool) -> li
     return answers
 
 
-def _print(answers: list[DemoAnswer]) -> None:
+def _print(answers: list[_DemoAnswer]) -> None:
     for answer in answers:
         click.echo(f"{answer.text()}\n")
     shown = np.concatenate([answer.shown.covered for answer in answers])
@@ -156,7 +285,7 @@ def _print(answers: list[DemoAnswer]) -> None:
     )
 
 
-def _draw(answers: list[DemoAnswer], out: Path, quiet: bool) -> None:
+def _draw(answers: list[_DemoAnswer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
         save(estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")

@@ -9,8 +9,7 @@ from dither_server.estimation.fit import Fit, Slab
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.false_discovery import absent_share, passing, truncated_means
 from dither_server.estimation.regression.linear_system import BitCounts
-from dither_server.estimation.regression.message_passing import Prior
-from dither_server.estimation.regression.rappor import decode, regress
+from dither_server.estimation.regression.rappor import Prior, decode, regress
 from dither_shared import Rappor
 from dither_shared.primitives.bloom import bloom_positions
 from server.estimation.regression.test_rappor import sampled

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dither_server.reading.materialize import refresh
+from dither_server.reading.exports import refresh
 from dither_server.store import Refusal, Store, StoreError, back_up
 from dither_server.store.counting.folds import FoldSums, Tallies
 from dither_server.store.removal import removals
