@@ -29,8 +29,8 @@ from dither_simulations.collector import (
     running_collector,
 )
 from dither_simulations.samplers import sample_tally
-from dither_simulations.trials.devices import device_entropy, device_tally
 from dither_simulations.trials.mechanism_by_name import named
+from dither_simulations.trials.shares import device_entropy, device_tally
 from dither_simulations.users.populations import Distribution, Floats
 
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "1.5", "-k", "5", "-n", "400")

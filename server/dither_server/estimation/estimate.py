@@ -11,8 +11,8 @@ from dither_shared import Mechanism, ParameterError
 from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
 from .confidence import Simultaneous, level_of_each, require_confidence
-from .consistency import onto_sums
 from .decoders.support import decoder_of, support
+from .fit import onto_sums
 from .intervals.exact import exact_interval
 from .intervals.score import (
     Verdict,

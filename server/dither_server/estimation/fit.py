@@ -1,14 +1,107 @@
-"""A fit of candidate strings of an open domain: which are found, how frequent they are, and who is beyond them."""
+"""A fit of candidate strings of an open domain: which are found, how frequent they are, and who is beyond them.
+
+Candidates are found at a stated false discovery rate. Frequencies are made consistent, non-negative and of the right
+sum, never inside an estimate, always beside it.
+"""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from ..tally.arrays import Booleans, Floats, Indices
-from .consistency import onto_subsimplex
 from .intervals.score import normal_interval
-from .regression.false_discovery import truncated_means
+
+
+def onto_simplex(frequency: Floats) -> Floats:
+    """Return the closest point (Euclidean) with no negative entry and sum 1; shape (k,).
+
+    "Norm-Sub" of Wang et al. (NDSS 2020), which is this projection: it subtracts one number from all, such that the
+    positive parts sum to 1 (Duchi et al. 2008, figure 1). It never raises the total squared error, for it projects on a
+    convex set that holds the truth, but it biases sums over many rare values.
+    """
+    descending = np.sort(frequency)[::-1]
+    excess = (np.cumsum(descending) - 1) / np.arange(1, len(frequency) + 1)
+    last = np.flatnonzero(descending > excess)[-1]
+    return np.asarray(np.maximum(frequency - excess[last], 0.0))
+
+
+def onto_subsimplex(frequency: Floats) -> Floats:
+    """Return the closest point with no negative entry and sum at most 1: for lists that need not be complete."""
+    positive = np.asarray(np.maximum(frequency, 0.0))
+    return positive if positive.sum() <= 1 else onto_simplex(frequency)
+
+
+def onto_sums(frequency: Floats, least: float, most: float) -> Floats:
+    """Return the closest point with entries from 0 to 1 whose sum is from ``least`` to ``most`` (``Items.sums``).
+
+    As on a simplex one number is subtracted from all before they are cut. The sum falls with that number, and is
+    straight between those at which an entry reaches 0 or leaves 1. What is not known (NaN) stays so.
+    """
+    kept = np.asarray(np.clip(frequency, 0, 1))
+    total = kept.sum()
+    if not (total < least or total > most):
+        return kept
+    if most == 1:
+        return onto_simplex(frequency)
+    bends = np.concatenate([frequency - 1, frequency])
+    bends = np.sort(np.append(bends[bends > 0], 0.0))
+    sums = np.array([np.clip(frequency - bend, 0, 1).sum() for bend in bends])
+    return np.asarray(np.clip(frequency - np.interp(-most, -sums, bends), 0, 1))
+
+
+_BOUNDARIES = np.arange(0.5, 0.96, 0.05)
+
+_CALM = 0.7
+"""The root mean square of negative scores is 1 if they are noise; below this, they are calmer than noise."""
+
+
+def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
+    """Return the places, ascending, of the z-scores that pass the procedure of Benjamini and Hochberg (1995).
+
+    Of those that pass, an expected share of at most ``level`` is of candidates that are not there, if ``absent`` is at
+    least the share of these among all. A score of at most 0 is of nobody, however few are absent, and never passes.
+    """
+    order = np.argsort(-score, kind="stable")
+    passes = absent * scipy.special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
+    last = np.flatnonzero(passes)
+    passed = order[: last[-1] + 1] if len(last) else order[:0]
+    return np.sort(passed[score[passed] > 0])
+
+
+def absent_share(score: Floats) -> float:
+    """Return an estimate, rather too high than too low, of the share of candidates that are not there.
+
+    Their scores are symmetric around 0 and their p-values uniform, so the density of p-values near 1 bounds their share
+    (Storey 2002). How near is chosen by the right-boundary rule of Liang and Nettleton (2012): from 1/2 on, until the
+    estimate stops falling; but only 1/2 where scores are calmer than noise, and p-values keep away from 1.
+    """
+    p = scipy.special.ndtr(-score)
+    below = score[np.isfinite(score) & (score < 0)]
+    calm = not len(below) or np.sqrt(np.mean(below**2)) < _CALM
+    least = 1.0
+    for boundary in _BOUNDARIES[: 1 if calm else None]:
+        share = (float((p > boundary).sum()) + 1) / (len(p) * (1 - boundary))
+        if share >= least:
+            break
+        least = share
+    return least
+
+
+def truncated_means(score: Floats, threshold: float, tail: float) -> Floats:
+    """Return the means under which normal scores that passed ``threshold`` are as high or higher with ``tail``.
+
+    Whoever looks only at what passed sees a truncated normal: a ``tail`` of (1 - confidence)/2 gives the lower end of
+    an interval that allows for that (Zhong and Prentice 2008). Far above the threshold it is what it is without it.
+    """
+    low, high = score - 40.0, score + 6.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        seldom = scipy.special.log_ndtr(middle - score) - scipy.special.log_ndtr(middle - threshold) < np.log(tail)
+        low, high = np.where(seldom, middle, low), np.where(seldom, high, middle)
+    return np.asarray(low)
+
 
 _SURE = 8.0
 """Standard errors from which a frequency is not shrunk."""

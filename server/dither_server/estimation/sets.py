@@ -23,10 +23,10 @@ from dither_shared import Mechanism
 
 from ..tally.arrays import Counts, Floats, Indices
 from ..tally.tally import Tally
-from .consistency import onto_sums
 from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
+from .fit import onto_sums
 from .intervals.exact import exact_interval
 from .intervals.score import LEAST_NOISE, Ratios, fieller, informative, law_of, score_interval
 

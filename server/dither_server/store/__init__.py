@@ -10,8 +10,7 @@ from .database import Condition, Disk
 from .engine import database_file, database_url, without_password
 from .errors import StoreError, UnmadeError
 from .store import History, Slice, Snapshot, Store
-from .tables.estimates import Basis
-from .tables.tallies import Refusal, Sealed
+from .tables.tallies import Basis, Refusal, Sealed
 from .tables.tokens import StoredToken
 
 __all__ = [

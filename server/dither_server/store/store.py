@@ -27,8 +27,7 @@ from .database import Condition, Database, bytes_of, disk_of
 from .engine import LOCK_WAIT, sqlite_path
 from .errors import RacedError
 from .tables.definitions import Definitions, register
-from .tables.estimates import Estimates
-from .tables.tallies import Days, Refusal, Refusals, add_refusals
+from .tables.tallies import Days, Estimates, Refusal, Refusals, add_refusals
 from .tables.tokens import Tokens
 
 T = TypeVar("T")

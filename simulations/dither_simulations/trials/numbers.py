@@ -17,8 +17,7 @@ from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ..choices import Law
 from ..users.populations import Floats, numbered
-from .devices import drawn_tally
-from .shares import Measures
+from .shares import Measures, drawn_tally
 
 
 def run_number_trial(

@@ -1,22 +1,67 @@
-"""Run one seeded trial of shares: its errors after each step, and what theory expects of them."""
+"""Run one seeded trial of shares, by the exact law of its tally or user by user: its errors, and what theory expects."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, repeat
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from dither_server.estimation.consistency import onto_simplex
 from dither_server.estimation.estimate import debiased, estimate
+from dither_server.estimation.fit import onto_simplex
 from dither_server.estimation.intervals.score import share_interval
-from dither_shared import Mechanism, SubsetSelection
+from dither_server.tally.tally import Tally
+from dither_shared import Entropy, KeyedEntropy, Mechanism, Report, SubsetSelection
+from dither_shared.mechanism import Item
 
 from ..choices import Law, Step
 from ..samplers import Marginal, collision_bias, expected_tally, has_marginal, joint_draws, sample_support, sample_tally
-from ..users.populations import Floats, Population
-from .devices import device_entropy, device_tally
+from ..users.populations import Floats, Population, items_of
+
+_BLOCK = 1 << 14
+"""Reports held in memory at a time, whatever the number of users."""
+
+
+def drawn_tally(
+    mechanism: Mechanism, labels: tuple[str, ...], shares: Floats, users: int, law: Law, seed: np.random.SeedSequence
+) -> Tally:
+    """Draw ``users`` people from a population, and return the tally of their reports."""
+    rng = np.random.default_rng(seed)
+    people = Population.drawn(labels, shares, users, rng)
+    if law == "device":
+        return device_tally(mechanism, people, device_entropy(seed))
+    return sample_tally(mechanism, people, rng)
+
+
+def device_entropy(seed: np.random.SeedSequence) -> KeyedEntropy:
+    """Return a reproducible stream for devices, keyed by 256 bits of ``seed``.
+
+    Only for simulations: a real device draws from the operating system.
+    """
+    return KeyedEntropy(seed.generate_state(4, np.uint64).tobytes(), b"dither-simulations")
+
+
+def device_tally(mechanism: Mechanism, population: Population, entropy: Entropy) -> Tally:
+    """Return the tally of one report from each user of ``population``.
+
+    Every user draws a cohort and runs ``mechanism.randomize``; the rows are folded as a collector folds them.
+    """
+    held = zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True)
+    users = (each for item, count in held for each in repeat(item, count))
+    rows = _rows(mechanism, users, entropy)
+    tally = Tally.zero(mechanism)
+    while block := b"".join(islice(rows, _BLOCK)):
+        tally += Tally.fold(mechanism, block)
+    return tally
+
+
+def _rows(mechanism: Mechanism, users: Iterable[Item], entropy: Entropy) -> Iterator[bytes]:
+    for item in users:
+        cohort = mechanism.draw_cohort(entropy)
+        yield Report(cohort, mechanism.randomize(item, entropy, cohort)).encode(mechanism)
+
 
 Measures = Mapping[str, Any]
 """What a trial measured, by name: numbers, or None if a measure is not defined."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dither_server.estimation.consistency import onto_simplex, onto_subsimplex, onto_sums
+from dither_server.estimation.fit import onto_simplex, onto_subsimplex, onto_sums
 from dither_shared.mechanism import LISTED, SETS, STRINGS
 
 

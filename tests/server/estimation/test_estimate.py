@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.estimation.consistency import onto_simplex, onto_subsimplex
 from dither_server.estimation.estimate import estimate
+from dither_server.estimation.fit import onto_simplex, onto_subsimplex
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, RandomizedResponse, SymmetricUnary
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dither_shared.primitives.galois import field
-from dither_simulations.samplers.linear import solutions
+from dither_simulations.samplers.projective import solutions
 
 USERS = 3_000
 

@@ -3,7 +3,7 @@
 Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
 unbiased and has a covariance (linear_system.py has the model and the fit). Where they are many, up to millions,
 approximate message passing fits all of them with what they have in common; those whose presence shows are
-selected, a stated share of which may be false (false_discovery.py), and fitted together by least squares beside the
+selected, a stated share of which may be false, and fitted together by least squares beside the
 shrunken rest.
 
 Beside the unbiased fit stands a consistent one, which is what a reader would rather see: the medians of what each
@@ -28,9 +28,8 @@ from dither_shared import Rappor
 
 from ...tally.arrays import Floats, Indices
 from ...tally.tally import Tally
-from ..fit import FALSE_DISCOVERIES, Fit, Scores
+from ..fit import FALSE_DISCOVERIES, Fit, Scores, absent_share, passing
 from ..hashing import Marks, marks_of
-from .false_discovery import absent_share, passing
 from .linear_system import BitCounts, Refit, System, refit
 
 _SURE = 8.0

@@ -19,8 +19,7 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 
 from ...tally.arrays import Floats
 from ...tally.tally import Tally
-from ..consistency import onto_subsimplex
-from ..fit import with_people
+from ..fit import onto_subsimplex, with_people
 from ..hashing import Buckets, hashed_buckets
 from ..intervals.score import share_interval
 from .cells import Cells

@@ -18,9 +18,8 @@ from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 from ...tally.arrays import Booleans, Floats, Indices
 from ...tally.tally import Tally
 from ..decoders.decoder import Decoder, Support
-from ..fit import FALSE_DISCOVERIES, Fit, Scores
+from ..fit import FALSE_DISCOVERIES, Fit, Scores, passing
 from ..hashing import Buckets, buckets_of
-from ..regression.false_discovery import passing
 from .cells import Cells, Chance, Fitted, Read
 from .rows import Rows, supports, whole_rows
 

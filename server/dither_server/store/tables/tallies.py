@@ -1,5 +1,7 @@
 """Read the counts of a metric version, sealed and refused ones too; list, close and remove its days.
 
+Each day's estimates are kept, too, for programs that read SQL.
+
 To close a day is to add up the blocks of its shards and store them as chunks in the shard ``CLOSED``, which changes no
 sum. Reports that a fold counts for it later are stored as blocks beside them until the day is closed again. When a day
 is removed, definitions stay, because devices still send reports of them, and so do batch ids: what was removed cannot
@@ -8,9 +10,10 @@ count again.
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -29,6 +32,7 @@ from ...tally.blocks import (
     reports_in,
 )
 from ...tally.tally import Tally
+from ..errors import RacedError
 from ..lock import exclusive_lock
 from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES, Repository
 
@@ -288,3 +292,38 @@ class Refusals(Repository):
 def _of(metric: str, before: date | None) -> list[sa.ColumnElement[bool]]:
     conditions = [REFUSALS.c.metric == metric]
     return conditions if before is None else [*conditions, REFUSALS.c.day < before]
+
+
+class Basis(NamedTuple):
+    """The basis of a day's estimates: the number of reports, and a digest of the labels looked for.
+
+    Reports are only ever added to a day, so equal numbers are equal reports.
+    """
+
+    reports: int
+    labels: bytes
+
+
+class Estimates(Repository):
+    """The estimates of each day."""
+
+    def bases(self, version: str) -> dict[date, Basis]:
+        """Return the basis of each day's estimates of a version."""
+        days = ESTIMATED_DAYS
+        query = sa.select(days.c.day, days.c.reports, days.c.labels).where(days.c.version == version)
+        with self._transaction() as connection:
+            return {row.day: Basis(row.reports, row.labels) for row in connection.execute(query)}
+
+    def write(self, version: str, day: date, basis: Basis, kept_in: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Replace the estimates of a day, in the table of that name in ``DAILY``; columns it lacks are left out.
+
+        If another process writes the same day at the same time, the estimates of one of the two are kept.
+        """
+        target, key = DAILY[kept_in], {"version": version, "day": day}
+        kept = [name for name in target.columns.keys() if name not in {*key, "place"}]  # noqa: SIM118  # columns
+        placed = [{**key, "place": place, **{name: row[name] for name in kept}} for place, row in enumerate(rows)]
+        with suppress(RacedError), self._transaction(write=True) as connection:
+            for table in (*DAILY.values(), ESTIMATED_DAYS):
+                connection.execute(sa.delete(table).where(table.c.version == version, table.c.day == day))
+            connection.execute(sa.insert(ESTIMATED_DAYS), {**key, **basis._asdict()})
+            connection.execute(sa.insert(target), placed)

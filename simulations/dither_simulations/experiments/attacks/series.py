@@ -17,9 +17,8 @@ from dither_shared.mechanism import Item
 from ...output.lines import PlotPanel, lines_of, lines_plot
 from ...output.tables import ResultColumn, value
 from ...sweeps import Experiment, Row, success_rate
-from ...trials.devices import device_entropy
 from ...trials.mechanism_by_name import named
-from ...trials.shares import Measures
+from ...trials.shares import Measures, device_entropy
 
 _LEAST = 5e-4
 """The lower end of a logarithmic axis of successes."""

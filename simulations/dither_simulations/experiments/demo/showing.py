@@ -28,7 +28,7 @@ from ...choices import DEVICES, VISITORS
 from ...collector import DATABASE, CollectorError, ended_by_sigterm, fetch_estimate, running_collector, send_all
 from ...output.plots import ComparedEstimates, estimates_plot, save
 from ...output.tables import render, write_bytes
-from ...trials.devices import device_entropy, device_tally
+from ...trials.shares import device_entropy, device_tally
 from ...users.populations import Population
 from .surveys import DemoSurvey, browser_survey, column_survey, page_survey
 from .visitors import CHECKOUT, Tools, served

@@ -17,9 +17,8 @@ from ...output.lines import Curve
 from ...output.tables import EPSILON, MECHANISM, measured, over_theory, parameter, value
 from ...samplers.sets import sample_sets
 from ...sweeps import Row
-from ...trials.devices import device_entropy, device_tally
 from ...trials.mechanism_by_name import PER_ITEM, SELECTIONS, SET_MECHANISMS, named_selection
-from ...trials.shares import Measures, intervals, scores
+from ...trials.shares import Measures, device_entropy, device_tally, intervals, scores
 from ...users.populations import Floats, numbered
 from ...users.sets import SetLaw, drawn_sets
 from .accuracy import Cell, SizedAccuracy

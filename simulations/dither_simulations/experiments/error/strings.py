@@ -15,9 +15,8 @@ from ...options.common import check_names
 from ...output.lines import Curve
 from ...output.tables import EPSILON, ResultColumn, measured, parameter, value
 from ...sweeps import Row
-from ...trials.devices import drawn_tally
 from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
-from ...trials.shares import Measures
+from ...trials.shares import Measures, drawn_tally
 from ...trials.strings import found_in, string_scores
 from ...users.populations import WORDS, ListedAnswers, Population, listed, made_up, spelled
 from .accuracy import Cell, SizedAccuracy

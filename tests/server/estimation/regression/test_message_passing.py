@@ -5,9 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from dither_server.estimation.fit import Fit, Slab
+from dither_server.estimation.fit import Fit, Slab, absent_share, passing, truncated_means
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.false_discovery import absent_share, passing, truncated_means
 from dither_server.estimation.regression.linear_system import BitCounts
 from dither_server.estimation.regression.rappor import Prior, decode, regress
 from dither_shared import Rappor

@@ -263,7 +263,7 @@ def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
 
         return opened
 
-    monkeypatch.setattr("dither_server.ingest.sealed.keyring.opener", counting)
+    monkeypatch.setattr("dither_server.ingest.sealed.key_file.opener", counting)
     with closing(collector_of(app)) as collector:
         client = app.test_client()
         assert problem(post(client, batch_of(THEME, noise(12_000)).encode())) == (400, "sealed")
@@ -333,7 +333,7 @@ def test_malformed_sealed_bodies_are_refused_before_anything_is_opened(
     def never(*_: object) -> None:
         raise AssertionError("it was opened")
 
-    monkeypatch.setattr("dither_server.ingest.sealed.opening.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed.posts.Place.open", never)
     answers = [problem(post(door, body)) for body, *_ in NEVER_SENT]
     assert answers == [(status, kind) for _, status, kind in NEVER_SENT]
     kinds = Counter(kind for _, _, kind in NEVER_SENT)
@@ -355,7 +355,7 @@ def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("dither_server.ingest.sealed.opening.Place.open", never)
+    monkeypatch.setattr("dither_server.ingest.sealed.posts.Place.open", never)
     with closing(collector_of(app)):
         for count, limit in ((100_000, 20_000), (20_001, 20_000)):
             refused = post(app.test_client(), batch_of(THEME, noise(count)).encode())
