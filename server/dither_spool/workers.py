@@ -22,10 +22,6 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class WorkersError(DitherError):
-    """The processes that did the work have ended, or cannot be reached any more."""
-
-
 class Map(Protocol):
     """Applies a function of a module to each item, and yields the results in the order of the items."""
 
@@ -45,7 +41,7 @@ def workers(jobs: int = 1, scheduler: str | None = None, show: Callable[[str], o
     ``show`` is called with a line, which goes to stderr by default, while the cluster has no workers.
 
     Raises ParameterError if both are given, if there is no scheduler at that address, or no Dask; the ``Map`` raises
-    WorkersError if the workers are lost.
+    DitherError if the workers are lost.
     """
     if scheduler is not None and jobs != 1:
         raise ParameterError("--jobs", "cannot be used with --scheduler, whose workers share the work")
@@ -69,7 +65,7 @@ def workers(jobs: int = 1, scheduler: str | None = None, show: Callable[[str], o
                     while waiting:
                         yield waiting.popleft().result()
                 except BrokenProcessPool:
-                    raise WorkersError("a worker process was killed; it may have been out of memory") from None
+                    raise DitherError("a worker process was killed; it may have been out of memory") from None
 
             try:
                 yield spread
@@ -95,7 +91,7 @@ def _cluster(address: str, show: Callable[[str], object]) -> Iterator[Map]:
             try:
                 result = _awaited(client, futures[0], lambda: show(f"waiting: no worker is connected to {address}\n"))
             except (CancelledError, CommClosedError, KilledWorker) as error:
-                raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
+                raise DitherError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
             yield result
             del futures[0]  # the cluster may forget it
 

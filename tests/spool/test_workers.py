@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dither_shared import ParameterError
-from dither_spool.workers import WorkersError, here, workers
+from dither_shared import DitherError, ParameterError
+from dither_spool.workers import here, workers
 from server.dask import cluster_of
 from spool.work import die, doubled, fail
 
@@ -45,7 +45,7 @@ def test_error_of_a_worker_process_is_raised_here() -> None:
 
 
 def test_killed_worker_process_raises_workers_error() -> None:
-    with workers(2) as spread, pytest.raises(WorkersError, match="a worker process was killed"):
+    with workers(2) as spread, pytest.raises(DitherError, match="a worker process was killed"):
         list(spread(die, [1]))
 
 

@@ -116,18 +116,10 @@ class Source(NamedTuple):
         tally = snapshot.tally(self.metric, *self.span, self.slice.places)
         return replace(tally, repeats=repeats._replace(chance=0.0) if self.distinct else repeats)
 
-
-class Collected(NamedTuple):
-    """A source with its tally, both read in one snapshot."""
-
-    source: Source
-    tally: Tally
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, source: Source) -> Self:
-        """Return a source as a snapshot has it, with its tally."""
-        source = source.at(snapshot.history(source.metric, *source.span))
-        return cls(source, source.tally(snapshot))
+    def collected(self, snapshot: Snapshot) -> tuple[Self, Tally]:
+        """Return the source as a snapshot has it, with its tally."""
+        source = self.at(snapshot.history(self.metric, *self.span))
+        return source, source.tally(snapshot)
 
 
 def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:

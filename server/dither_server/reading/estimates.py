@@ -16,7 +16,7 @@ from ..analysis.trend import TrendStep
 from ..store import History, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
-from .answer_cache import AnswerCache, Collected, Source, key_of
+from .answer_cache import AnswerCache, Source, key_of
 from .limiter import effort, reading, require_affordable
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed, folded
@@ -25,6 +25,9 @@ from .summaries import summary_of
 from .summaries.summary import CollectedReports, EstimateView, Estimator, PageRequest, Span
 
 T = TypeVar("T")
+
+_Collected = tuple[Source, Tally]
+"""A source with its tally, both read in one snapshot."""
 
 
 def _compute(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool) -> Any:
@@ -129,7 +132,7 @@ class EstimateReader:
             if table is not None and _shown(source, sources):
                 yield source, table
             elif tally is not None:
-                yield source, self._whole(Collected(source, tally), query, candidates, places)
+                yield source, self._whole(source, tally, query, candidates, places)
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Subgroup]) -> list[tuple[Subgroup, int]]:
         """Return the parts, each with its number of reports on the given days."""
@@ -155,7 +158,7 @@ class EstimateReader:
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
 
-        def compared(collected: Sequence[Collected]) -> Table:
+        def compared(collected: Sequence[_Collected]) -> Table:
             surveys, estimator = self._surveys(collected)
             table = summary.compare((surveys[0], surveys[1]), query, estimator)
             about = [{**side, **part.about} for side, part in zip(table.about["sides"], sides, strict=True)]
@@ -179,7 +182,7 @@ class EstimateReader:
             sources.append(source)
             cost += price
 
-        def combined(collected: Sequence[Collected]) -> Table:
+        def combined(collected: Sequence[_Collected]) -> Table:
             surveys, estimator = self._surveys(collected)
             return summary.combine(named.name, surveys, query, estimator)
 
@@ -194,7 +197,7 @@ class EstimateReader:
         shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
         source, cost = self._planned(metric, part, (query.since, query.until), query, shown, extra_rows=extra_rows)
 
-        def viewed(collected: Sequence[Collected]) -> EstimateView:
+        def viewed(collected: Sequence[_Collected]) -> EstimateView:
             (survey,), estimator = self._surveys(collected)
             return summary_of(metric).view(survey, query, estimator, request)
 
@@ -235,8 +238,8 @@ class EstimateReader:
     def _estimate(self, source: Source, labels: tuple[str, ...], confidence: float) -> Any:
         """Return the estimates of a source, without metadata."""
 
-        def computed(collected: Sequence[Collected]) -> Any:
-            return self._compute(source.metric, labels, collected[0].tally, confidence, False)
+        def computed(collected: Sequence[_Collected]) -> Any:
+            return self._compute(source.metric, labels, collected[0][1], confidence, False)
 
         cost = effort(source.metric)
         return self._answer(
@@ -264,7 +267,7 @@ class EstimateReader:
         planned: Sequence[Source],
         key: Callable[[Sequence[Source]], Hashable],
         cost: int,
-        make: Callable[[Sequence[Collected]], T],
+        make: Callable[[Sequence[_Collected]], T],
     ) -> T:
         """Return the answer for some sources: from the cache, or computed from one snapshot.
 
@@ -274,22 +277,22 @@ class EstimateReader:
         if found is None:
             self._demand(cost)
             with self._store.snapshot() as snapshot:
-                collected = [Collected.of(snapshot, source) for source in planned]
+                collected = [source.collected(snapshot) for source in planned]
             found = self._cache.get(key([source for source, _ in collected]), lambda: make(collected))
         return cast("T", found)
 
     def _whole(
         self,
-        collected: Collected,
+        source: Source,
+        tally: Tally,
         query: EstimateQuery,
         candidates: tuple[str, ...] | None = None,
         places: Indices | None = None,
     ) -> Table:
         """Return the estimates of a source: of every value, or of those at ``places``."""
-        source = collected.source
 
         def made() -> Table:
-            (survey,), estimator = self._surveys([collected], keep=places is None)
+            (survey,), estimator = self._surveys([(source, tally)], keep=places is None)
             table = summary_of(source.metric).table(survey, query, estimator, candidates)
             sealed = about_sealed(source.slice.sealed)
             table = replace(table, about={**table.about, **source.part.about, **sealed})
@@ -298,7 +301,7 @@ class EstimateReader:
         return self._cache.get(_table_key(source, query, candidates, places), made)
 
     def _surveys(
-        self, collected: Sequence[Collected], *, keep: bool = True
+        self, collected: Sequence[_Collected], *, keep: bool = True
     ) -> tuple[list[CollectedReports], Estimator]:
         """Return the tally of each source, and a function that estimates these tallies.
 

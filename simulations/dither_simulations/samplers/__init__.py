@@ -6,8 +6,8 @@ the rounding of a probability to a float (relative 2^-53). Users send one report
 part, its draw and the instantaneous one are then a single channel.
 
 A mechanism takes part by registering functions of ``registry.py``, in the file of its kind or in a new one: each file
-of this folder is imported. One without a sampler can still be simulated device by device (``device_tally``). If the joint
-law costs too much, ``sample_support`` draws the support of each value separately.
+of this folder is imported. One without a sampler can still be simulated device by device (``device_tally``). If the
+joint law costs too much, ``sample_support`` draws the support of each value separately.
 """
 
 from importlib import import_module

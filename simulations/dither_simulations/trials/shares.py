@@ -1,4 +1,4 @@
-"""Run one seeded trial of shares, by the exact law of its tally or user by user: its errors, and what theory expects."""
+"""Run one seeded trial of shares, by the law of its tally or user by user: its errors, and what theory expects."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dither_shared import ParameterError
+from dither_shared import DitherError, ParameterError
 from dither_simulations.cli import main
 from dither_simulations.experiments.demo.showing import asked_on_the_page
-from dither_simulations.experiments.demo.visitors import CHECKOUT, Tools, VisitError, served
+from dither_simulations.experiments.demo.visitors import CHECKOUT, Tools, served
 from js.tools import chromium, node, packages
 
 
@@ -40,14 +40,14 @@ def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
     (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
     done: list[int] = []
     tools = Tools(node(), "/nowhere/chromium")
-    with served(tools) as page, pytest.raises(VisitError, match=r"could not report: .*launch"):
+    with served(tools) as page, pytest.raises(DitherError, match=r"could not report: .*launch"):
         page.visit(definition, "http://127.0.0.1:9", survey.people, 1, lambda: done.append(1))
     assert done == []
 
 
 def test_what_cannot_be_compiled_is_an_error(tmp_path: Path) -> None:
     (definition := tmp_path / "metrics.toml").write_text('[metrics.a]\ntype = "mood"\n')
-    with served(Tools("node", "chromium")) as page, pytest.raises(VisitError, match="mood"):
+    with served(Tools("node", "chromium")) as page, pytest.raises(DitherError, match="mood"):
         page.visit(definition, "http://127.0.0.1:9", [], 1, int)
 
 

@@ -32,10 +32,6 @@ _HERE, _EXCHANGE = -100, 2
 _SAYS = "dither-server publish made this folder, and replaces it whole. It wrote:"
 
 
-class SiteError(DitherError):
-    """The site cannot be written now. The previous one is still in place."""
-
-
 class Fresh:
     """A folder that is being written."""
 
@@ -72,7 +68,7 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
     """Yield a folder to write to, which takes the place of ``out`` unless something fails.
 
     ``exchange`` swaps the names of two folders, or returns False if it cannot; ``exchanged`` is taken for None.
-    Raises ParameterError if ``out`` is something else than an empty folder or one that was published; SiteError if the
+    Raises ParameterError if ``out`` is something else than an empty folder or one that was published; DitherError if the
     disk refuses, or another process is publishing to it.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100 - resolve() would follow a symbolic link, which is to be refused
@@ -98,7 +94,7 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
             finally:
                 _remove(new)
     except OSError as error:
-        raise SiteError(
+        raise DitherError(
             f"{out}: cannot be written ({error.strerror or error}); the previous site is unchanged"
         ) from None
 
@@ -214,7 +210,7 @@ def _sync(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path, out: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which ends with the process; raise SiteError if another process holds it."""
+    """Hold the lock of a folder, which ends with the process; raise DitherError if another process holds it."""
     if sys.platform == "win32":
         yield
         return
@@ -227,5 +223,5 @@ def _locked(folder: Path, out: Path) -> Iterator[None]:
         except (BlockingIOError, FileNotFoundError):
             ours = False
         if not ours:
-            raise SiteError(f"{out}: another dither-server publish is writing it; try again when it has ended")
+            raise DitherError(f"{out}: another dither-server publish is writing it; try again when it has ended")
         yield

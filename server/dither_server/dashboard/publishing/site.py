@@ -193,7 +193,7 @@ class Site:
     def publish(self, store: Store, out: Path) -> _Published:
         """Write the site in place of the folder ``out``.
 
-        Raises ParameterError for an unknown metric and for a folder with other files, SiteError if writing fails, and
+        Raises ParameterError for an unknown metric and for a folder with other files, DitherError if writing fails, and
         StoreError.
         """
         done = _Published()

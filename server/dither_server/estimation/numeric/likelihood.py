@@ -5,6 +5,7 @@ may still be a hundred units of log-likelihood short, and a curve that stops ear
 Newton steps take 6 to 25 (Koenker and Mizera 2014 for mixtures).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,11 +28,8 @@ _INSIDE = 0.995
 """The part of the way to the edge, where a share would be 0, that one step may go."""
 
 
-class Solver(Protocol):
-    """Solves linear equations with one positive definite matrix."""
-
-    def __call__(self, right: Floats) -> Floats:
-        """Return the solutions; one a column of ``right``."""
+Solver = Callable[[Floats], Floats]
+"""Solves linear equations with one positive definite matrix; one solution a column of the right side."""
 
 
 class Channel(Protocol):

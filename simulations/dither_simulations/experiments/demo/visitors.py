@@ -29,10 +29,6 @@ CHECKOUT = Path(__file__).parents[4] / "client" / "js"
 _LEAST_NODE = 20
 
 
-class VisitError(DitherError):
-    """The page could not be made, or a visitor could not report."""
-
-
 @dataclass(frozen=True)
 class Tools:
     """The programs that visitors need."""
@@ -73,12 +69,12 @@ class _DemoPage:
     ) -> None:
         """Let each person answer on the page, which asks ``metrics`` and reports to ``url``, some at a time.
 
-        ``step`` is called after each. Raises VisitError if one could not report.
+        ``step`` is called after each. Raises DitherError if one could not report.
         """
         compiling = [sys.executable, "-m", "dither", "compile", str(metrics), "-o", str(self.folder / "metrics.json")]
         done = subprocess.run(compiling, capture_output=True, text=True, check=False)  # noqa: S603 — ours
         if done.returncode:
-            raise VisitError(f"{metrics} could not be compiled: {done.stderr.strip()}")
+            raise DitherError(f"{metrics} could not be compiled: {done.stderr.strip()}")
         write_bytes(self.folder / "endpoint.json", json.dumps({"endpoint": url}).encode())
         task = {"page": f"{self.origin}/demo/", "chromium": self.tools.chromium, "jobs": browsers}
         self._drive(json.dumps({**task, "visitors": [*people]}), step)
@@ -105,7 +101,7 @@ class _DemoPage:
                 process.terminate()  # which ends the browser, too
             if process.wait():
                 complaints.seek(0)
-                raise VisitError((complaints.read().strip() or "Node printed nothing").splitlines()[0])
+                raise DitherError((complaints.read().strip() or "Node printed nothing").splitlines()[0])
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dither_server.dashboard.publishing.folder import LIST, SiteError, exchanged, replacing
-from dither_shared import ParameterError
+from dither_server.dashboard.publishing.folder import LIST, exchanged, replacing
+from dither_shared import DitherError, ParameterError
 from forkserver import run
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_disk_failure_leaves_the_old_site_or_the_new_one(
     publish(out, "old")
     with monkeypatch.context() as patch:
         failing(patch, name, at)
-        with pytest.raises(SiteError, match="No space left"):
+        with pytest.raises(DitherError, match="No space left"):
             publish(out, "new", never)
     assert content(out) in (site_of("old"), site_of("new"))
     publish(out, "newer")
@@ -161,7 +161,7 @@ def test_second_publish_at_once_is_refused(tmp_path: Path) -> None:
     publish(out, "old")
     with replacing(out) as fresh:
         fresh.write("index.html", [b"first"])
-        with pytest.raises(SiteError, match="another dither-server publish"):
+        with pytest.raises(DitherError, match="another dither-server publish"):
             publish(out, "second")
     assert content(out) == {"index.html": "first"}
 
@@ -180,7 +180,7 @@ def test_publish_holds_its_lock_while_it_cleans_up(
         if not refused:
             refused.append(path)
             assert content(out) == site_of("new")
-            with pytest.raises(SiteError, match="another dither-server publish"):
+            with pytest.raises(DitherError, match="another dither-server publish"):
                 publish(out, "second")
         remove(path)
 
@@ -250,7 +250,7 @@ def test_root_home_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(SiteError, match="cannot be written"):
+    with pytest.raises(DitherError, match="cannot be written"):
         publish(tmp_path / "file" / "site", "new")
 
 
