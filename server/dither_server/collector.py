@@ -22,9 +22,9 @@ from .ingest.posts import PlainUpload, UploadFormat
 from .ingest.sealed.key_file import KeyFile, Keyring, pools
 from .ingest.sealed.posts import SealedUpload
 from .prometheus import Prometheus, database_gauges
-from .reading.answer_cache import AnswerCache
 from .reading.estimates import EstimateReader
 from .reading.limiter import AnalysisLimiter
+from .reading.sources import AnswerCache
 from .store import Store, StoreError
 from .store.removal import Housekeeper
 from .store.sink import Sink, spool_package

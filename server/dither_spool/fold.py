@@ -78,9 +78,9 @@ class Folding:
     def fold(self, wait: float) -> Iterator[FoldReport]:
         """Finish the runs that were begun, then fold the other segments; yield the report of each run.
 
-        Raises StoreError (SpoolError if the spool fails), and DitherError if the workers are lost. What is counted then stays counted, and the
-        next call resumes. Also raises StoreError if another fold runs and does not end in ``wait`` seconds, and
-        ParameterError if the database holds a definition that this program cannot read.
+        Raises StoreError (SpoolError if the spool fails), and DitherError if the workers are lost. What is counted then
+        stays counted, and the next call resumes. Also raises StoreError if another fold runs and does not end in
+        ``wait`` seconds, and ParameterError if the database holds a definition that this program cannot read.
         """
         with self.store.folds.exclusive_lock(wait) as check:
             for manifest in sorted(manifests(self.blobs), key=lambda manifest: manifest.begun):

@@ -68,7 +68,7 @@ def _require_writable(form: str, output: str | None) -> None:
 
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":
     """Return the named metrics or, without names, all that list values to estimate and have the stratum."""
-    from ..reading.strata import has_stratum, part_of, parts_by
+    from ..reading.sources import has_stratum, part_of, parts_by
     from .query_options import known_metrics, listing, metric_asked
 
     if chosen:

@@ -11,7 +11,7 @@ from ..api.routing import described
 from ..reading.estimates import EstimateReader
 from ..reading.query import TrendQuery
 from ..reading.sealing import about_sealed, words_of_sealed
-from ..reading.strata import Subgroup, part_of
+from ..reading.sources import Subgroup, part_of
 from ..reading.summaries import summary_of
 from ..reading.summaries.summary import EstimateView, PageRequest, PointEstimate, Steps
 from ..reading.summaries.svg import ReportBar, TimeSeries, bars_of_days

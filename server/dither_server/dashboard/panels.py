@@ -11,7 +11,7 @@ from dither_shared.counted import counted
 from ..reading.estimates import EstimateReader
 from ..reading.limiter import effort
 from ..reading.query import Query
-from ..reading.strata import Subgroup, parts_by
+from ..reading.sources import Subgroup, parts_by
 from ..reading.summaries.summary import PageRequest, PointEstimate
 from ..store import Store
 from .card import MetricCard

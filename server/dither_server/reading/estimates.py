@@ -16,11 +16,10 @@ from ..analysis.trend import TrendStep
 from ..store import History, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
-from .answer_cache import AnswerCache, Source, key_of
 from .limiter import effort, reading, require_affordable
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .sealing import about_sealed, folded
-from .strata import EVERYONE, Subgroup, both_sides, has_stratum, part_of, parts_by
+from .sources import EVERYONE, AnswerCache, Source, Subgroup, both_sides, has_stratum, key_of, part_of, parts_by
 from .summaries import summary_of
 from .summaries.summary import CollectedReports, EstimateView, Estimator, PageRequest, Span
 

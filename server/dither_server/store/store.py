@@ -1,23 +1,15 @@
 """The store: what the rest of the collector needs from a database, and what was collected, read at one moment."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
 from dither_shared import Metric
-
-from .counting.folds import read_folded_up_to
-from .tables.schema import IDENTITY
-from .tables.tallies import Places, Sealed, read_refused, read_reports, read_sealed, read_stored_rows, read_tally
-
-if TYPE_CHECKING:
-    from ..tally.tally import Tally
-from collections.abc import Collection, Sequence
-from contextlib import contextmanager
 
 from ..tally.tally import Tally
 from .batch_ids import Expiry, count_ids
@@ -27,7 +19,22 @@ from .database import Condition, Database, bytes_of, disk_of
 from .engine import LOCK_WAIT, sqlite_path
 from .errors import RacedError
 from .tables.definitions import Definitions, register
-from .tables.tallies import Days, Estimates, Refusal, Refusals, add_refusals
+from .tables.schema import IDENTITY
+from .tables.tallies import (
+    Days,
+    Estimates,
+    Places,
+    Refusal,
+    Refusals,
+    Sealed,
+    add_refusals,
+    read_folded_up_to,
+    read_refused,
+    read_reports,
+    read_sealed,
+    read_stored_rows,
+    read_tally,
+)
 from .tables.tokens import Tokens
 
 T = TypeVar("T")

@@ -11,10 +11,9 @@ import pytest
 
 from dither_server.analysis.columns import Table
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
-from dither_server.reading.strata import EVERYONE
+from dither_server.reading.sources import EVERYONE, AnswerCache
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.summary import PageRequest
 from dither_server.store import Refusal, Store

@@ -16,10 +16,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
-from dither_server.reading.strata import EVERYONE, Subgroup, both_sides, has_stratum, part_of, parts_by
+from dither_server.reading.sources import EVERYONE, AnswerCache, Subgroup, both_sides, has_stratum, part_of, parts_by
 from dither_server.store import Snapshot, Store
 from dither_server.tally.tally import Tally
 from dither_serving.problems import Problem

@@ -68,8 +68,8 @@ def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -
     """Yield a folder to write to, which takes the place of ``out`` unless something fails.
 
     ``exchange`` swaps the names of two folders, or returns False if it cannot; ``exchanged`` is taken for None.
-    Raises ParameterError if ``out`` is something else than an empty folder or one that was published; DitherError if the
-    disk refuses, or another process is publishing to it.
+    Raises ParameterError if ``out`` is something else than an empty folder or one that was published; DitherError if
+    the disk refuses, or another process is publishing to it.
     """
     out = Path(os.path.abspath(out))  # noqa: PTH100 - resolve() would follow a symbolic link, which is to be refused
     _require_reasonable(out)

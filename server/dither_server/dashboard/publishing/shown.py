@@ -10,7 +10,7 @@ from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
-from ...reading.strata import part_of
+from ...reading.sources import part_of
 from ...reading.summaries import summary_of
 from ...reading.summaries.summary import PageRequest
 from ...reading.summaries.svg import ReportBar, TimeSeries, bars_of_days

@@ -20,10 +20,10 @@ from dither_shared.counted import counted
 
 from ...analysis.columns import Table
 from ...analysis.labels import shortened
-from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...reading.exports import FORMATS, Answered, attributes_of, json_object
 from ...reading.query import TrendQuery
+from ...reading.sources import AnswerCache
 from ...reading.summaries import summary_of
 from ...store import Store
 from ..card import IndexCard, span_in_words

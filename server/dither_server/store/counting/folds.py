@@ -19,7 +19,7 @@ from ..engine import sqlite_path
 from ..errors import StoreError, message_of
 from ..lock import ProcessLock, shared_lock
 from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
-from ..tables.tallies import Refusal, add_refusals
+from ..tables.tallies import Refusal, add_refusals, read_folded_up_to
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
@@ -182,12 +182,6 @@ class Folds(Repository):
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADDING)))
             yield connection
-
-
-def read_folded_up_to(connection: sa.Connection) -> datetime | None:
-    """Return when the last finished run began, None if none has finished. See ``Folds.up_to``."""
-    begun: datetime | None = connection.scalar(sa.select(sa.func.max(FOLD_RUNS.c.begun)).where(FOLD_RUNS.c.finished))
-    return None if begun is None else begun.replace(tzinfo=UTC)
 
 
 def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:

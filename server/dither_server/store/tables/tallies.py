@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ from ...tally.blocks import (
 from ...tally.tally import Tally
 from ..errors import RacedError
 from ..lock import exclusive_lock
-from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES, Repository
+from .schema import DAILY, ESTIMATED_DAYS, FOLD_RUNS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES, Repository
 
 Places = Collection[int] | None
 """The indices of strata among those of a metric; None means all of them."""
@@ -327,3 +327,9 @@ class Estimates(Repository):
                 connection.execute(sa.delete(table).where(table.c.version == version, table.c.day == day))
             connection.execute(sa.insert(ESTIMATED_DAYS), {**key, **basis._asdict()})
             connection.execute(sa.insert(target), placed)
+
+
+def read_folded_up_to(connection: sa.Connection) -> datetime | None:
+    """Return when the last finished run began, None if none has finished. See ``Folds.up_to``."""
+    begun: datetime | None = connection.scalar(sa.select(sa.func.max(FOLD_RUNS.c.begun)).where(FOLD_RUNS.c.finished))
+    return None if begun is None else begun.replace(tzinfo=UTC)

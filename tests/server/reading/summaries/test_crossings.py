@@ -17,7 +17,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
-from dither_server.reading.strata import Subgroup
+from dither_server.reading.sources import Subgroup
 from dither_server.reading.summaries.crossings import COLUMNS, MOST_COLUMNS, MOST_LINES, CrossingsView
 from dither_server.reading.summaries.summary import PageRequest
 from dither_server.tally.arrays import Floats
