@@ -19,7 +19,8 @@ from .config.settings import Config
 from .ingest.committer import ReportCommitter
 from .ingest.ingest import Ingest
 from .ingest.posts import PlainUpload, UploadFormat
-from .ingest.sealed.key_file import KeyFile, Keyring, pools
+from .ingest.sealed.key_file import KeyFile
+from .ingest.sealed.keyring import Keyring, pools
 from .ingest.sealed.posts import SealedUpload
 from .prometheus import Prometheus, database_gauges
 from .reading.estimates import EstimateReader

@@ -17,7 +17,8 @@ from dither_shared import Metric, ParameterError, Strata
 
 from ..analysis.columns import Table
 from ..store import History, Slice, Snapshot
-from ..tally.tally import Repeats, Tally
+from ..tally.repeats import Repeats
+from ..tally.tally import Tally
 from .parameters import Chosen, refuse_unknown
 from .query import EstimateQuery
 from .summaries.summary import Page, Span

@@ -13,7 +13,8 @@ from dither_shared.errors import did_you_mean
 from ...access.gatekeeper import Role
 from ...config.settings import Config
 from ...config.sources import FILE_VARIABLE, SETTINGS, variable_of
-from ...ingest.sealed.key_file import KeyFile, Keyring
+from ...ingest.sealed.key_file import KeyFile
+from ...ingest.sealed.keyring import Keyring
 from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
 from ...tally.retention import ALL

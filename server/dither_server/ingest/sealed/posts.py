@@ -30,7 +30,7 @@ from ...store import Sealing, Upload
 from ...tally.tally import Tally
 from ..posts import UploadFormat, place_of
 from .hpke import Opener
-from .key_file import Keyring
+from .keyring import Keyring
 
 MOST = 20_000
 """Maximum rows of a body: some seconds of work for each key of the suite."""

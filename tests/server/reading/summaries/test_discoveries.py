@@ -10,7 +10,7 @@ from dither_server.reading.query import Comparison, Query
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
 from dither_server.reading.summaries.summary import CollectedReports, PageRequest
-from dither_server.tally.tally import Repeats
+from dither_server.tally.repeats import Repeats
 from dither_shared import ParameterError, parse_metrics
 
 from .discovery_surveys import CRASH, CRASH_TOML, DISCOVERIES, NOTHING, estimator, surveyed

@@ -24,7 +24,8 @@ from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
 from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.store.tables.schema import NUMBERS as DAILY
-from dither_server.tally.tally import Repeats, Tally
+from dither_server.tally.repeats import Repeats
+from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 from server.collecting import MOBILE, TODAY
