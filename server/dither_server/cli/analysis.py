@@ -36,7 +36,7 @@ _OF_ESTIMATES = (
 def estimate(found: Found, query: Query, metric: str, candidates: str | None, as_json: bool) -> None:
     """Estimate the share of each value of METRIC or, if it asks for a number, its mean and quantiles."""
     from ..reading.estimates import EstimateReader
-    from .query_options import metric_asked
+    from .metric_by_name import metric_asked
     from .terminal_tables import print_answers
 
     strings = None if candidates is None else strings_of(candidates)
@@ -60,7 +60,7 @@ def compare(found: Found, query: Comparison, metric: str, other_stratum: tuple[s
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
     from ..reading.summaries.summary import TextTable
-    from .query_options import listing, metric_asked
+    from .metric_by_name import listing, metric_asked
 
     query = replace(query, strata=query.strata + strata_of(other_stratum, "--other-stratum", "other_"))
     with stored(found) as store:
@@ -87,7 +87,7 @@ def show_trend(found: Found, query: TrendQuery, metric: str, as_json: bool) -> N
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
     from ..reading.summaries.summary import TextTable
-    from .query_options import listing, metric_asked
+    from .metric_by_name import listing, metric_asked
 
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, query.version))

@@ -37,7 +37,7 @@ def discover(found: Found, query: Query, metric: str, as_json: bool) -> None:
     from ..estimation.strings.discovery import untold
     from ..reading.estimates import EstimateReader
     from ..reading.summaries import summary_of
-    from .query_options import metric_asked
+    from .metric_by_name import metric_asked
     from .terminal_tables import as_text, headed
 
     with stored(found) as store:

@@ -69,7 +69,7 @@ def _require_writable(form: str, output: str | None) -> None:
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: Query) -> "list[Metric]":
     """Return the named metrics or, without names, all that list values to estimate and have the stratum."""
     from ..reading.sources import has_stratum, part_of, parts_by
-    from .query_options import known_metrics, listing, metric_asked
+    from .metric_by_name import known_metrics, listing, metric_asked
 
     if chosen:
         named = [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]

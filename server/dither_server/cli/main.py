@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-Later = tuple[str, str]
-"""Where a command is, as ``package.module:name``, and one line about it for the list of all commands."""
+
+class Later(NamedTuple):
+    """Where a command is, as ``package.module:name``, and one line about it for the list of all commands."""
+
+    place: str
+    short_help: str
 
 
 class LazyGroup(click.Group):
@@ -16,8 +20,8 @@ class LazyGroup(click.Group):
     def __init__(self, *arguments: Any, later: Mapping[str, Later] | None = None, **extra: Any) -> None:
         super().__init__(*arguments, **extra)
         self._later = dict(later or {})
-        for name, (_, short_help) in self._later.items():
-            self.add_command(click.Command(name, short_help=short_help))
+        for name, one in self._later.items():
+            self.add_command(click.Command(name, short_help=one.short_help))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -30,7 +34,7 @@ class LazyGroup(click.Group):
 
     def load(self, name: str) -> click.Command:
         """Import one of the commands."""
-        module, _, attribute = self._later[name][0].partition(":")
+        module, _, attribute = self._later[name].place.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
@@ -38,24 +42,24 @@ class LazyGroup(click.Group):
 _HERE = "dither_server.cli"
 
 _LATER = {
-    "backup": (f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
-    "compare": (f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
-    "discover": (f"{_HERE}.discover:discover", "Find strings that are not listed."),
-    "doctor": (f"{_HERE}.doctor:doctor", "Examine a collector, or show its settings."),
-    "estimate": (f"{_HERE}.analysis:estimate", "Estimate shares, or a mean and quantiles."),
-    "export": (f"{_HERE}.export:export", "Write estimates as a table."),
-    "fold": ("dither_spool.command:fold", "Count what collectors have spooled."),
-    "key": (f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
-    "metric": (f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
-    "publish": (f"{_HERE}.publish:publish", "Write a public site of the answers."),
-    "purge": (f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
-    "rappor-decode": (f"{_HERE}.rappor:rappor_decode", "Decode files of google/rappor."),
-    "refresh": (f"{_HERE}.export:refresh_estimates", "Update the view daily_estimates."),
-    "refusals": (f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
-    "restore": (f"{_HERE}.backup:restore", "Restore the database from a backup."),
-    "run": (f"{_HERE}.run:run", "Run a collector. The first line on stdout is its URL."),
-    "token": (f"{_HERE}.token:token", "Create, list and revoke tokens."),
-    "trend": (f"{_HERE}.analysis:show_trend", "Show a metric over days or weeks."),
+    "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
+    "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
+    "discover": Later(f"{_HERE}.discover:discover", "Find strings that are not listed."),
+    "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, or show its settings."),
+    "estimate": Later(f"{_HERE}.analysis:estimate", "Estimate shares, or a mean and quantiles."),
+    "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
+    "fold": Later("dither_spool.command:fold", "Count what collectors have spooled."),
+    "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
+    "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
+    "publish": Later(f"{_HERE}.publish:publish", "Write a public site of the answers."),
+    "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
+    "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode files of google/rappor."),
+    "refresh": Later(f"{_HERE}.export:refresh_estimates", "Update the view daily_estimates."),
+    "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
+    "restore": Later(f"{_HERE}.backup:restore", "Restore the database from a backup."),
+    "run": Later(f"{_HERE}.run:run", "Run a collector. The first line on stdout is its URL."),
+    "token": Later(f"{_HERE}.token:token", "Create, list and revoke tokens."),
+    "trend": Later(f"{_HERE}.analysis:show_trend", "Show a metric over days or weeks."),
 }
 
 

@@ -27,7 +27,7 @@ def metric() -> None:
 @settings_options("metrics", "db")
 def list_metrics(found: Found) -> None:
     """List every version that was ever registered: its state, its days with reports, its metric."""
-    from .query_options import known_metrics
+    from .metric_by_name import known_metrics
 
     known = known_metrics(found)
     with stored(found) as store:
@@ -48,7 +48,7 @@ def list_metrics(found: Found) -> None:
 def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
     """Show what metric NAME asks and promises, even if metrics.toml no longer has it."""
     from ..api.routing import described
-    from .query_options import metric_asked
+    from .metric_by_name import metric_asked
 
     with stored(found) as store:
         versions = store.definitions.versions(name)
