@@ -19,7 +19,7 @@ MANY = (10, 100)
 
 HIDES = "repeating one permanent answer hides your answer, but not when it changes"
 
-PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
+PERIODS = {"day": "at most once a day", "week": "at most once a week", "month": "at most once a month", "once": "once"}
 CLEAR = "Sent in the clear, not changed at random"
 _PARTIES = (
     "The relay sees this device's address, the time, the question and what is sent in the clear, but not the report."
