@@ -18,7 +18,7 @@ from typing import Literal, cast
 
 from ..errors import ParameterError
 from ..mechanism import Mechanism
-from ..mechanisms.set_response import SetResponse
+from ..mechanisms import MECHANISMS
 from ..questions.fields import Fields
 from ..questions.question import Question
 from .period import Period
@@ -78,13 +78,13 @@ def private_mechanism(kind: Of | None, question: Question, mechanism: Mechanism,
         return mechanism
     if mechanism.memoised:
         raise ParameterError("permanent_epsilon", f'not possible with of = "{kind}", whose reports are drawn afresh')
-    if kind == "any" or (isinstance(mechanism, SetResponse) and mechanism.window == 1):
+    if kind == "any" or (mechanism.name, mechanism.parameters().get("window")) == ("set-response", 1):
         return mechanism
     if "window" in fields or fields.value("mechanism") not in {None, "auto", "set-response"}:
         raise ParameterError(
             "mechanism", 'of = "set" needs set-response with window = 1; leave mechanism and window out'
         )
-    return SetResponse.calibrate(question.size, fields.number("epsilon"), window=1)
+    return MECHANISMS["set-response"].configure(question.size, {"epsilon": fields.number("epsilon"), "window": 1})
 
 
 def after(fields: Fields) -> int:

@@ -34,7 +34,7 @@ class Estimated(Protocol):
 
 
 class Steps(NamedTuple):
-    """The steps of a time series: the first and the last day of ``each`` day, week or month with reports, oldest first."""
+    """The steps of a time series: the first and last day of ``each`` day, week or month with reports, oldest first."""
 
     each: str
     spans: Sequence[tuple[date, date]]
