@@ -53,7 +53,7 @@ class _Gone:
     setup = _NoSetup
     _status = Status("off", "nobody: the interpreter is shutting down")
     _empty: Mapping[str, object] = MappingProxyType(
-        {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
+        {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None, "add": None}
     )
 
     def __getattr__(self, name: str) -> Callable[..., object]:
@@ -184,6 +184,20 @@ class Client:
                 self._named.add(metric)
             return
         (self._built or self._core).record(metric, value, strata)
+
+    def add(self, metric: str, value: object = 1) -> None:
+        """Note an event of a metric that has ``of`` in its definition: the device forms the answer of its events.
+
+        ``value`` is a number for ``sum`` and ``max``, one of the listed values for ``set`` and ``furthest``, whether it
+        is an event at all for ``any``, and of no meaning for ``count`` and ``days``. The answer of a day, week or month
+        is reported at the first call in a later one, also if nothing was added. Until then the state folder holds what
+        dither/reporting/events.py lists. Returns at once; raises like ``record``.
+        """
+        if self._built is None and self._off():
+            if type(metric) is str and len(self._named) < self._MOST_NAMED:
+                self._named.add(metric)
+            return
+        (self._built or self._core).add(metric, value)
 
     def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""

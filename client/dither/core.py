@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dither_shared.primitives.entropy import Entropy
 
     from .consent.rules import Mode
+    from .reporting.events import Events
     from .state.state import State
     from .upload.transport import Transport
 
@@ -127,6 +128,11 @@ class ClientCore:
         )
         self.make_report: Callable[..., bool] = self.recorder.record
         """Makes the report of an answer; tests replace it to observe answers."""
+        self.take_event: Callable[[str, object], bool] = lambda name, value: self._events_now().add(name, value)
+        """Takes an event; likewise."""
+        self._events: Events | None = None
+        if any(metric.of is not None or metric.after for metric in metrics.values()):
+            self._events_now()
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
         self._lost = False
@@ -144,6 +150,18 @@ class ClientCore:
             exit_every=self.setup.exit_every,
         )
 
+    def _events_now(self) -> Events:
+        """Return the events, which most programs do not have."""
+        if self._events is None:
+            with importing():
+                from .reporting.events import Events  # noqa: PLC0415 - a program without events does not need it
+
+            setup, entropy = self.setup, self.setup.entropy or SystemEntropy()
+            self._events = Events(
+                setup.metrics, self.recorder, self.journal, self.permission, entropy, setup.today, self.diagnostics
+            )
+        return self._events
+
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
         if _is_exposed(str(self.setup.endpoint)):
@@ -156,6 +174,9 @@ class ClientCore:
             with suppress(StateError, OSError):  # the first report tries again, and counts the failure
                 self.journal.apply_mode(mode)
         self.names.note_versions()
+        with suppress(StateError, OSError):  # likewise
+            made = self._events is not None and self._events.review()
+            resumes = resumes or made
         if resumes and mode == "on":
             self.refresh()
             self.uploader.resume()
@@ -166,16 +187,31 @@ class ClientCore:
             self.stopped.unrecorded += 1
             return
         try:
-            if not self.make_report(metric, value, strata):
-                return
-            if not self.names.noted_versions:
-                self.names.note_versions()
-            if self.setup.background:
-                self.uploader.wake(cut=self.journal.due)
-            else:
-                self.journal.compact()
+            reviewed = self._events is not None and self._events.review()
+            if self.make_report(metric, value, strata) or reviewed:
+                self._reported()
         except Exception as error:
             self._unrecorded(error)
+
+    def add(self, metric: str, value: object) -> None:
+        """Take an event, and report the periods that have ended."""
+        if self.stopped.reason:
+            self.stopped.unrecorded += 1
+            return
+        try:
+            if self.take_event(metric, value):
+                self._reported()
+        except Exception as error:
+            self._unrecorded(error)
+
+    def _reported(self) -> None:
+        """Wake the uploader, because there is a new report."""
+        if not self.names.noted_versions:
+            self.names.note_versions()
+        if self.setup.background:
+            self.uploader.wake(cut=self.journal.due)
+        else:
+            self.journal.compact()
 
     def check_names(self, names: Iterable[str]) -> None:
         """Log if ``names``, which were recorded while telemetry was off, are not all defined; quote none of them.
@@ -208,6 +244,8 @@ class ClientCore:
             return False
 
     def _flush(self, timeout: float) -> bool:
+        if self._events is not None and not self.stopped:
+            self._events.review()
         known, outbox = self.refresh(), self.journal.outbox
         dropped = outbox.dropped
         if not self.stopped:
@@ -307,6 +345,9 @@ class ClientCore:
             self.journal.apply_mode(self.permission.consent().mode)
             if mode != "off" and self.stopped.end():
                 self.uploader.restart()
+            if self._events is not None:
+                self._events.review_again()
+                self._events.review()
         except Exception as error:
             self.guard.caught("consent", error)
         return kept

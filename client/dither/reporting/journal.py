@@ -25,7 +25,7 @@ from dither_shared.light import partial, suppress
 
 from ..clock import is_ahead
 from ..state.folder_journal import paced
-from ..state.journal_records import Debit, Disabled, Done, Permanent
+from ..state.journal_records import Debit, Disabled, Done, FirstUse, Permanent
 from ..state.state import START, BusyError, Cursor, StateError
 from .bodies import kind_for, read
 from .keys import Keys
@@ -93,7 +93,7 @@ class Journal:
         """Enter a transaction, with the day; raises BusyError, StateError or OSError."""
         return self._transactions.one()
 
-    def write(self, *records: Debit | Permanent | Corrected | Disabled | Queued | Done) -> None:
+    def write(self, *records: Debit | Permanent | Corrected | Disabled | FirstUse | Queued | Done) -> None:
         """Append records, all or none, and apply them; for the holder of a transaction."""
         position = self.state.append(records)
         for record in records:
@@ -209,6 +209,8 @@ class Journal:
             entries += self.outbox.waiting() if mode == "off" else []
             if entries:
                 self.write(*(Done(entry.batch, "dropped") for entry in entries))
+            if mode == "off" and self.state.recall("events"):
+                self.state.remember("events", b"")
 
     def close(self) -> None:
         """Close the files of the state, unless another thread uses them."""

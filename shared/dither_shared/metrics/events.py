@@ -78,7 +78,7 @@ def private_mechanism(kind: Of | None, question: Question, mechanism: Mechanism,
         return mechanism
     if mechanism.memoised:
         raise ParameterError("permanent_epsilon", f'not possible with of = "{kind}", whose reports are drawn afresh')
-    if kind == "any" or (mechanism.name, mechanism.parameters().get("window")) == ("set-response", 1):
+    if kind == "any" or getattr(mechanism, "window", None) == 1:
         return mechanism
     if "window" in fields or fields.value("mechanism") not in {None, "auto", "set-response"}:
         raise ParameterError(
