@@ -252,11 +252,11 @@ def test_numbers_without_end_are_refused_by_their_place(text: str, place: str) -
         ('type = "boolean"\nof = "any"\npermanent_epsilon = 2.0', r'permanent_epsilon: not possible with of = "any"'),
         (
             'type = "selection"\nvalues = ["a", "b"]\nof = "set"\nwindow = 2',
-            r"mechanism: of = \"set\" needs set-response",
+            r"mechanism: of = .set. needs set",
         ),
         (
-            'type = "selection"\nvalues = ["a", "b"]\nof = "set"\nmechanism = "privset"',
-            r"mechanism: of = \"set\" needs",
+            'type = "selection"\nvalues = ["a", "b"]\nof = "set"\nmechanism = "privset"\nat_most = 1',
+            r"mechanism: of = .set. needs",
         ),
         (
             'type = "choice"\nvalues = ["1", "two"]\nof = "weeks-since-first-use"\nperiod = "week"',
