@@ -10,9 +10,8 @@ from dither_serving.problems import MEDIA_TYPE, SAFE_HEADERS, Answer, Kind, Prob
 from dither_shared import ParameterError
 
 from .access.roles import OPEN
-from .api.lookup import EXTENSION
 from .api.routes import routes
-from .api.routing import Route
+from .api.routing import EXTENSION, Route
 from .collector import Collector
 from .config.settings import Config
 from .dashboard.pages import entered, pages

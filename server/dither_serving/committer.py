@@ -50,7 +50,7 @@ class ClosedError(DitherError):
     """The committer takes no more batches; this one was not taken."""
 
 
-class Commits(Protocol[_U_contra, _R_co]):
+class _Commits(Protocol[_U_contra, _R_co]):
     """Makes uploads durable in one transaction."""
 
     def commit(self, uploads: Sequence[_U_contra], day: date, shard: bytes) -> Sequence[_R_co]:
@@ -73,7 +73,7 @@ class Committer(Generic[U, R]):
     """
 
     def __init__(
-        self, store: Commits[U, R], today: Callable[[], date], limits: Limits, numbers: ServerNumbers | None = None
+        self, store: _Commits[U, R], today: Callable[[], date], limits: Limits, numbers: ServerNumbers | None = None
     ) -> None:
         self._store = store
         self._today = today

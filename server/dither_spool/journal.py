@@ -182,7 +182,7 @@ def _content(descriptor: int) -> bytes:
     return bytes(content)
 
 
-class Decoded(NamedTuple):
+class _Decoded(NamedTuple):
     """The readable part of a journal.
 
     ``end`` is where the last complete group ends. What follows was torn by a power cut, and was never acknowledged.
@@ -210,7 +210,7 @@ def encode_group(mark: bytes, uploads: Sequence[Upload], day: date) -> bytes:
     return _GROUP.pack(mark, len(body), _checksum(body)) + body
 
 
-def decode_groups(mark: bytes, content: bytes) -> Decoded:
+def decode_groups(mark: bytes, content: bytes) -> _Decoded:
     """Return all that can be read of a journal."""
     bodies: list[memoryview] = []
     start, damaged = 0, 0
@@ -221,7 +221,7 @@ def decode_groups(mark: bytes, content: bytes) -> Decoded:
         start = end
     if _is_more_than_torn(mark, content[start:]):
         damaged += len(content) - start
-    return Decoded(_records(bodies), start, damaged)
+    return _Decoded(_records(bodies), start, damaged)
 
 
 def _next_group(mark: bytes, content: bytes, start: int) -> tuple[int, int] | None:

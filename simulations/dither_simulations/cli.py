@@ -2,7 +2,7 @@
 
 import click
 
-from dither_server.cli.lazy import Later
+from dither_server.cli.main import Later
 
 from .options.common import Commands
 

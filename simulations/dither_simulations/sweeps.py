@@ -20,7 +20,7 @@ from dither_shared import ParameterError
 from dither_shared.privacy.audit import lower_bound, upper_bound
 from dither_spool.workers import Map, here
 
-from .output.tables import Column, results_table
+from .output.tables import ResultColumn, results_table
 from .trials.shares import Measures
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Experiment(ABC):
     """The root of all randomness."""
     repeats: int
     """Trials per cell."""
-    columns: ClassVar[Sequence[Column]]
+    columns: ClassVar[Sequence[ResultColumn]]
     """The columns of the table."""
     words: ClassVar[int] = 1
     """The number of columns that hold words."""

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.decoding.cases import CASES, Case, Survey, reported, sampled
 from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.linear_system import Table
+from dither_server.estimation.regression.linear_system import BitCounts
 from dither_server.estimation.regression.rappor import decode
 from dither_shared import Rappor
 
@@ -57,7 +57,7 @@ def decoded(case: Case, survey: Survey) -> tuple[float, Fit]:
     """Return the least time of a processor that decoding took, hashing apart, and the fit."""
     mechanism = case.mechanism
     marks = marks_of(case.candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
-    table = Table(survey.tally.reports, survey.tally.counts, float(mechanism.a), float(mechanism.b))
+    table = BitCounts(survey.tally.reports, survey.tally.counts, float(mechanism.a), float(mechanism.b))
     best = np.inf
     for _ in range(5):
         start = time.process_time()
@@ -97,7 +97,7 @@ def large(candidates: int) -> None:
     a, b = float(mechanism.a), float(mechanism.b)
     counts = rng.binomial(each, np.clip(b + (a - b) * share, 0, 1))
     start, hashed = time.process_time(), hashed - start
-    fit = decode(Table(np.full(mechanism.cohorts, each), counts, a, b), marks)
+    fit = decode(BitCounts(np.full(mechanism.cohorts, each), counts, a, b), marks)
     took, true = time.process_time() - start, int(fit.found[:100].sum())
     cells = (f"{candidates:,}", f"{hashed:.1f} s", f"{took:.1f} s", f"{_megabytes():,.0f} MB")
     print(json.dumps([*cells, str(true), str(int(fit.found.sum()) - true)]))

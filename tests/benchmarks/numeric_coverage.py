@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.estimate import QUANTILES, quantiles_of
 from dither_server.estimation.numeric.likelihood import maximum_likelihood
 from dither_server.estimation.numeric.mean import mean_of
-from dither_server.estimation.numeric.quantiles import QUANTILES, quantiles_of
 from dither_server.tally.tally import Tally
 
 from .tables import Table, add_option, write

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_server.estimation.numeric.estimate import NumericEstimate, estimate_number
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries.number_scale import Scale
 from dither_shared import Metric, parse_metrics
 from dither_simulations.trials.devices import device_entropy, device_tally

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import estimate
+from dither_server.estimation.numeric.estimate import quantiles_of
 from dither_server.estimation.numeric.mean import mean_of
-from dither_server.estimation.numeric.quantiles import quantiles_of
-from dither_server.estimation.numeric.registry import law_of
-from dither_server.tally.repeats import DISTINCT, Repeats
-from dither_server.tally.tally import Tally
+from dither_server.estimation.numeric.tabulated import law_of
+from dither_server.tally.tally import DISTINCT, Repeats, Tally
 from dither_shared import DitheredResponse, Mechanism, RandomizedResponse
 from dither_shared.mechanisms.randomized_response import symbol_chain
 

@@ -17,15 +17,14 @@ from dither_server.estimation.decoders.support import decoder_of
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.mean import mean_of
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.estimation.planning import worst_share
 from dither_server.estimation.sets import estimate_sets
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion
 from dither_simulations.experiments.plan.numbers import NumberPlanner
 from dither_simulations.experiments.plan.planner import IntervalPlanner
-from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner
-from dither_simulations.experiments.plan.strings import StringPlanner
+from dither_simulations.experiments.plan.shares import SelectionPlanner, SharePlanner, StringPlanner
 from dither_simulations.samplers import sample_tally
 from dither_simulations.trials.strings import found_in
 from dither_simulations.users.numbers import NumberDistribution

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.estimation.sets import estimate_sets
 from dither_server.tally.tally import Tally
 from dither_shared import DitheredResponse, Mechanism, ProjectiveSketch, SetResponse

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.hashing import buckets_of
-from dither_server.estimation.strings.discovery import discover
-from dither_server.estimation.strings.spelling import Spelling
+from dither_server.estimation.strings.discovery import Spelling, discover
 from dither_shared import Mechanism, PrefixSketch, ProjectiveSketch, Rappor
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population

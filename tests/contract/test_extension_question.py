@@ -25,15 +25,15 @@ from dither_server.estimation.estimate import debiased
 from dither_server.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.query import EstimateQuery, Query
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.summary import (
+    CollectedReports,
     EstimateView,
     Estimator,
+    PageRequest,
     PointEstimate,
     Span,
     Steps,
     Summary,
-    Survey,
     TextTable,
 )
 from dither_server.store.tables.definitions import from_json, to_json
@@ -179,7 +179,11 @@ class Averages(Summary[Average]):
         return 1
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
     ) -> Table:
         """Return one row."""
         found = estimator(survey.metric, (), survey.tally, query.confidence, False)

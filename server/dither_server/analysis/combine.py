@@ -15,7 +15,7 @@ from dither_shared import Mechanism
 
 from ..estimation.intervals.score import Law, normal_interval, score_interval
 from ..tally.arrays import Floats
-from ..tally.repeats import Repeats
+from ..tally.tally import Repeats
 from .answers import SHARES
 from .columns import ColumnData, Table
 from .spread import spread_of, weights_of

@@ -60,7 +60,7 @@ _LEAST_VARIANCE = 400.0
 """Least variance of a sum in a normal test: with less, the approximation is too poor that far in the tail."""
 
 
-class Check(TypedDict):
+class _Check(TypedDict):
     """A test: the pattern of honest reports, the p-value, the level below which it is odd, and whether it is."""
 
     test: str
@@ -80,7 +80,7 @@ class _Sums(NamedTuple):
     periods: int
 
 
-def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[Check]:
+def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[_Check]:
     """Return the tests that apply to a tally; none if there are too few reports."""
     repeated = max(1, len(tally.repeats.periods)) if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
@@ -88,7 +88,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> list[
     held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]
     level = FALSE_ALARMS / max(len(held), 1)
     return [
-        Check(test=name, says=says, p_value=p_value, level=level, odd=p_value < level) for name, says, p_value in held
+        _Check(test=name, says=says, p_value=p_value, level=level, odd=p_value < level) for name, says, p_value in held
     ]
 
 

@@ -12,7 +12,7 @@ from ..estimation.numeric.dithered import Dithered
 from ..tally.arrays import Floats
 
 
-class Poisoning(TypedDict):
+class _Poisoning(TypedDict):
     """The assumed number of forged reports, and how few of them could make a value up.
 
     ``share`` of the reports, that is ``reports`` of them, are assumed forged. ``reports_to_appear`` forged ones take a
@@ -24,7 +24,7 @@ class Poisoning(TypedDict):
     reports_to_appear: int
 
 
-def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
+def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> _Poisoning:
     """Return the effect of forged reports on an estimate from ``reports`` reports.
 
     As in ``gains`` all forged ones speak of the value that is attacked, so where a report speaks of a share c of the
@@ -34,7 +34,7 @@ def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: floa
     each = mechanism.reach[1] / float(mechanism.coverage)
     # At a share of 0 all of 1 - confidence lies above (``feldman_cousins``).
     appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / each)
-    return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
+    return _Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 
 def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats, Floats]:

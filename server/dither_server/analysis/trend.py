@@ -94,7 +94,7 @@ class _Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TrendTable(Table):
+class _TrendTable(Table):
     """A trend whose rows are made when they are asked for; ``points`` are arrays of shape (steps, values)."""
 
     points: Mapping[str, Floats]
@@ -120,7 +120,7 @@ def trend(
     stretches: Iterable[TrendStep[Estimate]],
     confidence: float = 0.95,
     places: Indices | None = None,
-) -> TrendTable:
+) -> _TrendTable:
     """Return the trend of a metric version over ``count`` stretches of days that have reports, oldest first.
 
     Only the values at ``places`` are shown, or all; the correction is for all in any case.
@@ -152,7 +152,7 @@ def trend(
         ],
     }
     listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
-    return TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
+    return _TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
 
 
 def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:

@@ -14,14 +14,23 @@ from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
 from ..json_schema import Json
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
-from ..reading.folded import folded
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
+from ..reading.sealing import folded
 from ..reading.summaries import summary_of
 from . import schemas
-from .lookup import collector_here, described, listing, metric_named, version_named
 from .openapi import openapi
-from .routing import Success, as_json, declared
-from .streaming import COSTLY, streamed
+from .routing import (
+    COSTLY,
+    Success,
+    as_json,
+    collector_here,
+    declared,
+    described,
+    listing,
+    metric_named,
+    streamed,
+    version_named,
+)
 
 routes = Blueprint("dither", __name__)
 

@@ -6,20 +6,30 @@
 
 From this follow the check of the role, the reading of the parameters, and the operation in ``/openapi.json``, whose
 summary is the docstring's first line. A route that declares nothing is refused to everyone.
+
+Below are what every view of the API uses: the collector, metric and version that a request names, and answers that take
+work, which are sent piece by piece and stop when the peer is gone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, update_wrapper
+from itertools import chain
+from typing import cast
 
-from flask import request
+from flask import Response, current_app, request
 from flask.typing import ResponseReturnValue
 
-from dither_serving.problems import Kind
+from dither_serving.problems import Kind, Problem
+from dither_shared import Metric
 
 from ..access.roles import Role
+from ..analysis.answers import privacy_fields, privacy_statement
+from ..collector import Collector
 from ..json_schema import Json, Schema
+from ..reading.limiter import Analysis, PeerGoneError, peer_gone_check
 from ..reading.parameters import Parameters
+from ..reading.query import ListQuery
 
 View = Callable[..., ResponseReturnValue]
 
@@ -100,3 +110,104 @@ def declared(
     - ``admits``: whether the view itself holds callers to the role, and counts those that it refuses.
     """
     return partial(Route, role=role, answers=answers, reads=reads, takes=takes, problems=problems, admits=admits)
+
+
+EXTENSION = "dither"
+"""The key in ``app.extensions`` under which an app keeps its ``Collector``."""
+
+
+def collector_here() -> Collector:
+    """Return the collector of the app that answers this request."""
+    return cast("Collector", current_app.extensions[EXTENSION])
+
+
+def metric_named(name: str) -> Metric:
+    """Return the metric of that name as it is now, or as it last was if it is no longer asked.
+
+    Raises Problem if there is none.
+    """
+    here = collector_here()
+    metric = here.metrics.get(name) or here.store.definitions.last_reported(name)
+    if metric is None:
+        raise Problem(Kind.UNKNOWN_METRIC, "no metric has this name; GET /v1/metrics lists all")
+    return metric
+
+
+def version_named(metric: Metric, version: str | None) -> Metric:
+    """Return the metric as it was in ``version``, or as it is if that is None.
+
+    Raises Problem if there is no such version.
+    """
+    if version is None or version == metric.version:
+        return metric
+    older = collector_here().store.definitions.read(metric.name, version)
+    if older is None:
+        raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists all")
+    return older
+
+
+def listing(metric: Metric) -> Metric:
+    """Return the metric; raise Problem if it lists no values to estimate."""
+    if not metric.question.estimable:
+        raise Problem(
+            Kind.NO_CANDIDATES, "the metric takes any string; list candidates in metrics.toml to estimate them"
+        )
+    return metric
+
+
+def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object]:  # noqa: B008  # it is frozen
+    """Return what a metric asks and promises, as JSON, with some of its values."""
+    return {
+        "metric": metric.name,
+        "version": metric.version,
+        "description": metric.description,
+        "type": metric.question.kind,
+        "mechanism": metric.mechanism.name,
+        **privacy_fields(metric),
+        "odds": privacy_statement(metric),
+        "period": metric.period,
+        "strata": {} if metric.strata is None else {name: list(values) for name, values in metric.strata.attributes},
+        "size": len(metric.labels),
+        "values": list(part.part(metric.labels)),
+    }
+
+
+COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
+"""Problems of every answer that takes work."""
+
+
+def begin() -> Analysis:
+    """Begin an analysis for the present request."""
+    return collector_here().analyses.begin(peer_gone_check(request.environ))
+
+
+def streamed(make: Callable[[], Iterator[bytes]], media_type: str = "application/json") -> Response:
+    """Answer with the pieces that ``make`` yields.
+
+    An error within the first hundred kilobytes or so is answered as a problem; later the connection is cut, so that
+    nobody takes a part for the whole.
+    """
+    analysis = begin()
+    try:
+        pieces = analysis.pieces(make)
+        first, second = next(pieces, b""), next(pieces, None)
+    except BaseException as error:
+        analysis.end(error)
+        raise
+    if second is None:
+        analysis.end()
+        return Response(first, mimetype=media_type)
+    response = Response(_sent(analysis, chain((first, second), pieces)), mimetype=media_type)
+    response.call_on_close(analysis.end)
+    return response
+
+
+def _sent(analysis: Analysis, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+        analysis.end()
+    except PeerGoneError as error:
+        analysis.end(error)
+    except BaseException as error:
+        analysis.end(error)
+        raise

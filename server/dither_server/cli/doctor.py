@@ -5,21 +5,25 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
+from dither_shared import DitherError, Metric, ParameterError
 from dither_shared.counted import counted
 
+from ..config.settings import Config
 from ..config.sources import configured, describe
 from .options import Found, settings_options
 from .query_options import json_option
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .examination.findings import Finding
+    from .examination.running import Peer
 
 _INDENT = " " * 9
 
@@ -56,12 +60,11 @@ def doctor(
         _show_settings(describe(found), as_json=as_json)
         return
     from .examination.configuration import in_configuration
-    from .examination.examine import examine
     from .examination.running import Peer
 
     config, peer = configured(found), None if url is None else Peer(url, token)
     findings: list[Finding] = []
-    for finding in in_configuration(config) if before_start else examine(config, peer, thorough=thorough):
+    for finding in in_configuration(config) if before_start else _examined(config, peer, thorough=thorough):
         findings.append(finding)
         if not as_json:
             click.echo(_shown(str(finding)))
@@ -97,3 +100,43 @@ def _shown(line: str) -> str:
 def _summary(findings: "Sequence[Finding]") -> str:
     levels = Counter(finding.level.name.lower() for finding in findings)
     return ", ".join(counted(levels[name], name) for name in ("problem", "warning"))
+
+
+def _examined(config: Config, peer: "Peer | None", *, thorough: bool) -> "Iterator[Finding]":
+    """Examine a configuration, and the collector that runs at ``peer``; checks follow those that they depend on.
+
+    With ``thorough`` a large database is read completely, to check whether it is damaged.
+    """
+    from ..store import Store, database_file
+    from ..store.sink import spool_package
+    from .examination.configuration import in_configuration
+    from .examination.database import in_database, in_field
+    from .examination.findings import ok
+    from .examination.machine import on_machine
+    from .examination.running import of_running
+
+    yield from in_configuration(config)
+    try:
+        with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
+            yield from in_database(store, thorough)
+            yield from in_field(store, config.today(), config.seal_alarm)
+            if config.spool:
+                yield from spool_package().findings_of_folds(config, store)
+    except DitherError:  # which is found in the configuration
+        pass
+    path = database_file(config.db)
+    if path is not None:
+        yield from on_machine(path.parent)
+    if config.spool:
+        yield from spool_package().findings(config)
+    if peer is None:
+        yield ok("collector", "not asked; --url https://... asks it as devices do, and also checks proxies and clock")
+    else:
+        yield from of_running(peer, config, _metrics(config))
+
+
+def _metrics(config: Config) -> dict[str, Metric]:
+    try:
+        return config.load()
+    except ParameterError:  # which is found in the configuration
+        return {}

@@ -47,7 +47,7 @@ def list_metrics(found: Found) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
     """Show what metric NAME asks and promises, even if metrics.toml no longer has it."""
-    from ..api.lookup import described
+    from ..api.routing import described
     from .metric_by_name import metric_asked
 
     with stored(found) as store:

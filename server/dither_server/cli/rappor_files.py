@@ -20,7 +20,7 @@ from dither_shared.counted import counted
 from ..estimation.estimate import Unlisted
 from ..estimation.fit import FALSE_DISCOVERIES, Fit
 from ..estimation.hashing import Marks
-from ..estimation.regression.linear_system import Table
+from ..estimation.regression.linear_system import BitCounts
 from .terminal_tables import aligned, printable
 
 _HEADER = ["k", "h", "m", "p", "q", "f"]
@@ -32,7 +32,7 @@ _BLOCK = 20_000
 class _Decodable:
     """A table of counts and the bits of candidate strings."""
 
-    table: Table
+    table: BitCounts
     strings: tuple[str, ...]
     marks: Marks
 
@@ -42,7 +42,7 @@ def read(params: str, counts: str, candidates: str) -> _Decodable:
     bits, hashes, cohorts, low, high = _params(params)
     table = _counts(counts, bits, cohorts)
     strings, marks = _map(candidates, bits, hashes, cohorts)
-    return _Decodable(Table(table[:, 0], table[:, 1:], high, low), strings, marks)
+    return _Decodable(BitCounts(table[:, 0], table[:, 1:], high, low), strings, marks)
 
 
 def _params(path: str) -> tuple[int, int, int, float, float]:

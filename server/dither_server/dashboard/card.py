@@ -7,15 +7,14 @@ from typing import Any, NamedTuple, cast
 
 from dither_shared import Metric
 
-from ..api.lookup import described
+from ..api.routing import described
 from ..reading.estimates import EstimateReader
 from ..reading.query import TrendQuery
 from ..reading.sealing import about_sealed, words_of_sealed
-from ..reading.strata import Part, part_of
+from ..reading.strata import Subgroup, part_of
 from ..reading.summaries import summary_of
-from ..reading.summaries.paging import PageRequest
-from ..reading.summaries.summary import EstimateView, PointEstimate, Steps
-from ..reading.summaries.svg import Bar, TimeSeries, bars_of_days
+from ..reading.summaries.summary import EstimateView, PageRequest, PointEstimate, Steps
+from ..reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
 from ..store import Store
 from .view import View
 
@@ -42,8 +41,8 @@ class MetricCard(NamedTuple):
 
     metric: Metric
     view: View
-    part: Part
-    days: list[Bar]
+    part: Subgroup
+    days: list[ReportBar]
     disabled: date | None
     estimates: EstimateView | None = None
 

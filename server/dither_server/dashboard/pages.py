@@ -13,17 +13,13 @@ from dither_shared.counted import counted
 from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
-from ..api.lookup import collector_here, metric_named, version_named
-from ..api.routing import HTML, declared
-from ..api.streaming import COSTLY, begin
-from ..reading.costs import effort
+from ..api.routing import COSTLY, HTML, begin, collector_here, declared, metric_named, version_named
 from ..reading.exports import FORMATS
-from ..reading.summaries.paging import PageRequest, page_of
-from ..reading.summaries.summary import Steps
+from ..reading.limiter import effort
+from ..reading.summaries.summary import PageRequest, Steps, page_of
 from ..reading.summaries.svg import TimeSeries
 from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of
-from .panels import VALUES, panels_within
-from .refused import refused_in
+from .panels import VALUES, panels_within, refused_in
 from .view import MANY, NO_TIER, MetricView, View, by_tier, tier_of
 
 pages = Blueprint("pages", __name__)

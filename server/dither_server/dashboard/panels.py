@@ -1,13 +1,19 @@
-"""Small panels, one per stratum: the same few estimates in each, on one scale."""
+"""Parts of pages: a small panel per stratum, with the same few estimates on one scale, and what was refused."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import NamedTuple
 
-from ..reading.costs import effort
+from dither_serving.problems import Kind
+from dither_shared.counted import counted
+
 from ..reading.estimates import EstimateReader
-from ..reading.strata import Part, parts_by
-from ..reading.summaries.paging import PageRequest
-from ..reading.summaries.summary import PointEstimate
+from ..reading.limiter import effort
+from ..reading.query import Query
+from ..reading.strata import Subgroup, parts_by
+from ..reading.summaries.summary import PageRequest, PointEstimate
+from ..store import Store
 from .card import MetricCard
 
 VALUES = 50
@@ -17,7 +23,7 @@ _WORK = 20_000
 """Cost budget for the estimates of all panels, so that a page takes about a second."""
 
 
-class Panel(NamedTuple):
+class _Panel(NamedTuple):
     """A stratum: its reports, the values that select it, and its estimates."""
 
     label: str
@@ -30,7 +36,7 @@ class Panels(NamedTuple):
     """The strata with reports, largest first, and the labels of those without."""
 
     by: Sequence[str]
-    panels: Sequence[Panel]
+    panels: Sequence[_Panel]
     empty: Sequence[str]
 
 
@@ -50,10 +56,73 @@ def panels_within(card: MetricCard, reader: EstimateReader) -> Panels | None:
     if names and effort(metric) * len(counted) <= _WORK:
         request = PageRequest("", 1, VALUES)
         points = [reader.estimate_view(metric, query, one, request).points(names) for one, _ in counted]
-    panels = [Panel(*_named(one, by), reports, some) for (one, reports), some in zip(counted, points, strict=True)]
+    panels = [_Panel(*_named(one, by), reports, some) for (one, reports), some in zip(counted, points, strict=True)]
     return Panels(by, panels, [_named(one, by)[0] for one, reports in parts if not reports])
 
 
-def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
+def _named(part: Subgroup, by: Sequence[str]) -> tuple[str, dict[str, str]]:
     values = {name: value for name, value in part.values if name in by and value is not None}
     return " / ".join(values.values()), values
+
+
+_DAYS = timedelta(days=6)
+"""Days before today that are shown by default: a week in all."""
+
+_MOST = 10
+"""Maximum rows of a page; the others are added up."""
+
+TITLES = {kind.slug: kind.title for kind in Kind}
+"""The title of each reason."""
+
+
+class _RefusalCount(NamedTuple):
+    """How much was refused for one reason; ``is_ours`` is None if no version is known."""
+
+    reason: str
+    title: str
+    metric: str
+    version: str
+    is_ours: bool | None
+    number: int
+
+    @property
+    def words(self) -> str:
+        """The number, with its unit."""
+        return refused_words(self.reason, self.number)
+
+
+class _Refused(NamedTuple):
+    """The largest counts of some days, and the sum of all others in words."""
+
+    since: date
+    until: date
+    lines: Sequence[_RefusalCount]
+    others: str
+
+
+def refused_words(reason: str, number: int) -> str:
+    """Return how many batches were refused for a reason; for sealed ones, how many reports did not open."""
+    return counted(number, "report") if reason == Kind.SEALED.slug else counted(number, "batch", "batches")
+
+
+def refused_in(store: Store, today: date, query: Query, metric: str | None = None) -> _Refused:
+    """Read what was refused on the days that are asked for, or in the last week."""
+    until = query.until or today
+    since = query.since or until - _DAYS
+    sums: Counter[tuple[str, str, str]] = Counter()
+    for one, number in store.refusals.read(metric, since, until).items():
+        sums[one.kind, one.metric, one.version] += number
+    ours = {version for _, version in store.definitions.registered()} if sums else set()
+    lines = [
+        _RefusalCount(kind, TITLES.get(kind, kind), name, version, version in ours if version else None, number)
+        for (kind, name, version), number in sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return _Refused(since, until, lines[:_MOST], _in_all(lines[_MOST:]))
+
+
+def _in_all(lines: Sequence[_RefusalCount]) -> str:
+    """Return the sums of batches and of sealed reports in words."""
+    sealed = sum(line.number for line in lines if line.reason == Kind.SEALED.slug)
+    batches = sum(line.number for line in lines) - sealed
+    counts = {counted(batches, "batch", "batches"): batches, counted(sealed, "sealed report"): sealed}
+    return " and ".join(words for words, number in counts.items() if number)

@@ -15,12 +15,15 @@ from .consistency import onto_sums
 from .decoders.support import decoder_of, support
 from .intervals.exact import exact_interval
 from .intervals.score import (
+    Verdict,
+    informative,
     nearly_normal,
     noise_law,
     normal_interval,
     share_interval,
+    too_wide,
+    verdicts,
 )
-from .verdicts import Verdict, informative, too_wide, verdicts
 
 _SUREST = 1 - 2**-53
 """The largest number below 1, for millions of strings together."""

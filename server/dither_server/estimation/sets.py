@@ -28,16 +28,14 @@ from .decoders.decoder import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .intervals.exact import exact_interval
-from .intervals.ratios import Ratios, fieller
-from .intervals.score import LEAST_NOISE, law_of, score_interval
-from .verdicts import informative
+from .intervals.score import LEAST_NOISE, Ratios, fieller, informative, law_of, score_interval
 
 _LEAST = 250
 """Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""
 
 
 @dataclass(frozen=True)
-class Total:
+class MeanSize:
     """How many values a person has on average: the sum of the shares, with its error and interval, normal and cut.
 
     All are about the population. NaN, and an interval of all that is possible, where nothing is known.
@@ -80,7 +78,7 @@ class SetEstimate(Estimate):
     same reports.
     """
 
-    total: Total
+    total: MeanSize
     pairs: PairEstimates
 
     @property
@@ -115,7 +113,7 @@ def estimate_sets(
     )
 
 
-def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: float, most: int) -> Total:
+def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: float, most: int) -> MeanSize:
     """Return the total.
 
     Few reports may show nothing of how much people differ. Then the interval reaches as far as that of people who have
@@ -124,7 +122,7 @@ def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: fl
     """
     value, size = float(frequency.sum()), len(frequency)
     if not np.isfinite(value):
-        return Total(np.nan, np.nan, 0.0, float(most))
+        return MeanSize(np.nan, np.nan, 0.0, float(most))
     error = float(np.sqrt(decoder_of(mechanism).sum_variance(mechanism, tally, frequency)))
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
     low, high = value - margin, value + margin
@@ -135,7 +133,7 @@ def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: fl
         ends = score_interval(widest, np.array([value / size]), np.array([tally.total]), 1 - confidence)
         low, high = min(low, size * float(ends[0][0])), max(high, size * float(ends[1][0]))
     low, high = (min(max(end, 0.0), float(most)) for end in (low, high))
-    return Total(value, error, low, high)
+    return MeanSize(value, error, low, high)
 
 
 class _Levels(NamedTuple):

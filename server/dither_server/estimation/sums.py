@@ -20,9 +20,7 @@ from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .decoders.support import decoder_of
 from .estimate import Debiased, debiased
-from .intervals.ratios import Ratios, fieller
-from .intervals.score import Law, law_of, score_interval, shared_variance, where_normal
-from .verdicts import informative
+from .intervals.score import Law, Ratios, fieller, informative, law_of, score_interval, shared_variance, where_normal
 
 
 class Sums(NamedTuple):

@@ -1,14 +1,25 @@
-"""Cache answers by what they were computed from, so that none is stale after reports are counted or removed."""
+"""Cache answers by what they were computed from, so that none is stale after reports are counted or removed.
 
+The source of an answer is the days and strata of a metric version on which it is based, with their reports.
+"""
+
+import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
+from dither_shared import Metric
+
 from ..analysis.columns import Table
-from .summaries.paging import Page
+from ..store import History, Slice, Snapshot
+from ..tally.tally import Repeats, Tally
+from .query import EstimateQuery
+from .strata import Subgroup
+from .summaries.summary import Page, Span
 
 T = TypeVar("T")
 
@@ -72,3 +83,58 @@ def _size(found: Any) -> int:
     rows = len(found.found.shown) if isinstance(getattr(found, "found", None), Page) else 0
     columns = [column for listed in table.lists.values() for column in listed.columns.values()]
     return _ROW * rows + sum(one.nbytes if isinstance(one, np.ndarray) else _CELL * len(one) for one in columns)
+
+
+class Source(NamedTuple):
+    """The source of an answer: a metric version, the selected strata, and what was collected of them.
+
+    With ``distinct``, all reports are assumed to come from different people.
+    """
+
+    metric: Metric
+    part: Subgroup
+    slice: Slice
+    distinct: bool
+
+    @classmethod
+    def of(cls, metric: Metric, part: Subgroup, history: History, span: Span, query: EstimateQuery) -> Self:
+        """Return the source of the reports of these days."""
+        return cls(metric, part, history.slice(*span, part.places), query.distinct)
+
+    @property
+    def span(self) -> Span:
+        """The days that are asked for."""
+        return self.slice.since, self.slice.until
+
+    def at(self, history: History) -> Self:
+        """Return the same source at another moment."""
+        return self._replace(slice=history.slice(*self.span, self.part.places))
+
+    def tally(self, snapshot: Snapshot) -> Tally:
+        """Return its tally."""
+        repeats = Repeats.of(self.metric, self.slice.reports)
+        tally = snapshot.tally(self.metric, *self.span, self.slice.places)
+        return replace(tally, repeats=repeats._replace(chance=0.0) if self.distinct else repeats)
+
+
+class Collected(NamedTuple):
+    """A source with its tally, both read in one snapshot."""
+
+    source: Source
+    tally: Tally
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, source: Source) -> Self:
+        """Return a source as a snapshot has it, with its tally."""
+        source = source.at(snapshot.history(source.metric, *source.span))
+        return cls(source, source.tally(snapshot))
+
+
+def key_of(sources: Sequence[Source], labels: tuple[str, ...] | None, *asked: object) -> Hashable:
+    """Return the key of an answer: what it depends on, in little space however many days were collected.
+
+    ``labels`` are candidates that replace those of the metric. Labels are not part of a version that takes any string.
+    """
+    whole = repr((*asked, *((source.slice, source.distinct) for source in sources)))
+    named = (labels,) if labels is not None else tuple(source.metric.labels for source in sources)
+    return hashlib.blake2b(whole.encode(), digest_size=16).digest(), named

@@ -16,16 +16,13 @@ from ..analysis.trend import TrendStep
 from ..store import History, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
-from .answer_cache import AnswerCache
-from .costs import effort, reading, require_affordable
-from .folded import folded
+from .answer_cache import AnswerCache, Collected, Source, key_of
+from .limiter import effort, reading, require_affordable
 from .query import Comparison, EstimateQuery, Query, TrendQuery
-from .sealing import about_sealed
-from .sources import Collected, Source, key_of
-from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
+from .sealing import about_sealed, folded
+from .strata import EVERYONE, Subgroup, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
-from .summaries.paging import PageRequest
-from .summaries.summary import EstimateView, Estimator, Span, Survey
+from .summaries.summary import CollectedReports, EstimateView, Estimator, PageRequest, Span
 
 T = TypeVar("T")
 
@@ -134,7 +131,7 @@ class EstimateReader:
             elif tally is not None:
                 yield source, self._whole(Collected(source, tally), query, candidates, places)
 
-    def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
+    def counted(self, metric: Metric, span: Span, parts: Sequence[Subgroup]) -> list[tuple[Subgroup, int]]:
         """Return the parts, each with its number of reports on the given days."""
         reports = self._store.history(metric, *span).strata()
         return [(part, sum(reports[place] for place in part.places or list(reports))) for part in parts]
@@ -192,7 +189,7 @@ class EstimateReader:
         asked = {"stratum": dict(query.strata)} if query.strata else {}
         return self._chosen(replace(table, about={**table.about, **asked}), query)
 
-    def estimate_view(self, metric: Metric, query: Query, part: Part, request: PageRequest) -> EstimateView:
+    def estimate_view(self, metric: Metric, query: Query, part: Subgroup, request: PageRequest) -> EstimateView:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
         shown, extra_rows = len(metric.labels), summary_of(metric).extra_rows(metric)
         source, cost = self._planned(metric, part, (query.since, query.until), query, shown, extra_rows=extra_rows)
@@ -219,15 +216,17 @@ class EstimateReader:
         table = summary_of(metric).trend(metric, len(spans), steps, query, places)
         return replace(table, about={**table.about, **part.about})
 
-    def estimates(self, metric: Metric, query: EstimateQuery, part: Part = EVERYONE) -> Callable[[Span], Any]:
+    def estimates(self, metric: Metric, query: EstimateQuery, part: Subgroup = EVERYONE) -> Callable[[Span], Any]:
         """Return a function that estimates a span of days, without metadata."""
         return self._estimates(metric, part, self._store.history(metric), query)
 
-    def spans(self, metric: Metric, query: TrendQuery, part: Part = EVERYONE) -> list[tuple[date, date]]:
+    def spans(self, metric: Metric, query: TrendQuery, part: Subgroup = EVERYONE) -> list[tuple[date, date]]:
         """Return the days, weeks or months with reports; oldest first."""
         return _steps(self._store.history(metric, query.since, query.until), query, part)
 
-    def _estimates(self, metric: Metric, part: Part, history: History, query: EstimateQuery) -> Callable[[Span], Any]:
+    def _estimates(
+        self, metric: Metric, part: Subgroup, history: History, query: EstimateQuery
+    ) -> Callable[[Span], Any]:
         def estimated(span: Span) -> Any:
             return self._estimate(Source.of(metric, part, history, span, query), metric.labels, query.confidence)
 
@@ -247,7 +246,7 @@ class EstimateReader:
     def _planned(
         self,
         metric: Metric,
-        part: Part,
+        part: Subgroup,
         span: Span,
         query: EstimateQuery,
         shown: int,
@@ -298,7 +297,9 @@ class EstimateReader:
 
         return self._cache.get(_table_key(source, query, candidates, places), made)
 
-    def _surveys(self, collected: Sequence[Collected], *, keep: bool = True) -> tuple[list[Survey], Estimator]:
+    def _surveys(
+        self, collected: Sequence[Collected], *, keep: bool = True
+    ) -> tuple[list[CollectedReports], Estimator]:
         """Return the tally of each source, and a function that estimates these tallies.
 
         Estimates are cached if ``keep``: those of many days, of which few values are shown, would fill the cache.
@@ -312,7 +313,8 @@ class EstimateReader:
             return self._cache.get(key, lambda: self._compute(metric, labels, tally, confidence, simultaneous))
 
         surveys = [
-            Survey(source.metric, tally, source.slice.days, dict(source.slice.refused)) for source, tally in collected
+            CollectedReports(source.metric, tally, source.slice.days, dict(source.slice.refused))
+            for source, tally in collected
         ]
         return surveys, remembered if keep else self._compute
 
@@ -352,14 +354,14 @@ def _shown(source: Source, sources: Sequence[Source]) -> bool:
     return bool(source.slice.total) or source is sources[-1]
 
 
-def _spans(history: History, query: Query, part: Part) -> list[Span]:
+def _spans(history: History, query: Query, part: Subgroup) -> list[Span]:
     """Return the days with reports, if each is to have an answer; otherwise all requested days as one span."""
     if not query.by_day:
         return [(query.since, query.until)]
     return [(day, day) for day in history.days(part.places)]
 
 
-def _steps(history: History, query: TrendQuery, part: Part) -> list[tuple[date, date]]:
+def _steps(history: History, query: TrendQuery, part: Subgroup) -> list[tuple[date, date]]:
     """Return the days, weeks or months with reports; oldest first."""
     spans = []
     for start, _ in groupby(history.days(part.places), lambda day: first_day(day.toordinal(), query.step)):

@@ -46,7 +46,7 @@ semicolons.
 
 
 @dataclass(frozen=True)
-class Format:
+class _Format:
     """A format that writes answers piece by piece, so that only one of many is in memory.
 
     ``write`` takes the answers, their kinds, and the attributes of their strata. Each attribute has a column, which is
@@ -198,16 +198,16 @@ def _about(table: Table) -> dict[str, Any]:
 FORMATS = {
     one.name: one
     for one in (
-        Format("json", "application/json", _json),
-        Format("csv", "text/csv", _csv),
-        Format("ndjson", "application/x-ndjson", _ndjson),
-        Format("arrow", "application/vnd.apache.arrow.stream", _arrow, package="pyarrow", extra="arrow"),
+        _Format("json", "application/json", _json),
+        _Format("csv", "text/csv", _csv),
+        _Format("ndjson", "application/x-ndjson", _ndjson),
+        _Format("arrow", "application/vnd.apache.arrow.stream", _arrow, package="pyarrow", extra="arrow"),
     )
 }
 """Every format by its name, the preferred first."""
 
 
-def chosen(name: str | None, accept: MIMEAccept) -> Format:
+def chosen(name: str | None, accept: MIMEAccept) -> _Format:
     """Return the format with that name; if None, the one that ``accept`` prefers among the available ones.
 
     Raises Problem that says what would be needed if there is none.

@@ -10,7 +10,7 @@ from dither_shared import Metric
 from ..store import Basis, Store
 from .query import EstimateQuery
 from .summaries import summary_of
-from .summaries.summary import Survey
+from .summaries.summary import CollectedReports
 
 
 def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[date]:
@@ -31,7 +31,7 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
         store.days.purge(metric.version, day)  # its reports were removed while the estimates were computed
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
-            survey = Survey(metric, store.tally(metric, day, day), (day, day), {})
+            survey = CollectedReports(metric, store.tally(metric, day, day), (day, day), {})
             table = summary.table(survey, EstimateQuery(), summary.estimate)
             rows = summary.daily_rows(table)
             store.estimates.write(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)

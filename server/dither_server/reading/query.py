@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Selection:
+class _Selection:
     """Select the values that an answer shows; leaving values out changes no number of the others.
 
     ``values`` by name (all, if none is named); of these the ``top`` most frequent, or ``limit`` from ``offset`` on.
@@ -82,7 +82,7 @@ class Selection:
     @property
     def everything(self) -> bool:
         """Whether all values are shown."""
-        return self == Selection()
+        return self == _Selection()
 
     def count(self, values: int) -> int:
         """Return how many of ``values`` values are shown at most."""
@@ -121,7 +121,7 @@ class EstimateQuery(Parameters):
     Intervals hold even if the same people reported in each period or, if ``distinct``, only if nobody reported twice.
 
     ``strata`` are attributes with the requested values (``strata.part_of``). ``values``, ``top``, ``limit`` and
-    ``offset`` determine which values are shown (``Selection``).
+    ``offset`` determine which values are shown (``_Selection``).
     """
 
     since: Annotated[date | None, DAY("First UTC day.")] = None
@@ -139,20 +139,20 @@ class EstimateQuery(Parameters):
         _ = self.selection
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> _Selection:
         """Which values are shown."""
-        return Selection(self.values, self.top, self.limit, self.offset)
+        return _Selection(self.values, self.top, self.limit, self.offset)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneVersion(EstimateQuery):
+class _OneVersion(EstimateQuery):
     """A question about one version of a metric: the current one unless another is named."""
 
     version: Annotated[str | None, TEXT("Read this version in place of the current one.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query(OneVersion):
+class Query(_OneVersion):
     """The parameters of an estimate.
 
     ``simultaneous`` asks for intervals that all hold together; ``forged`` is the share of reports assumed forged;
@@ -180,7 +180,7 @@ class Query(OneVersion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(OneVersion):
+class Comparison(_OneVersion):
     """The parameters of a comparison: the other side, and the ``change`` for which needed reports are computed.
 
     The other side has the same metric, version and stratum unless others are named, but then other days.
@@ -231,7 +231,7 @@ class ListQuery(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrendQuery(OneVersion):
+class TrendQuery(_OneVersion):
     """The parameters of a trend: its steps are days or weeks from Monday to Sunday."""
 
     step: Annotated[str, one_of(STEPS)("Length of a step. Weeks run from Monday to Sunday.")] = "day"

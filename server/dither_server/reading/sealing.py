@@ -1,6 +1,7 @@
-"""What answers say about sealed reports: how many came through a relay, and the epsilon after shuffling."""
+"""What answers say about sealed reports, their number and their ε after shuffling, and about the last fold."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from dither_shared import Metric
@@ -82,3 +83,11 @@ def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
     bound = {} if found.blanket is None else {"this_law": found.blanket}
     together = {"together": all_own.best, "together_delta": all_own.lost}
     return worth | bound | {"periods": periods} | together | {"late": metric.period != "once"}
+
+
+def folded(up_to: datetime | None) -> dict[str, str]:
+    """Return the member ``folded_up_to`` of an answer, such as 2026-11-20T14:05:59Z; nothing if no fold has finished.
+
+    Read it before the counts: then it never promises more than they contain.
+    """
+    return {} if up_to is None else {"folded_up_to": up_to.isoformat().replace("+00:00", "Z")}

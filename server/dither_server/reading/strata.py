@@ -12,7 +12,7 @@ _OTHER = "other_"
 
 
 @dataclass(frozen=True)
-class Part:
+class Subgroup:
     """The reports of some strata, all together.
 
     ``values`` are each attribute with its value, None for any; for a metric without strata there are none, and
@@ -32,16 +32,16 @@ class Part:
         """The chosen values, as in the label of a stratum."""
         return " / ".join(value for _, value in self.values if value is not None)
 
-    def overlaps(self, other: "Part") -> bool:
+    def overlaps(self, other: "Subgroup") -> bool:
         """Return whether both hold reports of one stratum, if they are of one metric version."""
         return self.places is None or other.places is None or not set(self.places).isdisjoint(other.places)
 
 
-EVERYONE = Part()
+EVERYONE = Subgroup()
 """All reports of a metric without strata."""
 
 
-def part_of(metric: Metric, chosen: Chosen, known: Iterable[str] = ()) -> Part:
+def part_of(metric: Metric, chosen: Chosen, known: Iterable[str] = ()) -> Subgroup:
     """Return the reports whose attributes have the ``chosen`` values; if none are chosen, all reports.
 
     Raises ParameterError for an attribute that the metric does not have, listing what else is ``known`` there, or for a
@@ -60,7 +60,7 @@ def has_stratum(metric: Metric, chosen: Chosen) -> bool:
     return all(value in listed.get(name, ()) for name, value in chosen)
 
 
-def parts_by(metric: Metric, part: Part, by: Sequence[str]) -> list[Part]:
+def parts_by(metric: Metric, part: Subgroup, by: Sequence[str]) -> list[Subgroup]:
     """Return the parts of a part, one for each combination of values of the attributes ``by``; without any, itself.
 
     Raises ParameterError for an attribute that the metric does not have, or whose value is already chosen.
@@ -82,7 +82,7 @@ def parts_by(metric: Metric, part: Part, by: Sequence[str]) -> list[Part]:
     return [_part(strata, fixed | dict(zip(named, one, strict=True))) for one in combined]
 
 
-def both_sides(first: Metric, second: Metric, chosen: Chosen, known: Iterable[str]) -> tuple[Part, Part]:
+def both_sides(first: Metric, second: Metric, chosen: Chosen, known: Iterable[str]) -> tuple[Subgroup, Subgroup]:
     """Return the part of each side of a comparison.
 
     ``platform=linux`` applies to both sides that have such an attribute, ``other_platform=windows`` only to the second.
@@ -98,5 +98,5 @@ def both_sides(first: Metric, second: Metric, chosen: Chosen, known: Iterable[st
     return part_of(first, tuple(both)), part_of(second, tuple(other.items()))
 
 
-def _part(strata: Strata, values: Mapping[str, str]) -> Part:
-    return Part(tuple((name, values.get(name)) for name in strata.names), strata.places(values))
+def _part(strata: Strata, values: Mapping[str, str]) -> Subgroup:
+    return Subgroup(tuple((name, values.get(name)) for name in strata.names), strata.places(values))

@@ -9,11 +9,9 @@ from .counting.uploads import Sealing, Upload, UploadOutcome
 from .database import Condition, Disk
 from .engine import database_file, database_url, without_password
 from .errors import StoreError, UnmadeError
-from .history import History, Slice, Snapshot
-from .store import Store
+from .store import History, Slice, Snapshot, Store
 from .tables.estimates import Basis
-from .tables.refusals import Refusal
-from .tables.sealed_sums import Sealed
+from .tables.tallies import Refusal, Sealed
 from .tables.tokens import StoredToken
 
 __all__ = [

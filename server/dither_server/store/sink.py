@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from prometheus_client.core import GaugeMetricFamily
 
 from .counting.uploads import Upload, UploadOutcome
-from .tables.refusals import Refusal
+from .tables.tallies import Refusal
 
 _PACKAGE = "dither_spool.seam"
 

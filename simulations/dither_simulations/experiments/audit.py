@@ -11,7 +11,7 @@ from dither_shared.privacy import audit as attacks
 
 from ..options.common import confidence_of, epsilon_option, mechanism_option, permanent_option, reports_of, size_option
 from ..options.run import Run, run_options
-from ..output.tables import Column, results_table, value
+from ..output.tables import ResultColumn, results_table, value
 from ..trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SET_MECHANISMS, named
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _COLUMNS = (
     value("declared", "declared ε", ".4f"),
     value("lower_bound", "at least", ".4f"),
     value("event", "by the event"),
-    Column("", lambda row: "pass" if row["passed"] else "FAIL"),
+    ResultColumn("", lambda row: "pass" if row["passed"] else "FAIL"),
 )
 
 

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from dither_server.analysis.composition import rounded_up
 from dither_server.analysis.shuffling.amplified import CONDITIONS, amplified
 from dither_server.analysis.shuffling.generic import MARGIN
-from dither_server.analysis.shuffling.lattice import Steps, TiltedSum
+from dither_server.analysis.shuffling.lattice import StepLaw, TiltedSum
 from dither_shared import Mechanism, ParameterError
 from dither_shared.primitives.two_level import TwoLevel
 
 from ..output.lines import PlotPanel, exact_line, lines_plot
-from ..output.tables import Column, results_table, value
+from ..output.tables import ResultColumn, results_table, value
 from ..sweeps import Row
 
 _CENTRES = 9
@@ -66,7 +66,7 @@ def _loss_seen(others: _Pair, first: _Pair, weights: tuple[int, int], reports: i
         return math.log(max(1.0, (first[0] / MARGIN - delta * MARGIN) / (first[1] * MARGIN)))
     values = np.array([weights[0], -weights[1], 0])
     masses = np.array([*others, max(0.0, 1 - sum(others))])
-    steps = Steps(values[masses > _NOTHING], masses[masses > _NOTHING] / masses[masses > _NOTHING].sum())
+    steps = StepLaw(values[masses > _NOTHING], masses[masses > _NOTHING] / masses[masses > _NOTHING].sum())
     mean, variance = steps.moments(0.0)
     best = 0.0
     for far in range(_CENTRES):
@@ -184,14 +184,14 @@ def _several(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 _COLUMNS = (
     value("mechanism", "mechanism"),
-    Column("ε of one", lambda row: _up(row["local"])),
+    ResultColumn("ε of one", lambda row: _up(row["local"])),
     value("honest", "honest reports", ","),
-    Column("δ", lambda row: rounded_up(row["delta"], 3)),
-    Column("any law", lambda row: _up(row["generic"])),
-    Column("this law", lambda row: _up(row["blanket"])),
-    Column("attack", lambda row: _down(row["attack"])),
-    Column("after {batches:,} batches", lambda row: _up(row["epsilon_after"]), _several),
-    Column("with δ", lambda row: rounded_up(row["delta_after"], 3), _several),
+    ResultColumn("δ", lambda row: rounded_up(row["delta"], 3)),
+    ResultColumn("any law", lambda row: _up(row["generic"])),
+    ResultColumn("this law", lambda row: _up(row["blanket"])),
+    ResultColumn("attack", lambda row: _down(row["attack"])),
+    ResultColumn("after {batches:,} batches", lambda row: _up(row["epsilon_after"]), _several),
+    ResultColumn("with δ", lambda row: rounded_up(row["delta_after"], 3), _several),
 )
 
 

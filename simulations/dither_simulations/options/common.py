@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from dither_server.cli.lazy import LazyGroup
+from dither_server.cli.main import LazyGroup
 from dither_server.estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
 from dither_shared import DitherError, ParameterError
 

@@ -17,7 +17,7 @@ from dither_shared import ParameterError
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """A column of a table of results: its head, the text of a row's cell, and whether it is shown for given rows.
 
     The head may name columns of the first row: "top-{top} recall".
@@ -28,7 +28,7 @@ class Column:
     shown: Callable[[Sequence[Mapping[str, Any]]], bool] = lambda _: True
 
 
-def results_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], words: int = 1) -> str:
+def results_table(columns: Sequence[ResultColumn], rows: Sequence[Mapping[str, Any]], words: int = 1) -> str:
     """Return a table of results; see ``render``. Hidden columns do not count as words."""
     some = [column for column in columns if column.shown(rows)]
     flush_left = sum(column in some for column in columns[:words])
@@ -41,32 +41,32 @@ def varies(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return len({row[name] for row in rows}) > 1
 
 
-def value(name: str, head: str, form: str = "") -> Column:
+def value(name: str, head: str, form: str = "") -> ResultColumn:
     """Return a column of formatted results, with a dash for None."""
-    return Column(head, lambda row: "-" if row[name] is None else format(row[name], form))
+    return ResultColumn(head, lambda row: "-" if row[name] is None else format(row[name], form))
 
 
-def parameter(name: str, head: str) -> Column:
+def parameter(name: str, head: str) -> ResultColumn:
     """Return a column that is shown if the rows differ in it."""
-    return Column(head, lambda row: f"{row[name]:,}", lambda rows: varies(rows, name))
+    return ResultColumn(head, lambda row: f"{row[name]:,}", lambda rows: varies(rows, name))
 
 
-def measured(name: str, head: str, form: str) -> Column:
+def measured(name: str, head: str, form: str) -> ResultColumn:
     """Return a column of means, each with its standard error."""
-    return Column(head, lambda row: "-" if row[name] is None else number(row[name], row[f"{name}_se"], form))
+    return ResultColumn(head, lambda row: "-" if row[name] is None else number(row[name], row[f"{name}_se"], form))
 
 
-def over_theory(name: str) -> Column:
+def over_theory(name: str) -> ResultColumn:
     """Return a column of means divided by what theory expects of them."""
 
     def ratio(row: Mapping[str, Any]) -> str:
         mean, theory = row[name], row[f"{name}_theory"]
         return "-" if mean is None or theory is None else f"{mean / theory:.3f}"
 
-    return Column("ratio", ratio)
+    return ResultColumn("ratio", ratio)
 
 
-MECHANISM = Column(
+MECHANISM = ResultColumn(
     "mechanism",
     lambda row: row["mechanism"] if row["asked"] == row["mechanism"] else f"{row['asked']}: {row['mechanism']}",
 )

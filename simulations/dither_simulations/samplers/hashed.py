@@ -10,8 +10,7 @@ from dither_shared import BitFlip, CountMeanSketch, Mechanism, ParameterError, R
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 
 from ..users.populations import Counts, Floats, Population, items_of
-from .registry import collision_bias, joint_draws, sample_tally
-from .unary import bits
+from .registry import bits, collision_bias, joint_draws, sample_tally
 
 MAX_TABLE = 1 << 26
 """The largest table of values by cohorts: 512 MiB of counters."""

@@ -20,8 +20,7 @@ from dither_shared.primitives.galois import field as galois_field
 
 from ..users.populations import Counts, Population
 from .hashed import over_cohorts, positions
-from .registry import joint_draws, sample_tally, signal_probability
-from .unary import responses
+from .registry import joint_draws, responses, sample_tally, signal_probability
 
 
 @sample_tally.register

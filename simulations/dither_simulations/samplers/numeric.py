@@ -12,8 +12,7 @@ from dither_shared.mechanisms.numeric import NumericMechanism, TabulatedMechanis
 
 from ..users.populations import Counts, Floats, Population
 from .hashed import over_cohorts
-from .registry import joint_draws, sample_tally
-from .unary import responses
+from .registry import joint_draws, responses, sample_tally
 
 
 @sample_tally.register

@@ -10,9 +10,8 @@ import numpy as np
 from scipy import optimize, sparse
 
 from dither_server.estimation.numeric.dithered import Dithered
-from dither_server.estimation.numeric.estimate import NumericEstimate, estimate_number
-from dither_server.estimation.numeric.quantiles import Quantile
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.estimate import NumericEstimate, Quantile, estimate_number
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_shared import DitheredResponse, ParameterError
 from dither_shared.mechanisms.numeric import NumericMechanism
 

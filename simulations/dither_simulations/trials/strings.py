@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dither_server.estimation.estimate import estimate
-from dither_server.estimation.strings.discovery import discover
-from dither_server.estimation.strings.spelling import Spelling
+from dither_server.estimation.strings.discovery import Spelling, discover
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, PrefixSketch
 

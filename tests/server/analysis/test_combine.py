@@ -9,7 +9,7 @@ from dither_server.analysis.columns import Table
 from dither_server.analysis.combine import Version, combined
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.intervals.score import noise_law
-from dither_server.tally.repeats import DISTINCT
+from dither_server.tally.tally import DISTINCT
 from dither_shared import Mechanism, parse_metrics
 from server.collecting import METRICS, THEME, TODAY, config, problem, rows_of, upload
 

@@ -15,8 +15,7 @@ from dither_server.analysis.columns import Table
 from dither_server.analysis.compare import compared as compared_table
 from dither_server.analysis.multiple_testing import holm
 from dither_server.app import collector_of, create_app
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import Metric, ParameterError, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_simulations.samplers import sample_tally

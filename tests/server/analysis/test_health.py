@@ -12,8 +12,7 @@ from scipy import stats
 from contract.cases import each, usual
 from dither_server.analysis.health import _at_most, health, spare_supports, uniform_counts
 from dither_server.estimation.decoders.support import support
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import (
     MECHANISMS,
     BitFlip,

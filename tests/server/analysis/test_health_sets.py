@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from dither_server.analysis.health import FALSE_ALARMS, health
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import PrivSet, SetResponse
 from server.estimation.sets_of_people import People, privset_tally, response_tally
 

@@ -13,11 +13,9 @@ from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.intervals.exact import exact_interval
 from dither_server.estimation.intervals.score import noise_law, score_interval, shared_variance, third_moment
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.strings.discovery import discover
-from dither_server.estimation.strings.spelling import Spelling
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.estimation.numeric.tabulated import law_of
+from dither_server.estimation.strings.discovery import Spelling, discover
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import (
     BitFlip,
     DitheredResponse,

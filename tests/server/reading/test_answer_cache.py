@@ -16,7 +16,7 @@ from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.strata import EVERYONE
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.paging import PageRequest
+from dither_server.reading.summaries.summary import PageRequest
 from dither_server.store import Refusal, Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics

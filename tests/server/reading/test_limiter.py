@@ -9,8 +9,7 @@ from flask import Flask
 
 from dither_server.app import collector_of
 from dither_server.prometheus import Prometheus
-from dither_server.reading.costs import effort
-from dither_server.reading.limiter import Analysis, AnalysisLimiter, PeerGoneError
+from dither_server.reading.limiter import Analysis, AnalysisLimiter, PeerGoneError, effort
 from dither_server.store import Snapshot, StoreError
 from dither_serving.problems import Problem
 from server.collecting import TODAY, problem, rows_of, upload

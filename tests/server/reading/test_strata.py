@@ -19,7 +19,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.reading.answer_cache import AnswerCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Comparison, Query
-from dither_server.reading.strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
+from dither_server.reading.strata import EVERYONE, Subgroup, both_sides, has_stratum, part_of, parts_by
 from dither_server.store import Snapshot, Store
 from dither_server.tally.tally import Tally
 from dither_serving.problems import Problem
@@ -245,8 +245,8 @@ def test_exported_tables_have_a_column_for_each_attribute(client: FlaskClient) -
 
 def test_parts_are_combinations_of_values_and_may_overlap() -> None:
     everyone = part_of(LAYOUT, ())
-    assert everyone == Part((("platform", None), ("channel", None)), tuple(range(6)))
-    assert part_of(THEME, ()) == EVERYONE == Part()
+    assert everyone == Subgroup((("platform", None), ("channel", None)), tuple(range(6)))
+    assert part_of(THEME, ()) == EVERYONE == Subgroup()
     linux = part_of(LAYOUT, (("platform", "linux"),))
     assert (linux.places, linux.label) == ((0, 1), "linux")
     assert [part.places for part in parts_by(LAYOUT, everyone, ["channel"])] == [(0, 2, 4), (1, 3, 5)]

@@ -25,7 +25,6 @@ from dither_simulations.experiments.attacks.poisoning import (
     random_rows,
     random_support,
 )
-from dither_simulations.experiments.attacks.selection_poisoning import SelectionPoisoning
 from dither_simulations.experiments.attacks.series_attacks import (
     Averaging,
     Bits,
@@ -37,7 +36,7 @@ from dither_simulations.experiments.attacks.series_attacks import (
     permanent_draw,
     same_draw,
 )
-from dither_simulations.experiments.attacks.string_poisoning import StringPoisoning
+from dither_simulations.experiments.attacks.set_poisoning import SelectionPoisoning, StringPoisoning
 from dither_simulations.sweeps import Row, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, MEMOIZED, NUMERIC, SET_MECHANISMS, named
 

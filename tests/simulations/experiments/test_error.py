@@ -11,7 +11,7 @@ from scipy import stats
 
 from dither_shared import ParameterError
 from dither_simulations.choices import LAWS, Law
-from dither_simulations.experiments.error.shares import ShareAccuracy
+from dither_simulations.experiments.error.accuracy import ShareAccuracy
 from dither_simulations.sweeps import seeds, sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, named
 from dither_simulations.trials.shares import expected, least_mse

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries.number_scale import Scale
 from dither_shared import ParameterError
 from dither_simulations.cli import main

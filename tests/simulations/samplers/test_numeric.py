@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_shared import DiscreteGaussian, DitheredResponse
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_simulations.samplers import joint_draws, sample_tally

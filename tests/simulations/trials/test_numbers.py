@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.estimation.numeric.quantiles import Quantile
+from dither_server.estimation.numeric.estimate import Quantile
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_simulations.choices import Law, Spread
 from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric

@@ -25,7 +25,7 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.primitives.two_level import TwoLevel
 
 from .generic import MARGIN, checked_shuffle, group_epsilon
-from .lattice import OUTSIDE, Steps, TiltedSum
+from .lattice import OUTSIDE, StepLaw, TiltedSum
 
 _ADDED, _LEAST_ADDED = 1e-3, 1e-5
 """The share of the variance that a lattice may add; and that it may add if it is small."""
@@ -72,7 +72,7 @@ def _excess(law: TiltedSum) -> float:
     return float(weights @ (law.masses[above] + law.wrong)) + 2 * OUTSIDE * float(weights.max())
 
 
-def _steps(law: TwoLevel, after: float) -> Steps:
+def _steps(law: TwoLevel, after: float) -> StepLaw:
     """Return the law of X."""
     odds, share, overlap = float_above(law.ratio), float(law.share), float(law.overlap)
     more = math.expm1(after)
@@ -80,10 +80,10 @@ def _steps(law: TwoLevel, after: float) -> Steps:
     values = np.array([0.0, odds - 1 - more, 1 - odds - more * odds, -more * odds, -more])
     alone = share - overlap
     masses = blanket * np.array([(odds - 1) * share, alone, alone, overlap, max(0.0, 1 - 2 * share + overlap)])
-    return Steps(values[masses > 0], masses[masses > 0])
+    return StepLaw(values[masses > 0], masses[masses > 0])
 
 
-def _unit(steps: Steps, count: int) -> float:
+def _unit(steps: StepLaw, count: int) -> float:
     """Return the coarsest step of a lattice that adds little variance or, if that is too fine, the finest there is.
 
     It divides the greatest value, or the other way round, so that this one and 0 lie on the lattice; with many reports
@@ -101,7 +101,7 @@ def _unit(steps: Steps, count: int) -> float:
     return unit
 
 
-def _split(steps: Steps, unit: float) -> Steps:
+def _split(steps: StepLaw, unit: float) -> StepLaw:
     """Return steps on a lattice, in units of it: each value goes to its two neighbours, such that it keeps its mean."""
     exact = steps.values / unit
     below = np.floor(exact)
@@ -109,4 +109,4 @@ def _split(steps: Steps, unit: float) -> Steps:
     parts = exact - below
     masses = np.bincount(places, np.concatenate([steps.masses * (1 - parts), steps.masses * parts]))
     kept = masses > 0
-    return Steps(values[kept], np.asarray(masses[kept], dtype=float))
+    return StepLaw(values[kept], np.asarray(masses[kept], dtype=float))

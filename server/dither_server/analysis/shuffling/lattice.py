@@ -39,7 +39,7 @@ class TiltedSum:
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepLaw:
     """What one step may be, in any unit, and its probabilities, which sum to 1; two at least have opposite signs."""
 
     values: Floats

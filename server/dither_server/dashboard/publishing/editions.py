@@ -1,5 +1,6 @@
 """What is published: all versions of metrics that have reports, and their days."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -111,3 +112,18 @@ def topics(
 
 def _days(store: Store, metric: Metric, asked: Asked) -> tuple[date, ...]:
     return tuple(day for day in store.reports_by_day(metric) if (asked.since or date.min) <= day <= asked.until)
+
+
+_PLANES = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
+"""The two noncharacters at the end of each plane."""
+
+_UNFIT = re.compile(f"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
+
+
+def replace_control_chars(text: str) -> str:
+    """Return a text with U+FFFD in place of each character that is not allowed.
+
+    These are control characters and noncharacters (XML 1.0, section 2.2; HTML, section 13.2.3.5), and the two overrides
+    of the writing direction, with which 75 % would be read as 57 %.
+    """
+    return _UNFIT.sub("�", text)

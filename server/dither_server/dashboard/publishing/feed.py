@@ -6,8 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from .characters import replace_control_chars
-from .editions import Edition, Topic
+from .editions import Edition, Topic, replace_control_chars
 from .shown import Gatherer
 
 MOST = 200

@@ -23,8 +23,7 @@ from ...reading.query import TrendQuery
 from ...reading.summaries import summary_of
 from ..card import IndexCard
 from ..view import MANY, NO_TIER, TIERS, tier_of
-from .characters import replace_control_chars
-from .editions import Asked, Edition, Topic
+from .editions import Asked, Edition, Topic, replace_control_chars
 from .shown import Shown
 
 FORMATS_OF_SITE = ("csv", "ndjson", "json")

@@ -12,12 +12,11 @@ from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
 from ...reading.strata import part_of
 from ...reading.summaries import summary_of
-from ...reading.summaries.paging import PageRequest
-from ...reading.summaries.svg import Bar, TimeSeries, bars_of_days
+from ...reading.summaries.summary import PageRequest
+from ...reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
 from ...store import Store
 from ..card import IndexCard, MetricCard, card_of, in_words, sealed_words, span_in_words, time_series, weeks_of
-from ..panels import VALUES, Panels, panels_within
-from ..refused import TITLES, refused_words
+from ..panels import TITLES, VALUES, Panels, panels_within, refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 
@@ -29,7 +28,7 @@ class Shown(NamedTuple):
     card: MetricCard
     panels: Panels | None
     time_series: TimeSeries | None
-    weeks: Sequence[Bar]
+    weeks: Sequence[ReportBar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
 
@@ -88,7 +87,7 @@ class Gatherer:
         points = "; ".join(f"{one.name}: {one.text}{one.doubt and f' ({one.doubt})'}" for one in view.points())
         return f"Of {among}: {points}."
 
-    def _weeks(self, edition: Edition) -> list[Bar]:
+    def _weeks(self, edition: Edition) -> list[ReportBar]:
         sums: dict[date, int] = {}
         if edition.days:
             for day, reports in self._reports(edition, (edition.days[0], edition.days[-1])).items():

@@ -12,8 +12,7 @@ from ...reading.answer_cache import AnswerCache
 from ...reading.estimates import EstimateReader
 from ...store import Store
 from ..card import IndexCard, span_in_words
-from .characters import replace_control_chars
-from .editions import Asked, Edition, Topic, topics
+from .editions import Asked, Edition, Topic, replace_control_chars, topics
 from .feed import atom, changes_of
 from .folder import Fresh, replacing
 from .pages import Frame, Links, Pages, Tables, assets
@@ -26,7 +25,7 @@ _CACHE = 1 << 27
 """Bytes of estimates kept in memory, because pages, tables and time series read each of them."""
 
 
-class Published:
+class _Published:
     """What was published: the numbers of metrics and files, whether any day has reports, and unreadable definitions."""
 
     def __init__(self) -> None:
@@ -54,13 +53,13 @@ class Site:
     identity: str = ""
     whole: bool = True
 
-    def publish(self, store: Store, out: Path) -> Published:
+    def publish(self, store: Store, out: Path) -> _Published:
         """Write the site in place of the folder ``out``.
 
         Raises ParameterError for an unknown metric and for a folder with other files, SiteError if writing fails, and
         StoreError.
         """
-        done = Published()
+        done = _Published()
         found = self._chosen(list(topics(store, self.metrics, self.asked, done.left_out)))
         with replacing(out) as fresh:
             for name, content in assets().items():

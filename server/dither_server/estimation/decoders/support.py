@@ -31,7 +31,7 @@ from ...tally.tally import Tally
 from ..fit import Fit
 from ..hashing import columns_of
 from ..regression import rappor
-from ..strings.lookup import BucketSketch
+from ..strings.selection import BucketSketch
 from .decoder import Decoder, Loads, Support, Symbols, of_all
 from .sets import BitWindows, ListedSets, PatternWindows
 from .transform import hyperplane_sums, plane, supported_values, supporting_reports

@@ -27,7 +27,7 @@ Table = NDArray[np.inexact[Any]]
 
 
 @dataclass(frozen=True)
-class Plane:
+class _Plane:
     """GF(q) as arrays: ``products`` and ``characters`` χ(xy), both of shape (q, q), and ``inverses`` of shape (q,)."""
 
     order: int
@@ -66,13 +66,13 @@ class Plane:
 
 
 @cache
-def plane(order: int) -> Plane:
+def plane(order: int) -> _Plane:
     """Return the tables of GF(order), made once."""
     space = galois_field(order)
     elements = range(order)
     products = np.array([[space.multiply(one, two) for two in elements] for one in elements], dtype=np.intp)
     inverses = np.array([0] + [space.inverse(element) for element in elements[1:]], dtype=np.intp)
-    return Plane(order, space.negative(1), products, inverses, _character(space)[products])
+    return _Plane(order, space.negative(1), products, inverses, _character(space)[products])
 
 
 @cache
@@ -122,7 +122,7 @@ def hyperplane_sums(order: int, length: int, reports: Floats) -> Floats:
     return sums
 
 
-def _longer(space: Plane, length: int, inner: Floats, outer: Floats, sums: Floats) -> Floats:
+def _longer(space: _Plane, length: int, inner: Floats, outer: Floats, sums: Floats) -> Floats:
     """Return the sums for points of one more entry: ``inner`` reports begin with 0, ``outer`` ones with 1."""
     multiples = space.multiples(length)
     lines = space.transform(outer, length)[multiples]

@@ -77,13 +77,13 @@ def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: fl
     if p < q:  # the opposite is reported more often: count how many do not support the value
         supporting, p, q = trials - supporting, 1 - p, 1 - q
     seen, out_of = supporting.astype(np.float64), trials.astype(np.float64)
-    law, opposite = Support.between(q, p), Support.between(1 - p, 1 - q)
+    law, opposite = SupportLaw.between(q, p), SupportLaw.between(1 - p, 1 - q)
     low = ends_of_many(LowEnds(law, alpha), seen, out_of)
     high = 1 - ends_of_many(LowEnds(opposite, alpha), out_of - seen, out_of)
     return low, np.maximum(low, high)  # rounding may swap the ends of a very narrow interval
 
 
-class Support(NamedTuple):
+class SupportLaw(NamedTuple):
     """P[a report supports a value], of a share of 0 and of a share of 1, and by how much the second is more."""
 
     q: float
@@ -116,7 +116,7 @@ class LowEnds:
     All methods take arrays with an entry a value; ``seen`` and ``trials`` need not be whole numbers.
     """
 
-    def __init__(self, support: Support, alpha: float) -> None:
+    def __init__(self, support: SupportLaw, alpha: float) -> None:
         """Look up the tails."""
         self.support = support
         self.tails: Tails = tails(alpha)

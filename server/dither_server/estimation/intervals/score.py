@@ -1,11 +1,20 @@
 """Compute score intervals of a share: of estimates whose law is nearly normal, and no binomial one.
 
 Each has equal tails, and near 0 and 1 the tails that ``feldman_cousins`` says; it misses with probability ``alpha``,
-which is 1 - confidence.
+which is 1 - confidence. ``verdicts`` say what an interval tells by itself, by one rule for every kind of answer.
+
+The interval of a ratio of two estimates, such as the share of x among those with y, r = f_xy / f_y, is Fieller's.
+His set (Fieller 1954, "Some problems in interval estimation") is that of all r for which x - r y is within its
+own error of 0,
+
+    { r : (x - r y)² <= z² (v_x - 2 r v_xy + r² v_y) },
+
+an interval if y is clear of 0 by its own z errors. If it is not, no end of it can be known, and there is none.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from statistics import NormalDist
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -218,3 +227,72 @@ def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats,
     )  # else an error without bound would be NaN
     half = np.sqrt(np.maximum(4 * scale * spread + lean**2 + rest, 0)) / 2
     return np.asarray((frequency + lean / 2 + np.sign(score) * half) / (1 + scale * law.thinning))
+
+
+Verdict = Literal["ok", "noise", "too-few"]
+
+_VERDICTS: tuple[Verdict, ...] = ("ok", "noise", "too-few")
+
+_WIDEST = 0.5
+"""The width, as a part of all that is possible, from which an interval says too little."""
+
+
+def too_wide(low: Floats | float, high: Floats | float, whole: float = 1.0) -> Booleans:
+    """Return whether each interval spans half of the ``whole`` or more, or has no ends (NaN)."""
+    narrow: Booleans = np.asarray(high) - np.asarray(low) < _WIDEST * whole
+    return ~narrow
+
+
+def verdicts(low: Floats, high: Floats) -> tuple[Verdict, ...]:
+    """Return the verdict on each interval of a share, of which NaN has no ends.
+
+    It is "ok" if the interval lies above 0, "too-few" if it contains 0 and is ``too_wide``, and otherwise "noise".
+    """
+    said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
+    return tuple(said[np.where(low > 0, 0, np.where(too_wide(low, high), 2, 1))])
+
+
+def informative(error: Floats | float, alpha: float) -> Booleans:
+    """Return whether any estimate from these reports can tell a share from another; below that none is shown.
+
+    ``error`` is the standard error of a share of 0. If even an estimate of 1, the largest share, is not clear of 0 by
+    it, its interval is the whole range. Near 0 all of ``alpha`` lies in one tail (``intervals.feldman_cousins``).
+    """
+    score = NormalDist().inv_cdf(max(1 - alpha, 0.5))
+    return np.asarray(error) < (1 / score if score else np.inf)
+
+
+class Ratios(NamedTuple):
+    """Ratios with their intervals; all three are NaN where the denominator may be 0, for then there are too few."""
+
+    ratio: Floats
+    low: Floats
+    high: Floats
+
+
+def fieller(
+    x: Floats | float,
+    y: Floats | float,
+    v_x: Floats | float,
+    v_y: Floats | float,
+    v_xy: Floats | float,
+    z: float,
+    sure: float = 0.0,
+) -> Ratios:
+    """Return x / y with the ends of Fieller's set, cut to [0, 1]; all arrays broadcast.
+
+    ``v_x``, ``v_y`` and ``v_xy`` are variances and covariance of x and y; ``z`` is the normal quantile of the
+    confidence. Unless y is clear of 0 by ``sure`` of its errors too there is none, because y may be absent. The ends
+    are the roots of r² (y² - z² v_y) - 2 r (x y - z² v_xy) + (x² - z² v_x) = 0.
+    """
+    x, y, v_x, v_y, v_xy = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (x, y, v_x, v_y, v_xy)))
+    square = y**2 - z**2 * v_y
+    middle = x * y - z**2 * v_xy
+    # The discriminant is not negative where the set is an interval, but for rounding.
+    reach = np.sqrt(np.maximum(middle**2 - square * (x**2 - z**2 * v_x), 0))
+    known = (square > 0) & (y > sure * np.sqrt(v_y))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio, low, high = (np.where(known, top / bottom, np.nan) for top, bottom in (
+            (x, y), (middle - reach, square), (middle + reach, square)
+        ))  # fmt: skip
+    return Ratios(ratio, np.clip(low, 0, 1), np.clip(high, 0, 1))

@@ -20,8 +20,7 @@ from dither_shared import ParameterError
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
-from .law import Scores
-from .likelihood import Solver
+from .likelihood import ReportScores, Solver
 
 
 def poisson_binomial_level(alpha: float) -> float:
@@ -164,7 +163,7 @@ _PASSES = 2
 """Times that a bound is computed: with the design effect at the estimate, and then with that at the bound."""
 
 
-class DitheredFacts(Protocol):
+class _DitheredFacts(Protocol):
     """The facts of a dithered mechanism: its tally's shape, and P[a cell is reported] if it is marked and if not."""
 
     cohorts: int
@@ -198,7 +197,7 @@ class Dithered:
             raise ParameterError("p", f"{self.p} and {self.steps} times {self.q} must be 1, the first the likeliest")
 
     @classmethod
-    def of(cls, facts: DitheredFacts) -> Self:
+    def of(cls, facts: _DitheredFacts) -> Self:
         """Return the law of a mechanism."""
         stage = facts.permanent_stage
         return cls(facts.cohorts, facts.cells - 1, facts.a, facts.b, None if stage is None else cls.of(stage))
@@ -223,9 +222,9 @@ class Dithered:
         dither = ((d - 1) / 2 - np.arange(d)) / d
         return np.asarray(((np.arange(m + 1) - m / 2) / self.gap + m / 2 + dither[:, np.newaxis]) / m)
 
-    def scores(self, tally: Tally) -> Scores:
+    def scores(self, tally: Tally) -> ReportScores:
         """Return the scores of the reports of a tally."""
-        return Scores(self.score_table, tally.counts)
+        return ReportScores(self.score_table, tally.counts)
 
     def variance(self, spread: float) -> float:
         """Return the noise variance of a score of an answer, given E over phases of (cell - m/2)²."""

@@ -12,7 +12,7 @@ from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..confidence import require_confidence
 from ..intervals.score import LEAST_NOISE, Law, normal_interval, score_interval
-from .law import NumericLaw
+from .likelihood import NumericLaw
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def student(confidence: float, people: Counts | float) -> Floats:
     return np.asarray(scipy.special.stdtrit(np.maximum(people - 1, 1.0), tail) / scipy.special.ndtri(tail))
 
 
-class Difference(NamedTuple):
+class _Difference(NamedTuple):
     """The second less the first, with its interval; the error is None where the interval is not made of one."""
 
     difference: float
@@ -147,10 +147,10 @@ def each_side(confidence: float) -> float:
     return 1 - (1 - require_confidence(confidence)) / 2
 
 
-def quantile_difference(first: tuple[float, float, float], second: tuple[float, float, float]) -> Difference:
+def quantile_difference(first: tuple[float, float, float], second: tuple[float, float, float]) -> _Difference:
     """Return the difference of two quantiles, each given as its value and the ends of its interval, in one unit.
 
     The interval reaches from the least to the most that both intervals allow. It holds with confidence c if each of
     those does with ``each_side(c)``, also where the same people are on both sides.
     """
-    return Difference(second[0] - first[0], None, second[1] - first[2], second[2] - first[1])
+    return _Difference(second[0] - first[0], None, second[1] - first[2], second[2] - first[1])

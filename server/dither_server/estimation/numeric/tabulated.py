@@ -1,30 +1,33 @@
-"""The law of a mechanism that is a table: the chance of each cell, for each point.
+"""The law of a mechanism that is a table: the chance of each cell, for each point; and which law any mechanism has.
 
 Shares below points are bounded by scores that dominate them, which any table has, without an inverse of it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Protocol, Self
+from functools import cached_property, lru_cache
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy
 
+from dither_shared import DitheredResponse, Mechanism
+from dither_shared.mechanisms.numeric import NumericMechanism
+
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
-from .law import Scores
-from .likelihood import Solver
+from .dithered import Dithered
+from .likelihood import NumericLaw, ReportScores, Solver
 
 _RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
 """Ridge terms relative to the largest squared singular value of the table: smaller is less biased, but noisier."""
 
 
 @dataclass(frozen=True)
-class Dominating:
+class _Dominating:
     """Scores h of cells, whose expectation is no less than the share of answers below a point.
 
     There are several kinds of them, and those of a cut are made when they are needed, for all would take hundreds of
@@ -85,7 +88,7 @@ class _Decomposed:
         return np.asarray(self.right.T @ (inverse[:, np.newaxis] * (self.left.T @ ramp)))
 
 
-def dominating(table: Floats) -> Dominating:
+def dominating(table: Floats) -> _Dominating:
     """Return scores for a table of shape (points, cells).
 
     A ramp that falls from 1 to 0 over some points from a cut on is fitted by ridge regression to what scores can have
@@ -104,10 +107,10 @@ def dominating(table: Floats) -> Dominating:
         variance = np.maximum(even @ scores**2 - mean**2, 0)
         shared = np.ptp(table @ scores, axis=0) ** 2 / 4
         facts.append((mean + raised - step.mean(axis=0), variance, np.ptp(scores, axis=0), raised, shared))
-    return Dominating(decomposed, kinds, *np.array(facts).swapaxes(0, 1))
+    return _Dominating(decomposed, kinds, *np.array(facts).swapaxes(0, 1))
 
 
-class TabulatedFacts(Protocol):
+class _TabulatedFacts(Protocol):
     """The facts of a tabulated mechanism, whose only cohort is 0."""
 
     @property
@@ -136,7 +139,7 @@ class Tabulated:
     score: Floats
 
     @classmethod
-    def of(cls, facts: TabulatedFacts) -> Self:
+    def of(cls, facts: _TabulatedFacts) -> Self:
         """Return the law of a mechanism."""
         table = [[float(chance) for chance in facts.cell_law(point)] for point in range(facts.size)]
         return cls(np.array(table), np.array([float(facts.mean_score(cell)) for cell in range(facts.cells)]))
@@ -146,9 +149,9 @@ class Tabulated:
         """How many points the grid has."""
         return len(self.table)
 
-    def scores(self, tally: Tally) -> Scores:
+    def scores(self, tally: Tally) -> ReportScores:
         """Return the scores of the reports of a tally."""
-        return Scores(self.score, tally.counts[0])
+        return ReportScores(self.score, tally.counts[0])
 
     def noise_variance(self, tally: Tally) -> float:
         """Return the noise variance of a score, or somewhat more: for whose answers these are is not well told.
@@ -191,7 +194,7 @@ class Tabulated:
         return Cuts.between(unknown, unknown, unknown, np.minimum(low, high), np.maximum(low, high))
 
     @cached_property
-    def _dominating(self) -> tuple[Dominating, Dominating]:
+    def _dominating(self) -> tuple[_Dominating, _Dominating]:
         """Scores of the shares below points, and of those above when the points are counted from the other end."""
         return dominating(self.table), dominating(self.table[::-1])
 
@@ -223,3 +226,17 @@ class Tabulated:
         matrix.flat[:: self.points + 1] += points
         factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+
+
+LAWS: dict[type[Mechanism], Callable[[Any], NumericLaw]] = {
+    DitheredResponse: Dithered.of,
+    NumericMechanism: Tabulated.of,  # type: ignore[type-abstract]  # it stands for all that are derived from it
+}
+"""By the mechanism's class, or the nearest that it is derived from: a law of two levels, or any table."""
+
+
+@lru_cache(maxsize=256)
+def law_of(mechanism: Mechanism) -> NumericLaw:
+    """Return the law of a mechanism of numbers; it is made once, for a table takes a while."""
+    known = next(LAWS[each] for each in type(mechanism).__mro__ if each in LAWS)
+    return known(mechanism)

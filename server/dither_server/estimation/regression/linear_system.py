@@ -23,7 +23,7 @@ _NEXT_TO_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Table:
+class BitCounts:
     """Counts of ones, shape (cohorts, bits), in the ``reports`` of each cohort, shape (cohorts,).
 
     A bit is reported as 1 with probability ``a`` if the value marks it and ``b`` if not.
@@ -48,13 +48,13 @@ class System:
     mean, ``weight`` the inverse variance of a cell.
     """
 
-    table: Table
+    table: BitCounts
     marks: Marks
     target: Floats
     weight: Floats
 
     @classmethod
-    def of(cls, table: Table, marks: Marks) -> Self:
+    def of(cls, table: BitCounts, marks: Marks) -> Self:
         """Return the system of a table with at least one report."""
         present = np.flatnonzero(table.reports)
         table = replace(table, reports=table.reports[present], counts=table.counts[present])

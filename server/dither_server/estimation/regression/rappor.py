@@ -20,7 +20,7 @@ from ...tally.tally import Tally
 from ..fit import FALSE_DISCOVERIES, Fit, Scores
 from ..hashing import Marks, marks_of
 from .false_discovery import absent_share, passing
-from .linear_system import Refit, System, Table, refit
+from .linear_system import BitCounts, Refit, System, refit
 from .message_passing import AmpFit, amp
 
 _MOST_AT_ONCE = 300
@@ -36,10 +36,10 @@ _SPARE = 4
 def regress(mechanism: Rappor, candidates: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Fit:
     """Fit the candidates to a tally with at least one report."""
     marks = marks_of(candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
-    return decode(Table(tally.reports, tally.counts, float(mechanism.a), float(mechanism.b)), marks, confidence)
+    return decode(BitCounts(tally.reports, tally.counts, float(mechanism.a), float(mechanism.b)), marks, confidence)
 
 
-def decode(table: Table, marks: Marks, confidence: float = 0.95) -> Fit:
+def decode(table: BitCounts, marks: Marks, confidence: float = 0.95) -> Fit:
     """Fit the candidates of ``marks`` to a table with at least one report."""
     system = System.of(table, marks)
     shared = amp(system)

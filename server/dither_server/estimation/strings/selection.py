@@ -2,19 +2,27 @@
 
 A string that nobody holds may share a bucket with a frequent one. So strings enter a common fit the strongest first,
 and what they explain is taken off the cells before the others are judged; whatever no longer stands out leaves again.
+
+A short list is fitted together. Of a long one, up to millions, those found are fitted together; each of the others is
+read beside these, unbiased and with its error. How many people hold none of a list follows from the sum of its buckets
+(``Rows.listed``), until it fills nearly all of them.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
 
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+
 from ...tally.arrays import Booleans, Floats, Indices
-from ..fit import FALSE_DISCOVERIES
-from ..hashing import Buckets
+from ...tally.tally import Tally
+from ..decoders.decoder import Decoder, Support
+from ..fit import FALSE_DISCOVERIES, Fit, Scores
+from ..hashing import Buckets, buckets_of
 from ..regression.false_discovery import passing
-from .cells import Cells, Fitted
-from .rows import Rows
+from .cells import Cells, Chance, Fitted, Read
+from .rows import Rows, supports, whole_rows
 
 _SPARE = 30
 """So many strings that nobody holds are expected on the short list, from which those found are chosen."""
@@ -101,3 +109,81 @@ def _leading(score: Floats, asked: Booleans, marks: Buckets) -> Booleans:
         np.maximum.at(best, row, worth)
         leading &= worth >= best[row]
     return leading
+
+
+_MOST_AT_ONCE = 300
+"""The longest list that is fitted together: the fit's time grows with the cube of those that share buckets."""
+
+
+def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+    """Return the fit of strings to a tally with at least one report; where there are levels, to the last of them."""
+    rows, marks = Rows.of(mechanism, tally, whole_rows(mechanism)), marks_in(mechanism, labels)
+    if not rows.total:
+        return Fit.of_nothing(len(labels))
+    if len(labels) < rows.buckets // 2:
+        rows, marks = rows.only(marks)
+    together = len(labels) <= _MOST_AT_ONCE
+    read, found, cells, chance = _together(rows, marks) if together else _selected(rows, marks)
+    return Fit.of(
+        read.frequency,
+        read.error,
+        found,
+        chance.least(threshold(len(found), len(labels))),
+        confidence,
+        prior=Scores(read.score, read.error),
+        listed=cells.listed(marks),
+    ).of_people(rows.between)
+
+
+def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
+    """Return the buckets of whole strings, shape (rows, labels); hashed once."""
+    return buckets_of(labels, mechanism.rows, mechanism.buckets, mechanism.cohorts // mechanism.rows - 1)
+
+
+class _Found(NamedTuple):
+    """The strings as they are read, the places of those ``found``, the cells beside these, and the law of chance."""
+
+    read: Read
+    found: Indices
+    cells: Cells
+    chance: Chance
+
+
+def _together(rows: Rows, marks: Buckets) -> _Found:
+    cells = Cells.of(rows, Cells.of(rows).fit(marks).read)
+    fit = cells.fit(marks)
+    return _Found(fit.read, passing(fit.read.score, FALSE_DISCOVERIES), cells, fit.chance)
+
+
+def _selected(rows: Rows, marks: Buckets) -> _Found:
+    found, fit = selected(rows, marks)
+    read = fit.beside(marks)
+    for everyone, own in zip(read, fit.read, strict=True):
+        everyone[found] = own
+    return _Found(read, found, Cells.of(rows, fit.read), fit.chance)
+
+
+_TRANSFORMED, _LOOKED_UP = 160, 10
+"""So many cells that are transformed, or strings that are looked for, cost as much as a value that is shown."""
+
+
+class BucketSketch(Decoder[ProjectiveBuckets]):
+    """Fits listed strings to their buckets; where there are levels, by the reports of whole strings."""
+
+    fits: ClassVar[bool] = True
+
+    def support(self, mechanism: ProjectiveBuckets, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the reports of whole strings that support the bucket of each label, over all rows."""
+        cohorts, supporting = whole_rows(mechanism), np.zeros(len(labels))
+        for counts, places in zip(tally.counts[cohorts], marks_in(mechanism, labels), strict=True):
+            supporting += supports(mechanism, counts)[places]
+        trials = int(tally.reports[cohorts].sum())
+        return Support(np.rint(supporting).astype(np.int64), np.full(len(labels), trials))
+
+    def fit(self, mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+        """Return ``look_up``."""
+        return look_up(mechanism, labels, tally, confidence)
+
+    def cost(self, mechanism: ProjectiveBuckets, values: int) -> int:
+        """Count transforms, and look-ups with their hashes."""
+        return mechanism.rows * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP

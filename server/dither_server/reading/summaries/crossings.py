@@ -13,14 +13,13 @@ from dither_shared.questions.cross import BETWEEN
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, Table, cells, finite, from_rows, names_of, number, schemas_of
 from ...estimation.decoders.support import decoder_of
-from ...estimation.intervals.ratios import Ratios
+from ...estimation.intervals.score import Ratios, verdicts
 from ...estimation.sums import Crossed, Sums, crossed, groups_of
-from ...estimation.verdicts import verdicts
 from ...json_schema import TEXT, Schema, closed, list_of
 from ..query import EstimateQuery, Query
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
+from .summary import CollectedReports, EstimateView, Estimator, PointEstimate, TextTable
 from .terminal_text import interval, percent, reach
 
 MOST_LINES, MOST_COLUMNS = 24, 12
@@ -57,7 +56,7 @@ defines the group of people among whom the share is, None for all people.
 """
 
 
-class Line(NamedTuple):
+class _CrossTableRow(NamedTuple):
     """One answer, and the rows of its cells, in the order of the grid's columns; ``whole`` is the answer's own row."""
 
     label: str
@@ -65,13 +64,13 @@ class Line(NamedTuple):
     whole: Mapping[str, Any] | None = None
 
 
-class Grid(NamedTuple):
+class _CrossTable(NamedTuple):
     """Answers to one question down and to another across; ``feet`` are the rows of the answers across."""
 
     down: str
     across: str
     heads: Sequence[str]
-    lines: Sequence[Line]
+    lines: Sequence[_CrossTableRow]
     feet: Sequence[Mapping[str, Any]] = ()
 
 
@@ -101,12 +100,12 @@ class CrossingsView(SharesView):
         return self.point_of(row, "", "share" if "share" in row else "frequency")
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> _CrossTable:
         """The pairs, with both marginals."""
         (first, second), (down, across) = self.table.about["marginals"], self._shown
         width = self.question.shape[1]
         lines = [
-            Line(
+            _CrossTableRow(
                 first["values"][line]["value"],
                 [self.table.rows(line * width + column, line * width + column + 1)[0] for column in across],
                 first["values"][line],
@@ -114,20 +113,20 @@ class CrossingsView(SharesView):
             for line in down
         ]
         feet = [second["values"][column] for column in across]
-        return Grid(first["axis"], second["axis"], [one["value"] for one in feet], lines, feet)
+        return _CrossTable(first["axis"], second["axis"], [one["value"] for one in feet], lines, feet)
 
     @property
-    def within(self) -> list[Grid]:
+    def within(self) -> list[_CrossTable]:
         """The shares of each question's answers within those to the other: one line per answer that is given."""
         down, across = self._shown
         grids = []
         for one, given, values in zip(self.table.about["conditional"], (across, down), (down, across), strict=True):
             width = len(one["values"]) // len(self._labels(one["given"]))
             lines = [
-                Line(rows[0]["given"], [rows[value] for value in values])
+                _CrossTableRow(rows[0]["given"], [rows[value] for value in values])
                 for rows in (one["values"][line * width : (line + 1) * width] for line in given)
             ]
-            grids.append(Grid(one["given"], one["of"], [row["value"] for row in lines[0].cells], lines))
+            grids.append(_CrossTable(one["given"], one["of"], [row["value"] for row in lines[0].cells], lines))
         return grids
 
     @property
@@ -179,7 +178,11 @@ class Crossings(Shares):
         return sum(question.shape) + 2 * question.size
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
     ) -> Table:
         """Return the shares of the pairs, and about them the ``marginals`` and ``conditional`` shares."""
         pairs = super().table(survey, query, estimator, candidates)

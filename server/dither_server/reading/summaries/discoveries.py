@@ -18,16 +18,26 @@ from ...analysis.columns import Column, ColumnData, Table, number, schemas_of
 from ...analysis.health import health
 from ...estimation.estimate import Unlisted
 from ...estimation.fit import FALSE_DISCOVERIES
-from ...estimation.strings.discovery import Discovered, Progress, discover, untold
+from ...estimation.strings.discovery import Discovered, Progress, Spelling, discover, untold
 from ...estimation.strings.reach import reach, reports_for
-from ...estimation.strings.spelling import Spelling
 from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query
-from .paging import Page, PageRequest, page_of
 from .schemas import ABOUT
 from .shares_view import share_point
-from .summary import EstimateView, Estimator, PointEstimate, Span, Steps, Summary, Survey, TextTable
+from .summary import (
+    CollectedReports,
+    EstimateView,
+    Estimator,
+    Page,
+    PageRequest,
+    PointEstimate,
+    Span,
+    Steps,
+    Summary,
+    TextTable,
+    page_of,
+)
 from .svg import scale_top
 from .terminal_text import head_line, odd_lines
 
@@ -168,7 +178,11 @@ class Discoveries(Summary[Discovered]):
         return mechanism.cohorts * mechanism.cells // _TRANSFORMED + tried // _TRIED
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
     ) -> Table:
         """Return the strings that are found, how rare these can be, and the share of people with others."""
         metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
@@ -196,13 +210,17 @@ class Discoveries(Summary[Discovered]):
         }
         return Table(about, columns)
 
-    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+    def compare(
+        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
+    ) -> Table:
         """Refuse: that one side did not find a string of the other says nothing about its share."""
         raise ParameterError(
             "other", f"{sides[0].metric.name} discovers strings, and discoveries are not compared: export both"
         )
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+    def combine(
+        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+    ) -> Table:
         """Refuse: former versions have other alphabets or levels."""
         raise ParameterError("metric", f"{name} discovers strings; name a version, because versions are not combined")
 

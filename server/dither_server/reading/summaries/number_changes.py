@@ -19,7 +19,7 @@ from ...estimation.numeric.estimate import NumericEstimate
 from ...estimation.numeric.mean import each_side, quantile_difference
 from ..query import Comparison
 from .number_scale import Scale
-from .summary import Estimator, Survey
+from .summary import CollectedReports, Estimator
 
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
 """The quantiles that are compared: few, because each takes its part of the error probability."""
@@ -39,7 +39,7 @@ _TREND_NOTE = (
 )
 
 
-def compared(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+def compared(sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator) -> Table:
     """Compare two surveys of a number in one unit and on one kind of scale.
 
     The difference of geometric means is given in the unit, and tested in logarithms. ``changed`` follows from
@@ -64,7 +64,7 @@ def compared(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimat
     return from_rows(about, rows, COMPARED)
 
 
-def _side(side: Survey, confidence: float) -> Side:
+def _side(side: CollectedReports, confidence: float) -> Side:
     return side_of(metadata(side.metric, side.tally, side.days, confidence, side.refused))
 
 
@@ -81,7 +81,7 @@ class _SideMean(NamedTuple):
     """Reports times the square of the error, in parts of the range."""
 
 
-def _side_mean(side: Survey, confidence: float, estimator: Estimator) -> _SideMean:
+def _side_mean(side: CollectedReports, confidence: float, estimator: Estimator) -> _SideMean:
     scale, mean = Scale.of(side.metric), _estimate(side, confidence, estimator).mean
     error = mean.standard_error
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
@@ -96,7 +96,9 @@ def _side_mean(side: Survey, confidence: float, estimator: Estimator) -> _SideMe
     )
 
 
-def _means(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator, level: float) -> dict[str, Any]:
+def _means(
+    sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator, level: float
+) -> dict[str, Any]:
     """Return the row of the means; the change to be seen is a part of the range.
 
     The interval combines those of both sides (Zou and Donner 2008, "MOVER"), so it holds for geometric means too; for
@@ -134,7 +136,7 @@ def _means(sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator
 
 
 def _quantiles(
-    sides: tuple[Survey, Survey], name: str, confidence: float, estimator: Estimator, level: float
+    sides: tuple[CollectedReports, CollectedReports], name: str, confidence: float, estimator: Estimator, level: float
 ) -> dict[str, Any]:
     """Return the row of one quantile: its interval at the confidence, and ``changed`` at the corrected level."""
     scales = [Scale.of(side.metric) for side in sides]
@@ -156,7 +158,7 @@ def _quantiles(
 
 
 def _quantile(
-    side: Survey, share: float, confidence: float, estimator: Estimator, ends: tuple[float, float]
+    side: CollectedReports, share: float, confidence: float, estimator: Estimator, ends: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return a quantile and its interval. One that reaches an end of its range may lie at the end of either range."""
     found, scale = _estimate(side, confidence, estimator), Scale.of(side.metric)
@@ -167,7 +169,7 @@ def _quantile(
     return math.nan if quantile["value"] is None else quantile["value"], low, high
 
 
-def _estimate(side: Survey, confidence: float, estimator: Estimator) -> NumericEstimate:
+def _estimate(side: CollectedReports, confidence: float, estimator: Estimator) -> NumericEstimate:
     found: NumericEstimate = estimator(side.metric, (), side.tally, confidence, False)
     return found
 

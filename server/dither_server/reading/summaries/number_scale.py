@@ -8,9 +8,9 @@ from typing import Any, Self, cast
 from dither_shared import Metric, NumberQuestion, ParameterError
 
 from ...analysis.columns import finite
+from ...estimation.intervals.score import too_wide
+from ...estimation.numeric.estimate import Quantile
 from ...estimation.numeric.mean import Mean
-from ...estimation.numeric.quantiles import Quantile
-from ...estimation.verdicts import too_wide
 
 _LARGEST = math.log(sys.float_info.max)
 """The logarithm of the largest double; a mean of few reports may be estimated beyond it."""

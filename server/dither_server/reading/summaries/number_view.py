@@ -14,13 +14,13 @@ from dither_shared import Metric
 
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
+from ...estimation.intervals.score import too_wide
 from ...estimation.numeric.estimate import NumericEstimate
-from ...estimation.numeric.registry import law_of
-from ...estimation.verdicts import too_wide
+from ...estimation.numeric.tabulated import law_of
 from .number_changes import trend
 from .number_scale import Scale
 from .summary import EstimateView, PointEstimate, Span, Steps
-from .svg import HEIGHT, WIDTH, Line, StepText, TimeSeries, drawing_of
+from .svg import HEIGHT, WIDTH, SeriesLine, StepText, TimeSeries, drawing_of
 
 _BARS = 20
 """Maximum bars of the histogram; a grid of fewer steps has fewer. Each sums shares that are known badly one by one."""
@@ -39,7 +39,7 @@ _NEEDED = 0.01
 """The part of the range to which enough reports know the mean."""
 
 
-class Bar(NamedTuple):
+class _HistogramBar(NamedTuple):
     """A bar of the shape, in a drawing of 600 by 80: from one number to another, with the curve's share of people."""
 
     x: float
@@ -51,7 +51,7 @@ class Bar(NamedTuple):
     share: float
 
 
-class Mark(NamedTuple):
+class _QuantileMark(NamedTuple):
     """A quantile on the curve: its place, and its interval as a horizontal bar."""
 
     name: str
@@ -143,18 +143,18 @@ class NumberView(EstimateView):
         return " ".join([*self._places(high, 1), *self._places(low, 0)[::-1]])
 
     @property
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[_QuantileMark]:
         """The median and the 95th percentile."""
         last = self.scale.last
         marks = []
         for one in self.found.quantiles(tuple(_MARKS)):
             parts = (one.point, max(one.low - 1, 0), min(one.high + 1, last))
             x, left, right = (round(WIDTH * part / last, 1) for part in parts)
-            marks.append(Mark(_MARKS[one.share], x, round(HEIGHT * (1 - one.share), 1), left, right))
+            marks.append(_QuantileMark(_MARKS[one.share], x, round(HEIGHT * (1 - one.share), 1), left, right))
         return marks
 
     @property
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[_HistogramBar]:
         """The shape: shares of the curve in at most 20 even parts of the range."""
         curve, last = self.found.fit.curve, self.scale.last
         count = min(_BARS, last)
@@ -165,7 +165,7 @@ class NumberView(EstimateView):
         shares = np.diff(below)
         top = max(float(shares.max()), 1e-9)
         return [
-            Bar(
+            _HistogramBar(
                 round(WIDTH * place / count, 1),
                 round(HEIGHT * (1 - share / top), 1),
                 round(WIDTH / count, 1),
@@ -229,7 +229,7 @@ def time_series(
     return TimeSeries(over, lines, number_ticks(scale, 2), "Only the mean is tested for a drift.")
 
 
-def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
+def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> SeriesLine:
     """Draw a statistic over at least two days, on the whole range."""
     ends = ("low", "high", "frequency")
     places = [{end: scale.part(point[end]) for end in ends} for point in row["points"]]
@@ -241,4 +241,4 @@ def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
         texts.append(StepText(f"{number_text(point['frequency'])} {scale.unit}".rstrip(), interval, bool(unknown)))
     drift = "drifts" if row["drift"] else ""
     name = "geometric mean" if scale.log and row["value"] == "mean" else _NAMES.get(row["value"], row["value"])
-    return Line(name, texts, drift, drawing_of(places, days))
+    return SeriesLine(name, texts, drift, drawing_of(places, days))

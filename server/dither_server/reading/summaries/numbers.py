@@ -13,9 +13,8 @@ from ...analysis.health import health
 from ...analysis.poisoning import cut_shift
 from ...analysis.trend import TrendStep
 from ...estimation.numeric.dithered import Dithered
-from ...estimation.numeric.estimate import NumericEstimate, estimate_number
-from ...estimation.numeric.quantiles import QUANTILES
-from ...estimation.numeric.registry import law_of
+from ...estimation.numeric.estimate import QUANTILES, NumericEstimate, estimate_number
+from ...estimation.numeric.tabulated import law_of
 from ...json_schema import NUMBER, TEXT, Schema, closed, list_of
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
@@ -23,9 +22,8 @@ from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .number_changes import compared, trend
 from .number_scale import Scale
 from .number_view import NumberView, number_text, time_series
-from .paging import PageRequest
 from .schemas import ABOUT
-from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .summary import CollectedReports, EstimateView, Estimator, PageRequest, Span, Steps, Summary, TextTable
 from .svg import TimeSeries
 from .terminal_text import change_words, head_line, odd_lines, reach, side_line, trend_line
 
@@ -145,7 +143,11 @@ class Numbers(Summary[NumericEstimate]):
         return law_of(metric.mechanism).cost
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
     ) -> Table:
         """Return the mean, quantiles and shares; the rows are the shares, by ``at``."""
         asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
@@ -187,11 +189,15 @@ class Numbers(Summary[NumericEstimate]):
         ]
         return from_rows(table.about, rows, COLUMNS)
 
-    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+    def compare(
+        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
+    ) -> Table:
         """Return the differences of means, medians and 95th percentiles."""
         return compared(sides, query, estimator)
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+    def combine(
+        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+    ) -> Table:
         """Refuse: former versions have other ranges or mechanisms, and quantiles cannot be averaged."""
         raise ParameterError("metric", f"{name} asks for a number; name a version, because versions are not combined")
 
@@ -217,7 +223,7 @@ class Numbers(Summary[NumericEstimate]):
             row |= {f"{name}_{end}": quantiles[share][end] for end in _ENDS}
         return [row]
 
-    def view(self, survey: Survey, query: Query, estimator: Estimator, request: PageRequest) -> NumberView:
+    def view(self, survey: CollectedReports, query: Query, estimator: Estimator, request: PageRequest) -> NumberView:
         """Return the curve, the quantiles and the shape, which need the estimates behind the table."""
         found: NumericEstimate = estimator(survey.metric, (), survey.tally, query.confidence, False)
         return NumberView(survey.metric, self.table(survey, query, estimator), found)

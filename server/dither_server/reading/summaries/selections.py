@@ -13,14 +13,14 @@ from dither_shared.counted import counted
 
 from ...analysis.answers import SHARES, VERDICT
 from ...analysis.columns import Column, ColumnData, Table, finite, names_of, number, schemas_of
-from ...estimation.sets import PairEstimates, SetEstimate, Total, estimate_sets
-from ...estimation.verdicts import verdicts
+from ...estimation.intervals.score import verdicts
+from ...estimation.sets import MeanSize, PairEstimates, SetEstimate, estimate_sets
 from ...json_schema import NUMBER, Schema, closed, list_of
 from ...tally.tally import Tally
 from ..query import EstimateQuery
 from .shares import FIELDS, Shares
 from .shares_view import SharesView
-from .summary import EstimateView, Estimator, PointEstimate, Survey, TextTable
+from .summary import CollectedReports, EstimateView, Estimator, PointEstimate, TextTable
 from .terminal_text import interval, percent
 
 _PAGE_PAIRS, _TERMINAL_PAIRS = 12, 20
@@ -58,7 +58,7 @@ of all people who have both.
 
 
 @dataclass(frozen=True)
-class SelectionView(SharesView):
+class _SelectionView(SharesView):
     """The values that are found, and pairs of them."""
 
     template: ClassVar[str] = "kinds/selection.html"
@@ -99,7 +99,7 @@ class Selections(Shares):
         "unseen_pairs": _UNSEEN,
         "pairs": list_of(schemas_of(PAIRS)),
     }))  # fmt: skip
-    shown_by: ClassVar[type[EstimateView]] = SelectionView
+    shown_by: ClassVar[type[EstimateView]] = _SelectionView
     cheaper: ClassVar[str] = "ask for fewer days"
 
     def estimate(
@@ -110,8 +110,12 @@ class Selections(Shares):
         return estimate_sets(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous, at_most=most)
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
-    ) -> "SelectionTable":
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
+    ) -> "_SelectionTable":
         """Return the shares, and the pairs as related rows."""
         found: list[SetEstimate] = []
 
@@ -122,7 +126,7 @@ class Selections(Shares):
         shares = super().table(survey, query, remembered, candidates)
         total, pairs = found[-1].total, found[-1].pairs
         about = {**shares.about, "average": _average(total), "unseen_pairs": pairs.unseen or None}
-        return SelectionTable(about, shares.columns, related={"pairs": _pairs(found[-1].labels, pairs)})
+        return _SelectionTable(about, shares.columns, related={"pairs": _pairs(found[-1].labels, pairs)})
 
     def flat(self, table: Table) -> Table:
         """Return a row for each value, and one for each pair and order."""
@@ -151,19 +155,19 @@ class Selections(Shares):
 
 
 @dataclass(frozen=True)
-class SelectionTable(Table):
+class _SelectionTable(Table):
     """An answer whose pairs are those of the chosen values."""
 
-    def chosen(self, places: NDArray[np.intp]) -> "SelectionTable":
+    def chosen(self, places: NDArray[np.intp]) -> "_SelectionTable":
         """Return the same answer with only some values, and their pairs."""
         values = super().chosen(places)
         shown, pairs = set(values.columns["value"]), self.related["pairs"]
         two = zip(pairs.columns["given"], pairs.columns["value"], strict=True)
         kept = np.array([place for place, pair in enumerate(two) if shown.issuperset(pair)], dtype=np.intp)
-        return SelectionTable(values.about, values.columns, related={"pairs": pairs.chosen(kept)})
+        return _SelectionTable(values.about, values.columns, related={"pairs": pairs.chosen(kept)})
 
 
-def _average(total: Total) -> dict[str, float | None]:
+def _average(total: MeanSize) -> dict[str, float | None]:
     return {name: finite(getattr(total, name)) for name in ("value", "standard_error", "low", "high")}
 
 

@@ -20,7 +20,7 @@ from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .schemas import ABOUT
 from .shares_view import FEW, SharesView, time_series
-from .summary import EstimateView, Estimator, Span, Steps, Summary, Survey, TextTable
+from .summary import CollectedReports, EstimateView, Estimator, Span, Steps, Summary, TextTable
 from .svg import TimeSeries
 from .terminal_text import (
     TOO_FEW,
@@ -80,7 +80,11 @@ class Shares(Summary[Estimate]):
         return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
     ) -> Table:
         """Return ``estimate_table``."""
         asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
@@ -100,13 +104,17 @@ class Shares(Summary[Estimate]):
             estimator=estimator,
         )
 
-    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+    def compare(
+        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
+    ) -> Table:
         """Return ``compared``."""
         first, second = (self.table(side, query, estimator) for side in sides)
         mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
         return compared(first, second, mechanisms, query.confidence, query.change)
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+    def combine(
+        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+    ) -> Table:
         """Return ``combined``."""
         versions = [
             Version(self.table(survey, query, estimator), survey.metric.mechanism, survey.tally.repeats)

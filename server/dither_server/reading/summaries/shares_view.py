@@ -17,11 +17,10 @@ from ...analysis.columns import Table
 from ...analysis.trend import TrendStep, trend
 from ...estimation.estimate import Estimate
 from ...estimation.fit import FALSE_DISCOVERIES
+from ...estimation.intervals.score import verdicts
 from ...estimation.planning import MAX_USERS, half_width, users_for
-from ...estimation.verdicts import verdicts
-from .paging import Page, PageRequest, page_of
-from .summary import EstimateView, PointEstimate, Span, Steps, percent_ticks
-from .svg import Line, StepText, TimeSeries, drawing_of, scale_top
+from .summary import EstimateView, Page, PageRequest, PointEstimate, Span, Steps, page_of, percent_ticks
+from .svg import SeriesLine, StepText, TimeSeries, drawing_of, scale_top
 
 FEW = 8
 """The number of values above which all intervals of a page hold at once."""
@@ -205,7 +204,7 @@ def time_series(
     return TimeSeries(over, [_line(metric, row, over.starts, top) for row in lines], percent_ticks(2, top), note)
 
 
-def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> Line:
+def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> SeriesLine:
     """Draw a row of a trend over at least two days, from 0 to ``top``."""
     sides = (np.array([point[end] for point in row["points"]], dtype=np.float64) for end in ("low", "high"))
     texts = []
@@ -216,7 +215,7 @@ def _line(metric: Metric, row: Row, days: Sequence[date], top: float) -> Line:
     drift = ""
     if row["drift"]:
         drift = f"{'rises' if row['slope'] > 0 else 'falls'} by {abs(100 * row['slope']):.2g} points per day"
-    return Line(metric.question.shown(row["value"]), texts, drift, drawing_of(row["points"], days, top))
+    return SeriesLine(metric.question.shown(row["value"]), texts, drift, drawing_of(row["points"], days, top))
 
 
 def _listed(table: Table) -> list[int]:

@@ -15,13 +15,44 @@ from ...json_schema import Schema
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from .paging import PageRequest
+
+T = TypeVar("T")
+
+
+class PageRequest(NamedTuple):
+    """What a reader asks for: things that contain ``find``, and the ``page`` of them with ``size`` things per page."""
+
+    find: str
+    page: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """The things ``shown`` on one ``page`` of ``pages``, of those that ``match``."""
+
+    shown: Sequence[T]
+    page: int
+    pages: int
+    match: int
+
+
+def page_of(things: Sequence[T], text: Callable[[T], str], request: PageRequest) -> Page[T]:
+    """Return the requested page of the things whose ``text`` contains what is to be found.
+
+    A page beyond the last is the last.
+    """
+    found = [thing for thing in things if request.find.casefold() in text(thing).casefold()]
+    pages = max(1, -(-len(found) // request.size))
+    page = min(request.page, pages)
+    return Page(found[(page - 1) * request.size : page * request.size], page, pages, len(found))
+
 
 Span = tuple[date | None, date | None]
 """Days, both included; None is the first or the last with reports."""
 
 
-class Estimated(Protocol):
+class _Estimated(Protocol):
     """Bare estimates of one tally, as the cache keeps them."""
 
     @property
@@ -49,14 +80,14 @@ class Steps(NamedTuple):
         return Steps(self.each, self.spans[-most:] if most > 0 else [])
 
 
-E = TypeVar("E", bound=Estimated)
+E = TypeVar("E", bound=_Estimated)
 
 Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Any]
 """What estimates a tally, or remembers its estimate: ``Summary.estimate``, or a cache of it."""
 
 
 @dataclass(frozen=True)
-class Survey:
+class CollectedReports:
     """What was collected of a metric version on some days.
 
     ``refused`` counts the metric's refused batches by the problem's kind.
@@ -163,7 +194,11 @@ class Summary(ABC, Generic[E]):
 
     @abstractmethod
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
+        self,
+        survey: CollectedReports,
+        query: EstimateQuery,
+        estimator: Estimator,
+        candidates: tuple[str, ...] | None = None,
     ) -> Table:
         """Return the estimates of a survey as the API's answer. ``candidates`` replace those of the definition.
 
@@ -174,11 +209,15 @@ class Summary(ABC, Generic[E]):
         """Return an answer as a table with the export's ``columns``."""
         return table
 
-    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+    def compare(
+        self, sides: tuple[CollectedReports, CollectedReports], query: Comparison, estimator: Estimator
+    ) -> Table:
         """Return the comparison of two surveys. Raises ParameterError for what cannot be compared."""
         raise ParameterError("other", f"{sides[0].metric.name} asks a kind of question that cannot be compared")
 
-    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
+    def combine(
+        self, name: str, surveys: Sequence[CollectedReports], query: EstimateQuery, estimator: Estimator
+    ) -> Table:
         """Return the combination of one metric's versions. Raises ParameterError for what cannot be combined."""
         raise ParameterError("metric", f"{name} asks a kind of question whose versions cannot be combined")
 
@@ -192,7 +231,7 @@ class Summary(ABC, Generic[E]):
         """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
         return []
 
-    def view(self, survey: Survey, query: Query, estimator: Estimator, request: PageRequest) -> EstimateView:
+    def view(self, survey: CollectedReports, query: Query, estimator: Estimator, request: PageRequest) -> EstimateView:
         """Return what a page shows of a survey: the table of the API, seen by ``shown_by``."""
         return self.shown_by.of(survey.metric, self.table(survey, query, estimator), request)
 

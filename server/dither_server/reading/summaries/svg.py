@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 600.0, 80.0
 
 
 @dataclass(frozen=True)
-class Bar:
+class ReportBar:
     """The reports of a day, or of the week that begins with it, as a bar of a drawing of 600 by 80."""
 
     day: date
@@ -23,7 +23,7 @@ class Bar:
     height: float
 
 
-class Slot(NamedTuple):
+class _Slot(NamedTuple):
     """The part of a drawing's width that answers the pointer with the numbers of one step."""
 
     x: float
@@ -31,7 +31,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drawing:
+class _Drawing:
     """Points over time in a drawing of 600 by 80: a line, the band of the intervals, a dot per point, a slot per step.
 
     ``line`` and ``band`` are points of SVG, ``dots`` is a path.
@@ -40,7 +40,7 @@ class Drawing:
     line: str
     band: str
     dots: str
-    slots: Sequence[Slot]
+    slots: Sequence[_Slot]
 
 
 class StepText(NamedTuple):
@@ -52,25 +52,25 @@ class StepText(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class SeriesLine:
     """A value over time: its name, its estimates in words, what is said of its drift, and its drawing."""
 
     name: str
     steps: Sequence[StepText]
     drift: str
-    drawing: Drawing
+    drawing: _Drawing
 
 
 class TimeSeries(NamedTuple):
     """Lines over days or weeks with reports, on one axis with these labels, and a sentence on their test for drift."""
 
     over: Steps
-    lines: Sequence[Line]
+    lines: Sequence[SeriesLine]
     ticks: Sequence[str]
     note: str
 
 
-def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
+def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[ReportBar]:
     """Return a bar per day, or per ``days`` days from it on, spaced as in the calendar."""
     if not reports:
         return []
@@ -80,7 +80,7 @@ def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
     for day, count in reports.items():
         height = HEIGHT * count / most
         left, width = step * (day.toordinal() - first) + step * days / 10, step * days * 0.8
-        bars.append(Bar(day, count, round(left, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1)))
+        bars.append(ReportBar(day, count, round(left, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1)))
     return bars
 
 
@@ -89,7 +89,7 @@ def scale_top(greatest: float) -> float:
     return next((top for top in (0.02, 0.1) if greatest <= top), 1.0)
 
 
-def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date], top: float = 1.0) -> Drawing:
+def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date], top: float = 1.0) -> _Drawing:
     """Draw points of at least two days from 0 to ``top``, spaced as in the calendar, without unknown ones."""
     first, last = days[0].toordinal(), days[-1].toordinal()
     across = [WIDTH * (day.toordinal() - first) / (last - first) for day in days]
@@ -104,6 +104,6 @@ def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date
 
     line = places("frequency")
     borders = [0.0, *((x + after) / 2 for x, after in pairwise(across)), WIDTH]
-    slots = [Slot(round(left, 1), round(right - left, 1)) for left, right in pairwise(borders)]
+    slots = [_Slot(round(left, 1), round(right - left, 1)) for left, right in pairwise(borders)]
     dots = "".join(f"M{place}h0" for place in line)
-    return Drawing(" ".join(line), " ".join([*places("high"), *places("low")[::-1]]), dots, slots)
+    return _Drawing(" ".join(line), " ".join([*places("high"), *places("low")[::-1]]), dots, slots)

@@ -18,8 +18,8 @@ from ...tally.blocks import Blocks
 from ..engine import sqlite_path
 from ..errors import StoreError, message_of
 from ..lock import ProcessLock, shared_lock
-from ..tables.refusals import Refusal, add_refusals
 from ..tables.schema import FOLD_RUNS, FOLDS, METRICS, SEALED, TALLIES, Repository
+from ..tables.tallies import Refusal, add_refusals
 from .uploads import add_counts
 
 SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
@@ -55,7 +55,7 @@ class FoldSums(NamedTuple):
         return FoldSums(*(one + more for one, more in zip(self, other, strict=True)))
 
 
-class FoldRun(NamedTuple):
+class _FoldRun(NamedTuple):
     """The state of a run: when it began, whether it is counted completely, and the counted buckets."""
 
     begun: datetime
@@ -107,7 +107,7 @@ class Folds(Repository):
                 begun = at.astimezone(UTC).replace(tzinfo=None)
                 connection.execute(sa.insert(FOLD_RUNS), {"run": run, "begun": begun, "finished": False})
 
-    def run(self, run: bytes) -> FoldRun | None:
+    def run(self, run: bytes) -> _FoldRun | None:
         """Return the state of a run, or None if it is unknown."""
         query = sa.select(FOLD_RUNS.c.begun, FOLD_RUNS.c.finished).where(FOLD_RUNS.c.run == run)
         columns = [FOLDS.c[name] for name in FoldSums._fields]
@@ -117,7 +117,7 @@ class Folds(Repository):
             if known is None:
                 return None
             buckets = {bucket: FoldSums(*sums) for bucket, *sums in connection.execute(notes)}
-        return FoldRun(known.begun.replace(tzinfo=UTC), known.finished, buckets)
+        return _FoldRun(known.begun.replace(tzinfo=UTC), known.finished, buckets)
 
     def add(
         self,

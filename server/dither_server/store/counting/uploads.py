@@ -16,7 +16,7 @@ from ..batch_ids import add_ids, known_ids
 from ..lock import shared_lock
 from ..tables.definitions import disabled_among
 from ..tables.schema import TALLIES
-from ..tables.sealed_sums import Sealed, add_sealed
+from ..tables.tallies import Sealed, add_sealed
 
 _AT_ONCE = 5_000
 """Values per statement: PostgreSQL takes 65,535, SQLite 32,766."""

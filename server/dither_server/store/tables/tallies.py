@@ -1,4 +1,4 @@
-"""Read the counts of a metric version; list its days, close completed ones, and remove whole days.
+"""Read the counts of a metric version, sealed and refused ones too; list, close and remove its days.
 
 To close a day is to add up the blocks of its shards and store them as chunks in the shard ``CLOSED``, which changes no
 sum. Reports that a fold counts for it later are stored as blocks beside them until the day is closed again. When a day
@@ -8,8 +8,9 @@ count again.
 
 import uuid
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
+from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -29,7 +30,7 @@ from ...tally.blocks import (
 )
 from ...tally.tally import Tally
 from ..lock import exclusive_lock
-from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, SEALED, TALLIES, Repository
+from .schema import DAILY, ESTIMATED_DAYS, IDENTITY, METRICS, REFUSALS, SEALED, TALLIES, Repository
 
 Places = Collection[int] | None
 """The indices of strata among those of a metric; None means all of them."""
@@ -166,3 +167,124 @@ def _added_up(connection: sa.Connection, mechanism: Mechanism, conditions: list[
     for first, chunk in connection.execute(query.where(_IS_CLOSED)).yield_per(_CHUNKS_AT_ONCE):
         add_chunk(mechanism, blocks, first, chunk)
     return blocks
+
+
+class Sealed(NamedTuple):
+    """Sealed batches, each with those rows that were not counted before.
+
+    ``reports`` of them are counted; ``refused`` are not: they did not open, no device could have sent them, or they
+    were counted before. ``least_total`` is the least number of reports that a relay said it had shuffled together:
+    each one hides among that many.
+    """
+
+    batches: int
+    reports: int
+    least_total: int
+    refused: int
+
+    def plus(self, other: "Sealed | None") -> "Sealed":
+        """Return both together."""
+        if other is None:
+            return self
+        batches, reports, refused = (getattr(self, name) + getattr(other, name) for name in _ADDED)
+        return Sealed(batches, reports, min(self.least_total, other.least_total), refused)
+
+
+_ADDED = ("batches", "reports", "refused")
+_COLUMNS = [SEALED.c[name] for name in Sealed._fields]
+
+
+def add_sealed(connection: sa.Connection, version: str, day: date, stratum: int, shard: bytes, sealed: Sealed) -> None:
+    """Add to the sums of a version, day and stratum in a shard, whose only writer is this process."""
+    key = {"version": version, "day": day, "stratum": stratum, "shard": shard}
+    same = [SEALED.c[name] == value for name, value in key.items()]
+    before = connection.execute(sa.select(*_COLUMNS).where(*same)).one_or_none()
+    if before is None:
+        connection.execute(sa.insert(SEALED), key | sealed._asdict())
+    else:
+        connection.execute(sa.update(SEALED).where(*same).values(sealed.plus(Sealed(*before))._asdict()))
+
+
+def read_sealed(
+    connection: sa.Connection, metric: Metric, since: date | None, until: date | None
+) -> dict[tuple[date, int], Sealed]:
+    """Return what came sealed on each day from ``since`` to ``until`` and of each stratum, by its place."""
+    key = (SEALED.c.day, SEALED.c.stratum)
+    parts = (
+        (sa.func.min if name == "least_total" else sa.func.sum)(SEALED.c[name]).label(name) for name in Sealed._fields
+    )
+    query = sa.select(*key, *parts).where(*chosen(SEALED, metric, since, until)).group_by(*key).order_by(*key)
+    return {(day, place): Sealed(*map(int, sums)) for day, place, *sums in connection.execute(query)}
+
+
+class Refusal(NamedTuple):
+    """A refused batch as it is stored: its metric and version, the day, and the kind of the problem.
+
+    The metric is "" if the batch named no metric of this collector. The version is "" if it is not known.
+    """
+
+    metric: str
+    day: date
+    kind: str
+    version: str = ""
+
+
+def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shard: bytes) -> None:
+    """Add to the counts of a shard, which no other process writes."""
+    for refusal, batches in refused.items():
+        key = {**refusal._asdict(), "shard": shard}
+        same = [REFUSALS.c[name] == value for name, value in key.items()]
+        more = sa.update(REFUSALS).where(*same).values(batches=REFUSALS.c.batches + batches)
+        if not connection.execute(more).rowcount:
+            connection.execute(sa.insert(REFUSALS), {**key, "batches": batches})
+
+
+def read_refused(
+    connection: sa.Connection, metric: str | None, since: date | None, until: date | None
+) -> dict[Refusal, int]:
+    """Return how many batches were refused; see ``Refusals.read``."""
+    key = [REFUSALS.c[name] for name in Refusal._fields]
+    query = sa.select(*key, sa.func.sum(REFUSALS.c.batches)).group_by(*key).order_by(*key)
+    if metric is not None:
+        query = query.where(REFUSALS.c.metric == metric)
+    if since is not None:
+        query = query.where(REFUSALS.c.day >= since)
+    if until is not None:
+        query = query.where(REFUSALS.c.day <= until)
+    return {Refusal(*row[:-1]): int(row[-1]) for row in connection.execute(query)}
+
+
+class Refusals(Repository):
+    """Counts of refused batches. Each attempt counts, so a batch that was asked to come again is counted each time."""
+
+    def read(
+        self, metric: str | None = None, since: date | None = None, until: date | None = None
+    ) -> dict[Refusal, int]:
+        """Return how many batches of a metric, or of all, were refused on these days, both included, in order."""
+        with self._transaction() as connection:
+            return read_refused(connection, metric, since, until)
+
+    def by_kind(self, metric: str, since: date | None = None, until: date | None = None) -> dict[str, int]:
+        """Return how many batches of a metric were refused, by the end of the problem's type, such as ``malformed``.
+
+        Those that named no metric of ours are under the name "".
+        """
+        kinds: Counter[str] = Counter()
+        for refusal, batches in self.read(metric, since, until).items():
+            kinds[refusal.kind] += batches
+        return dict(sorted(kinds.items()))
+
+    def rows(self, metric: str, before: date | None = None) -> int:
+        """Return the number of rows of a metric, before a day or in all."""
+        with self._transaction() as connection:
+            return connection.scalar(sa.select(sa.func.count()).where(*_of(metric, before))) or 0
+
+    def purge(self, metric: str, before: date | None = None) -> int:
+        """Delete these rows; return their number."""
+        with self._transaction(write=True) as connection:
+            return connection.execute(sa.delete(REFUSALS).where(*_of(metric, before))).rowcount
+
+
+def _of(metric: str, before: date | None) -> list[sa.ColumnElement[bool]]:
+    conditions = [REFUSALS.c.metric == metric]
+    return conditions if before is None else [*conditions, REFUSALS.c.day < before]

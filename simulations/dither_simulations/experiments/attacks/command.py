@@ -161,8 +161,7 @@ def poisoning(
 ) -> None:
     """Send forged reports to raise shares of values or items or the mean of a number, or to make a string appear."""
     from .poisoning import NumberPoisoning, SharePoisoning
-    from .selection_poisoning import SelectionPoisoning
-    from .string_poisoning import StringPoisoning
+    from .set_poisoning import SelectionPoisoning, StringPoisoning
 
     kinds: dict[SurveyType, Any] = {
         "share": SharePoisoning,

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dither_server.estimation.estimate import debiased
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, Shape
 from dither_shared.counted import counted
@@ -25,7 +25,7 @@ from dither_shared.counted import counted
 from ...choices import ATTACKS, Attack
 from ...options.common import check_names, given_fields
 from ...output.lines import PlotLine, PlotPanel, lines_of, lines_plot
-from ...output.tables import Column, measured, value
+from ...output.tables import ResultColumn, measured, value
 from ...samplers import sample_tally
 from ...sweeps import Experiment, Row, mean
 from ...trials.mechanism_by_name import LISTED_SPEAKING, NUMERIC, named
@@ -61,10 +61,10 @@ class PoisoningAttack(Experiment):
     offered: ClassVar[tuple[str, ...]]
     """The mechanisms that may be requested."""
     words: ClassVar = 2
-    columns: ClassVar[Sequence[Column]] = (
+    columns: ClassVar[Sequence[ResultColumn]] = (
         value("attack", "attack"),
         value("mechanism", "mechanism"),
-        Column("forged %", lambda row: f"{100 * row['share']:g}"),
+        ResultColumn("forged %", lambda row: f"{100 * row['share']:g}"),
         value("forged", "reports", ","),
     )
 
@@ -124,10 +124,10 @@ class PoisoningAttack(Experiment):
 
 
 @dataclass(frozen=True)
-class GainPoisoning(PoisoningAttack):
+class _GainPoisoning(PoisoningAttack):
     """Forged reports that raise an estimate. A row has the mean rise over the repeats, with its interval at 95 %."""
 
-    columns: ClassVar[Sequence[Column]] = (
+    columns: ClassVar[Sequence[ResultColumn]] = (
         *PoisoningAttack.columns,
         measured("gain", "gain", ".2e"),
         value("theory", "theory", ".2e"),
@@ -185,7 +185,7 @@ def _gains(rows: Iterable[Row]) -> list[PlotLine]:
 
 
 @dataclass(frozen=True)
-class SharePoisoning(GainPoisoning):
+class SharePoisoning(_GainPoisoning):
     """Raises the shares of r ``targets``, rare values of Zipf's law (Cao, Jia and Gong, USENIX Security 2021).
 
     If a share β of all reports is forged, and each of these supports s of the r values on average, their estimates rise
@@ -263,7 +263,7 @@ class SharePoisoning(GainPoisoning):
 
 
 @dataclass(frozen=True)
-class NumberPoisoning(GainPoisoning):
+class NumberPoisoning(_GainPoisoning):
     """Raises the mean of numbers, as far as one report can (``NumericMechanism.reach``); honest answers are uniform.
 
     A share β of all reports whose scores are g on average moves the mean by β (g - mean of the honest). An honest lie

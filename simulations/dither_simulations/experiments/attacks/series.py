@@ -15,7 +15,7 @@ from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Paramete
 from dither_shared.mechanism import Item
 
 from ...output.lines import PlotPanel, lines_of, lines_plot
-from ...output.tables import Column, value
+from ...output.tables import ResultColumn, value
 from ...sweeps import Experiment, Row, success_rate
 from ...trials.devices import device_entropy
 from ...trials.mechanism_by_name import named
@@ -34,8 +34,8 @@ class Series:
     reports: int
 
 
-def _percent(name: str, head: str) -> Column:
-    return Column(head, lambda row: "-" if row[name] is None else f"{100 * row[name]:.2f}")
+def _percent(name: str, head: str) -> ResultColumn:
+    return ResultColumn(head, lambda row: "-" if row[name] is None else f"{100 * row[name]:.2f}")
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class SeriesAttack(Experiment):
     """Whether successes are so rare that their axis is logarithmic."""
 
     words: ClassVar = 2
-    columns: ClassVar[Sequence[Column]] = (
+    columns: ClassVar[Sequence[ResultColumn]] = (
         value("mechanism", "mechanism"),
-        Column("memory", lambda row: "yes" if row["memoised"] else "no"),
+        ResultColumn("memory", lambda row: "yes" if row["memoised"] else "no"),
         value("reports", "reports", ","),
         _percent("success", "success %"),
-        Column("95 % interval", lambda row: f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"),
+        ResultColumn("95 % interval", lambda row: f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"),
         _percent("theory", "theory %"),
         _percent("bound", "at most %"),
     )

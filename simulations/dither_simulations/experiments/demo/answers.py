@@ -8,7 +8,7 @@ import numpy as np
 
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.numeric.estimate import estimate_number
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries.number_scale import Scale
 from dither_shared import Metric
 from dither_shared.counted import counted

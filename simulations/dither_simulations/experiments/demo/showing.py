@@ -28,7 +28,7 @@ from .visitors import CHECKOUT, Tools, served
 
 
 @dataclass(frozen=True)
-class Crowd:
+class _Crowd:
     """Everyone who is asked, a limited number at a time.
 
     ``report`` lets each person of a survey report to a collector: given the survey, its ``metrics.toml``, the
@@ -41,18 +41,18 @@ class Crowd:
     origins: str = ""
 
 
-def devices(jobs: int) -> Crowd:
+def devices(jobs: int) -> _Crowd:
     """Return devices with clients in Python, ``jobs`` at a time."""
 
     def report(survey: DemoSurvey, _definition: Path, url: str, step: Callable[[], object]) -> None:
         if not send_all(survey.metrics, url, survey.people, jobs, step):
             raise CollectorError("it did not accept a device's reports within the time that a device waits")
 
-    return Crowd("device", report)
+    return _Crowd("device", report)
 
 
 @contextmanager
-def visitors(jobs: int) -> Iterator[Crowd]:
+def visitors(jobs: int) -> Iterator[_Crowd]:
     """Serve the demo's page, and yield its visitors, each in a browser context with a separate storage.
 
     Raises ParameterError if a required program is missing.
@@ -62,7 +62,7 @@ def visitors(jobs: int) -> Iterator[Crowd]:
         def report(survey: DemoSurvey, definition: Path, url: str, step: Callable[[], object]) -> None:
             page.visit(definition, url, survey.people, jobs, step)
 
-        yield Crowd("visitor", report, page.origin)
+        yield _Crowd("visitor", report, page.origin)
 
 
 SITE = "site"
@@ -99,7 +99,7 @@ def asked_on_the_page(visitors: int | None, seed: int) -> DemoSurvey:
     return page_survey(definition, visitors or VISITORS, np.random.default_rng(seed))
 
 
-def show_all(survey: DemoSurvey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
+def show_all(survey: DemoSurvey, out: Path | None, crowd: _Crowd, *, as_json: bool) -> None:
     """Collect, print and, if given, draw into the folder ``out``."""
     with ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder, crowd, quiet=as_json)
@@ -128,7 +128,7 @@ def _folder(out: Path | None) -> Iterator[Path]:
     yield out
 
 
-def _collect(survey: DemoSurvey, folder: Path, crowd: Crowd, quiet: bool) -> list[DemoAnswer]:
+def _collect(survey: DemoSurvey, folder: Path, crowd: _Crowd, quiet: bool) -> list[DemoAnswer]:
     """Send every person's answers to a separate collector, and ask it for its estimates."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))

@@ -61,7 +61,7 @@ class Tools:
 
 
 @dataclass(frozen=True)
-class DemoPage:
+class _DemoPage:
     """The demo's page, served at its own origin."""
 
     origin: str
@@ -109,7 +109,7 @@ class DemoPage:
 
 
 @contextmanager
-def served(tools: Tools) -> Iterator[DemoPage]:
+def served(tools: Tools) -> Iterator[_DemoPage]:
     """Serve the demo's page on loopback while the context lasts."""
     with tempfile.TemporaryDirectory(prefix="dither-page-") as folder:
         for name in ("src", "demo"):
@@ -118,7 +118,7 @@ def served(tools: Tools) -> Iterator[DemoPage]:
             serving = threading.Thread(target=server.serve_forever)
             serving.start()
             try:
-                yield DemoPage(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), tools)
+                yield _DemoPage(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), tools)
             finally:
                 server.shutdown()
                 serving.join()

@@ -1,5 +1,7 @@
-"""The command ``dither-sim error``."""
+"""The command ``dither-sim error``, and its options for the kind of question and the people who are asked."""
 
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,30 +9,199 @@ import click
 
 from dither_shared import ParameterError
 
-from ...choices import LAWS, STEPS, SurveyType
+from ...choices import KINDS, LAWS, SEPARATOR, SPREADS, STEPS, SurveyType
 from ...options.common import (
     at_most_option,
     confidence_of,
     discover_option,
     epsilons_of,
     fields_of,
+    input_options,
     mechanism_option,
+    numbers_of,
     once,
     permanent_option,
     plot_option,
     refuse_others,
+    share,
     shares_of,
     sizes_of,
+    type_option,
     users_list,
+    with_options,
 )
-from ...options.population import source_options
 from ...options.run import Run, run_options
 from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
 
 if TYPE_CHECKING:
+    from ...users.numbers import NumberSource
+    from ...users.populations import ListedAnswers, Source
+    from ...users.sets import SetSource
     from .accuracy import Accuracy
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--type``, ``--distribution``, its parameters, ``--input``, ``--column`` and ``--weights``.
+
+    The command gets a ``survey_type`` and a ``source`` of that type: a ``Source``, a ``NumberSource``, a ``SetSource``.
+    """
+
+    @functools.wraps(command)
+    def with_source(*, survey_type: SurveyType, **given: Any) -> None:
+        refuse_others(survey_type, _OWN)
+        mine = {name: given.pop(name) for name in _TAKEN}
+        command(survey_type=survey_type, source=_SOURCES[survey_type](mine), **given)
+
+    return with_options(with_source, _OPTIONS)
+
+
+_OWN: Mapping[SurveyType, set[str]] = {
+    "share": {"zipf_s", "ratio", "drift"},
+    "number": {"shape", "low", "high", "log"},
+    "selection": {"zipf_s", "ratio", "greatest", "separator"},
+    "string": {"zipf_s", "ratio"},
+}
+"""For each type, the parameters that only some types have."""
+
+_TAKEN = (
+    *("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log"),
+    *("source", "column", "weights", "greatest", "separator"),
+)
+
+
+def _share_source(given: Mapping[str, Any]) -> "Source":
+    from ...users.populations import Distribution
+
+    if _made_up(given, KINDS):
+        return Distribution(given["distribution"] or "zipf", given["zipf_s"], given["ratio"], given["drift"])
+    if given["drift"]:
+        raise ParameterError("--drift", "cannot be used with --input, whose values are used unchanged")
+    return _of_file(given)
+
+
+def _number_source(given: Mapping[str, Any]) -> "NumberSource":
+    from ...users.numbers import NumberColumn, NumberDistribution
+
+    if not _made_up(given, SPREADS):
+        if given["low"] is None or given["high"] is None:
+            raise ParameterError("--low", "and --high are missing; they set the range of the numbers")
+        whole = _of_file(given).whole
+        return NumberColumn.of(whole.labels, whole.counts, given["low"], given["high"], given["log"])
+    for name in ("low", "high", "log"):
+        if given[name]:
+            raise ParameterError(f"--{name}", "needs --input; distributions have the range from 0 to 1")
+    return NumberDistribution(given["distribution"] or "uniform", given["shape"])
+
+
+def _set_source(given: Mapping[str, Any]) -> "SetSource":
+    from ...users.sets import ItemChances, SetColumn
+
+    if _made_up(given, KINDS):
+        return ItemChances(given["distribution"] or "zipf", given["zipf_s"], given["ratio"], given["greatest"])
+    whole = _of_file(given).whole
+    return SetColumn.of(whole.labels, whole.counts, given["separator"])
+
+
+_SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {
+    "share": _share_source,
+    "number": _number_source,
+    "selection": _set_source,
+    "string": _share_source,
+}
+
+
+def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
+    """Return whether users are generated, by one of these ``kinds``, and not read from a file."""
+    kind = given["distribution"]
+    if given["source"] is None:
+        if kind == "csv" or given["column"] or given["weights"]:
+            raise ParameterError("--input", "missing; --column and --weights are columns of this file")
+        if kind not in {None, *kinds}:
+            raise ParameterError("--distribution", f"{kind} does not fit this --type; use {', '.join(kinds)}")
+        return True
+    if kind not in {None, "csv"}:
+        raise ParameterError("--input", f"cannot be used with --distribution {kind}")
+    return False
+
+
+def _separator(_: click.Context, parameter: click.Parameter, text: str) -> str:
+    if not text.strip():
+        raise click.BadParameter("must be a text that is not blank", param=parameter)
+    return text
+
+
+_OPTIONS = (
+    type_option("Kind of question: shares of listed answers, a number, which of several items apply, or any string."),
+    click.option(
+        "--distribution",
+        type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),
+        help=(
+            f"Distribution of the answers: for numbers {', '.join(SPREADS)}; otherwise {', '.join(KINDS)}. "
+            "[default: zipf, for numbers uniform, or csv with --input]"
+        ),
+    ),
+    click.option(
+        "--shape",
+        callback=numbers_of,
+        metavar="LIST",
+        default="",
+        help="Parameters of a distribution of numbers, in parts of the range: MEAN,SD (normal), MEDIAN,SIGMA "
+        "(lognormal), A,B (beta), COUNT (spikes), SHARE,MEAN (zero-inflated).",
+    ),
+    click.option("--low", type=float, help="Low end of the range of the numbers in --input."),
+    click.option("--high", type=float, help="High end of the range of the numbers in --input."),
+    click.option("--log", is_flag=True, help="Use a grid with even steps in the logarithm."),
+    click.option(
+        "--zipf-s", type=click.FloatRange(min=0), default=1.1, show_default=True, help="Exponent of Zipf's law."
+    ),
+    click.option(
+        "--ratio",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=0.9,
+        show_default=True,
+        help="Ratio of neighbouring shares in a geometric distribution.",
+    ),
+    click.option(
+        "--drift",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        show_default=True,
+        help="Each day, move this share of the distribution to its mirror image, so that rare values become frequent.",
+    ),
+    click.option(
+        "--greatest",
+        callback=share,
+        default="0.5",
+        show_default=True,
+        help="Share of people who have the most frequent item of a selection.",
+    ),
+    input_options,
+    click.option(
+        "--weights", metavar="NAME", help="Column of --input with the number of users, if each row is a value."
+    ),
+    click.option(
+        "--separator",
+        metavar="TEXT",
+        callback=_separator,
+        default=SEPARATOR,
+        show_default=True,
+        help="Separator between the items of a selection in a cell of --column.",
+    ),
+)
+
+
+def _of_file(given: Mapping[str, Any]) -> "ListedAnswers":
+    from ...users.populations import ListedAnswers, Population, read_column, read_histogram
+
+    path, column, weights = given["source"], given["column"], given["weights"]
+    if column is None:
+        raise ParameterError("--column", f"missing; it says which column of {path} holds the answers")
+    if weights is None:
+        return ListedAnswers(read_column(path, column))
+    labels, held = read_histogram(path, column, weights)
+    return ListedAnswers(Population.spread(labels, held, round(float(held.sum())) or 1))
 
 
 @click.command()
@@ -131,9 +302,9 @@ def error(run: Run, survey_type: SurveyType, write_to: Path | None, plot: Path |
     The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand. For a number
     (--type number), the errors of the mean, the distribution and quantiles are measured.
     """
+    from .accuracy import ShareAccuracy
     from .numbers import NumberAccuracy
     from .selections import SelectionAccuracy
-    from .shares import ShareAccuracy
     from .strings import StringAccuracy
 
     kinds: dict[SurveyType, type[Accuracy]] = {

@@ -13,7 +13,7 @@ from dither_shared.counted import counted
 
 from ...options.common import check_names
 from ...output.lines import Curve
-from ...output.tables import EPSILON, Column, measured, parameter, value
+from ...output.tables import EPSILON, ResultColumn, measured, parameter, value
 from ...sweeps import Row
 from ...trials.devices import drawn_tally
 from ...trials.mechanism_by_name import DISCOVERING, STRING_MECHANISMS, named, named_discovery
@@ -58,7 +58,7 @@ class StringAccuracy(SizedAccuracy):
         parameter("size", "strings"),
         parameter("users", "n"),
         EPSILON,
-        Column("reach", _reach),
+        ResultColumn("reach", _reach),
         value("recall_8", "top 8", ".2f"),
         value("recall_16", "top 16", ".2f"),
         value("recall_32", "top 32", ".2f"),

@@ -109,8 +109,7 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
     Everything is computed and nothing is simulated, so --seed, --jobs and --scheduler have no effect.
     """
     from .numbers import NumberPlanner
-    from .shares import SelectionPlanner, SharePlanner
-    from .strings import StringPlanner
+    from .shares import SelectionPlanner, SharePlanner, StringPlanner
 
     kinds: dict[SurveyType, type[Planner]] = {
         "share": SharePlanner,

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dither_server.estimation.numeric.dithered import Dithered, widths_of
+from dither_server.estimation.numeric.estimate import quantiles_of
 from dither_server.estimation.numeric.mean import student
-from dither_server.estimation.numeric.quantiles import quantiles_of
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.estimation.planning import MAX_USERS, half_width, planned_scores, users_for
 from dither_server.tally.arrays import Counts, Floats
 from dither_server.tally.tally import Tally
@@ -20,7 +20,7 @@ from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.privacy.wording import numeric_odds_sentence
 
-from ...output.tables import Column, value
+from ...output.tables import ResultColumn, value
 from ...sweeps import Row
 from ...trials.mechanism_by_name import named_numeric
 from ...trials.numbers import least_variance
@@ -129,7 +129,7 @@ class NumberPlanner(IntervalPlanner):
     def _share_users(self, mechanism: Mechanism, share: float | None) -> int | None:
         return users_for(lambda users: half_width(mechanism, users, self.confidence, share), self.error)
 
-    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         """Return the columns of the mechanism's steps."""
         least = [] if rows[0]["users_least"] is None else [value("users_least", "≈ least users", ",")]
         return [value("steps", "steps"), value("truth", "P[true]", ".4f"), *least]

@@ -18,7 +18,7 @@ from dither_shared.counted import counted
 from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...options.common import given_fields
-from ...output.tables import Column, results_table, value
+from ...output.tables import ResultColumn, results_table, value
 from ...sweeps import Row
 
 ADDING_UP = "Privacy losses add up, report by report. --permanent-epsilon bounds their sum for one value."
@@ -72,7 +72,7 @@ class Planner(ABC):
         """Return further columns of a mechanism's row."""
         return {}
 
-    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         """Return how these are shown, after the mechanism's name."""
         return []
 
@@ -174,13 +174,13 @@ class Planner(ABC):
             )
         )
 
-    def _columns(self, rows: Sequence[Row]) -> list[Column]:
+    def _columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         several = len(rows) > len(self.epsilons)
         there = [in_percent("margin", self.reach), yes_or_no("reached", "enough")]
         forever = [] if self.permanent_epsilon is None else [value("epsilon_forever", "for ever", ".4g")]
         return [
             *([value("asked", "ε", "g")] if len(self.epsilons) > 1 else []),
-            Column("mechanism", lambda row: row["mechanism"] + " *" * (several and row["chosen"])),
+            ResultColumn("mechanism", lambda row: row["mechanism"] + " *" * (several and row["chosen"])),
             *self.more_columns(rows),
             value("report_bytes", "bytes a day", ","),
             value("users_needed", "users", ","),
@@ -231,14 +231,14 @@ def users_text(number: int | None) -> str:
     return "more users than there are" if number is None else counted(number, "user")
 
 
-def yes_or_no(name: str, head: str) -> Column:
+def yes_or_no(name: str, head: str) -> ResultColumn:
     """Return a column of a condition; a dash for None."""
-    return Column(head, lambda row: {True: "yes", False: "no", None: "-"}[row[name]])
+    return ResultColumn(head, lambda row: {True: "yes", False: "no", None: "-"}[row[name]])
 
 
-def in_percent(name: str, head: str) -> Column:
+def in_percent(name: str, head: str) -> ResultColumn:
     """Return a column of shares in percent; a dash for None."""
-    return Column(head, lambda row: "-" if row[name] is None else percent(row[name]))
+    return ResultColumn(head, lambda row: "-" if row[name] is None else percent(row[name]))
 
 
 def _three_digits(number: float, up: int) -> float:

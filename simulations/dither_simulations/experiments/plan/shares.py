@@ -1,4 +1,4 @@
-"""``dither-sim plan`` of shares of values, of items of a selection, or of pairs of items."""
+"""``dither-sim plan`` of shares: of values, of items of a selection, of pairs of items, or of strings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,25 @@ import numpy as np
 from dither_server.estimation.decoders.decoder import Pairs
 from dither_server.estimation.decoders.support import decoder_of
 from dither_server.estimation.planning import Supported, half_width, users_for, worst_share
+from dither_server.estimation.strings import reach as list_reach
 from dither_server.tally.arrays import Counts, Floats
 from dither_server.tally.tally import Tally
-from dither_shared import Mechanism, ParameterError
+from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.counted import counted
 from dither_shared.mechanism import LISTED, SETS, Items
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
 
-from ...output.tables import Column
+from ...output.tables import ResultColumn, value
 from ...sweeps import Row
-from ...trials.mechanism_by_name import PER_ITEM, named_selection
-from .planner import IntervalPlanner, in_percent, percent, users_text, yes_or_no
+from ...trials.mechanism_by_name import (
+    DISCOVERING,
+    PER_ITEM,
+    STRING_MECHANISMS,
+    named,
+    named_discovery,
+    named_selection,
+)
+from .planner import IntervalPlanner, Planner, in_percent, percent, users_text, yes_or_no
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +99,12 @@ class SharePlanner(IntervalPlanner):
         share = worst_share(law) if law is not None and self.share is None else self.share
         return {"share": share, "relative_risk": risk, "fits": mechanism.row_bytes <= self.budget}
 
-    def more_columns(self, rows: Sequence[Row]) -> list[Column]:
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
         """Return the columns of what is compared at a single ε."""
         worst = [in_percent("share", "worst share")] if self.share is None else []
         if len(self.epsilons) > 1:
             return worst
-        return [Column(self.optimum, lambda row: _short(row["relative_risk"])), yes_or_no("fits", "fits"), *worst]
+        return [ResultColumn(self.optimum, lambda row: _short(row["relative_risk"])), yes_or_no("fits", "fits"), *worst]
 
 
 class _PairLaw(NamedTuple):
@@ -169,3 +177,85 @@ def _pairs(mechanism: Mechanism) -> Pairs:
 
 def _short(number: float) -> str:
     return format(number, ".3f" if number < 1e4 else ".1e")
+
+
+_HOPELESS = 0.03
+"""Few questions have a string that more people hold."""
+
+_OTHERS = "\nThe list is to have every string that more people hold: one that is missing hides rarer ones."
+"""What ``reach`` takes to be so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StringPlanner(Planner):
+    """Strings that a ``share`` of people hold, among ``size`` candidates or, with ``discover``, without a list."""
+
+    size: int | None = None
+    discover: DiscoveryQuestion | None = None
+    share: float = 0.01
+
+    reach: ClassVar = "found from"
+
+    def __post_init__(self) -> None:
+        if (self.size is None) == (self.discover is None):
+            raise ParameterError(
+                "--size",
+                "or --discover is needed, but not both: the number of candidates, or what to discover without a list",
+            )
+
+    @property
+    def aim(self) -> float:
+        """The share."""
+        return self.share
+
+    @property
+    def wanted(self) -> str:
+        """Which strings, and where they are looked for."""
+        strings = f"strings that {percent(self.share, 2)} of people hold"
+        if self.discover is None:
+            where = f"a list of {counted(self.size or 0, 'candidate')}"
+        else:
+            few = f"up to {self.discover.length} of the {len(self.discover.characters)} characters"
+            where = f"no list: {few} of {self.discover.alphabet}"
+        found = "Found: half the time. Twice as frequent: nearly always. At most 5 % of those found are false."
+        return f"{strings}; {where}\n{found}{'' if self.discover else _OTHERS}"
+
+    def mechanisms(self, epsilon: float) -> Sequence[Mechanism]:
+        """Return the mechanism; raise ParameterError if there is none for that ε."""
+        if self.discover is not None:
+            return [named_discovery(DISCOVERING[0], self.discover, epsilon, self.permanent_epsilon)]
+        return [self._by_list(epsilon)]
+
+    def _by_list(self, epsilon: float) -> Mechanism:
+        return named(STRING_MECHANISMS[0], 0, epsilon, self.permanent_epsilon)
+
+    def margin(self, mechanism: Mechanism, users: Counts) -> Floats:
+        """Return the share of people whose string is found half the time; above 1 there is none."""
+        return list_reach.reach(mechanism, users, self.size or list_reach.LISTED)
+
+    def needed(self, mechanism: Mechanism) -> int | None:
+        """Return how many users find strings of the share half the time, to two digits; None if no number does."""
+        return list_reach.reports_for(mechanism, self.share, self.size or list_reach.LISTED)
+
+    def more(self, mechanism: Mechanism) -> Row:
+        """Return how many counters there are and, of a discovery, the users needed with a list of a million."""
+        listed = None if self.discover is None else list_reach.reports_for(self._by_list(mechanism.epsilon), self.share)
+        return {"share": self.share, "counters": mechanism.cohorts * mechanism.cells, "users_listed": listed}
+
+    def more_columns(self, rows: Sequence[Row]) -> list[ResultColumn]:
+        """Return how these are shown."""
+        listed = [] if self.discover is None else [value("users_listed", "users with a list", ",")]
+        return [value("counters", "counters", ","), *listed]
+
+    def notes(self, rows: Sequence[Row]) -> list[str]:
+        """Return what else would help if only strings are found that hardly any question has."""
+        worst = [row for row in rows if row["margin"] is not None and row["margin"] > _HOPELESS]
+        if not worst:
+            return []
+        row, users = worst[-1], counted(self.users or 0, "user")
+        share = "no string at all is" if row["margin"] >= 1 else f"only strings of {percent(row['margin'], 2)} are"
+        other = "" if self.discover is None else "; shorter strings, fewer characters or a list need far fewer users"
+        return [
+            f"Do not hope at ε = {row['asked']:g}: of {users} {share} found, and few questions have any. "
+            f"{percent(self.share, 2)} takes {users_text(row['users_needed'])}{other}."
+        ]

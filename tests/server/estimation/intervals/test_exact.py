@@ -10,7 +10,7 @@ from scipy import optimize, special
 from dither_server.estimation.confidence import level_of_each
 from dither_server.estimation.intervals.exact import (
     LowEnds,
-    Support,
+    SupportLaw,
     _degree_for,
     _log_far_tail,
     crossing,
@@ -25,9 +25,9 @@ from dither_shared.mechanism import LISTED
 PURE = [family.name for family in MECHANISMS.of(LISTED)]
 ALPHAS = (0.5, 0.05, 1e-3, 1e-9, 1e-9 / 16384)
 LAWS = {
-    "rare": Support.between(Fraction(1, 16384), Fraction(3, 16384)),
-    "frequent": Support.between(Fraction(27, 100), Fraction(1, 2)),
-    "nearly-all": Support.between(1 - Fraction(3, 16384), 1 - Fraction(1, 16384)),
+    "rare": SupportLaw.between(Fraction(1, 16384), Fraction(3, 16384)),
+    "frequent": SupportLaw.between(Fraction(27, 100), Fraction(1, 2)),
+    "nearly-all": SupportLaw.between(1 - Fraction(3, 16384), 1 - Fraction(1, 16384)),
 }
 
 
@@ -109,7 +109,7 @@ def test_an_end_is_where_its_tail_is_as_large_as_allowed(law: str, trials: int, 
             assert excess_at(support, end + near_by, int(count), trials, alpha) > -1e-9
 
 
-def excess_at(support: Support, share: float, seen: int, trials: int, alpha: float) -> float:
+def excess_at(support: SupportLaw, share: float, seen: int, trials: int, alpha: float) -> float:
     """By how much the chance to see as much exceeds the tail, as a part of the larger: all computed anew."""
     errors = [np.sqrt(at * (1 - at) / trials) / support.gap for at in (support.q, support.p)]
     lower_by_0, upper_by_1 = (
@@ -126,8 +126,8 @@ def test_bends_of_many_are_those_of_each_by_itself() -> None:
     assert ends.bends(trials).tolist() == np.concatenate(alone, axis=1).tolist()
 
 
-def opposite(law: Support) -> Support:
-    return Support.between(1 - Fraction(law.p), 1 - Fraction(law.q))
+def opposite(law: SupportLaw) -> SupportLaw:
+    return SupportLaw.between(1 - Fraction(law.p), 1 - Fraction(law.q))
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -147,7 +147,7 @@ def test_thousands_of_ends_are_those_of_each_by_itself(alike: bool, alpha: float
         p, q = float(mechanism.p), float(mechanism.q)
         seen = rng.binomial(trials, q + rare * (p - q))
         seen[:3] = 0, trials[1], trials[2] // 2
-        law = Support.between(mechanism.q, mechanism.p)
+        law = SupportLaw.between(mechanism.q, mechanism.p)
         for support, counts in ((law, seen), (opposite(law), trials - seen)):
             assert_as_alone(LowEnds(support, alpha), counts.astype(float), trials.astype(float), mechanism)
 

@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from dither_server.estimation.intervals.ratios import fieller
+from dither_server.estimation.intervals.score import fieller
 
 Z = NormalDist().inv_cdf(0.975)
 

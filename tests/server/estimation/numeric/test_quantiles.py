@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dither_server.estimation.numeric.cuts import Cuts
-from dither_server.estimation.numeric.quantiles import QUANTILES, quantiles_of
+from dither_server.estimation.numeric.estimate import QUANTILES, quantiles_of
 from dither_shared import ParameterError
 
 

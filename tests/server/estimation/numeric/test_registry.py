@@ -4,8 +4,7 @@ import pytest
 
 from contract.cases import NUMERIC, usual
 from dither_server.estimation.numeric.dithered import Dithered
-from dither_server.estimation.numeric.registry import law_of
-from dither_server.estimation.numeric.tabulated import Tabulated
+from dither_server.estimation.numeric.tabulated import Tabulated, law_of
 from dither_shared import DitheredResponse
 
 

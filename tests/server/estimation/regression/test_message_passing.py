@@ -8,7 +8,7 @@ from scipy import special
 from dither_server.estimation.fit import Fit, Slab
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.false_discovery import absent_share, passing, truncated_means
-from dither_server.estimation.regression.linear_system import Table
+from dither_server.estimation.regression.linear_system import BitCounts
 from dither_server.estimation.regression.message_passing import Prior
 from dither_server.estimation.regression.rappor import decode, regress
 from dither_shared import Rappor
@@ -103,7 +103,7 @@ def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> N
         np.add.at(cohort, marked.ravel(), 1 / 300)
     marks[:, :, -1] = 16
     counts = np.random.default_rng(1).binomial(100_000, 0.4 + 0.2 * share)
-    fit = decode(Table(np.full(8, 100_000), counts, 0.6, 0.4), marks)
+    fit = decode(BitCounts(np.full(8, 100_000), counts, 0.6, 0.4), marks)
     assert not fit.found[-1]
     assert fit.consistent[-1] == 0
     assert np.isfinite(fit.consistent.sum())

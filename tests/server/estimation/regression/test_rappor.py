@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dither_server.estimation.estimate import _fitted, estimate
 from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
-from dither_server.estimation.regression.linear_system import Table
+from dither_server.estimation.regression.linear_system import BitCounts
 from dither_server.estimation.regression.rappor import decode, regress
 from dither_server.tally.tally import Tally
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
@@ -192,5 +192,5 @@ def test_odd_tables_are_decoded_without_complaint() -> None:
         share = rng.choice([0.0, 0.1, 1.0, rng.random()])
         counts = rng.binomial(reports[:, np.newaxis], share, size=(cohorts, bits))
         marks = marks_of(tuple(map(str, range(strings))), cohorts, bits, int(rng.integers(1, min(bits, 4))))
-        fit = decode(Table(reports, counts, 0.9, 0.1), marks)
+        fit = decode(BitCounts(reports, counts, 0.9, 0.1), marks)
         assert not np.isnan([*fit.frequency, *fit.low, *fit.high, *fit.consistent]).any()

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from dither_server.estimation.strings.discovery import Discovered, discover
-from dither_server.estimation.strings.lookup import look_up
+from dither_server.estimation.strings.discovery import Discovered, Spelling, discover
 from dither_server.estimation.strings.reach import reach, reports_for
-from dither_server.estimation.strings.spelling import Spelling
+from dither_server.estimation.strings.selection import look_up
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch, RandomizedResponse
 from dither_simulations.users.populations import Population, numbered

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dither_server.estimation.strings.spelling import Spelling
+from dither_server.estimation.strings.discovery import Spelling
 
 AB = Spelling(b"\x01\x02", b"\x00\x03")
 

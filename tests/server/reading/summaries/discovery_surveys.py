@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dither_server.reading.summaries.discoveries import Discoveries
-from dither_server.reading.summaries.summary import Survey
+from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from dither_simulations.samplers import sample_tally
@@ -28,12 +28,14 @@ def estimator(metric: Metric, labels: tuple[str, ...], tally: Tally, confidence:
     return DISCOVERIES.estimate(metric, labels, tally, confidence, simultaneous)
 
 
-def surveyed(held: Mapping[str, int], seed: int = 1) -> Survey:
+def surveyed(held: Mapping[str, int], seed: int = 1) -> CollectedReports:
     """Return what was collected from this many people with each text."""
     items = [CRASH.item(text) for text in held]
     labels = tuple(item.decode("ascii") for item in items if isinstance(item, bytes))
     people = Population(labels, np.array(list(held.values())))
-    return Survey(CRASH, sample_tally(CRASH.mechanism, people, np.random.default_rng(seed)), (TODAY, TODAY), {})
+    return CollectedReports(
+        CRASH, sample_tally(CRASH.mechanism, people, np.random.default_rng(seed)), (TODAY, TODAY), {}
+    )
 
 
-NOTHING = Survey(CRASH, Tally.zero(CRASH.mechanism), (None, None), {})
+NOTHING = CollectedReports(CRASH, Tally.zero(CRASH.mechanism), (None, None), {})

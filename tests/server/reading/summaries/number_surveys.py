@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import NumericEstimate
-from dither_server.estimation.numeric.likelihood import Fit
+from dither_server.estimation.numeric.likelihood import LikelihoodFit
 from dither_server.estimation.numeric.mean import mean_of
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.summaries import summary_of
-from dither_server.reading.summaries.summary import Survey
+from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY
@@ -35,7 +35,7 @@ def bare(
 ) -> NumericEstimate:
     """The same with a flat curve: simulations do not look at the curve, which takes most of the time."""
     law = law_of(metric.mechanism)
-    even = Fit(np.full(law.points, 1 / law.points), 0.0)
+    even = LikelihoodFit(np.full(law.points, 1 / law.points), 0.0)
     return NumericEstimate(tally.total, confidence, mean_of(law, tally, confidence), law.cuts(tally, confidence), even)
 
 
@@ -84,5 +84,5 @@ def nothing(metric: Metric) -> Tally:
     return Tally(np.zeros(shape[0], dtype=np.int64), np.zeros(shape, dtype=np.int64))
 
 
-def survey(metric: Metric, tally: Tally, since: date = TODAY, until: date = TODAY) -> Survey:
-    return Survey(metric, tally, (since, until), {})
+def survey(metric: Metric, tally: Tally, since: date = TODAY, until: date = TODAY) -> CollectedReports:
+    return CollectedReports(metric, tally, (since, until), {})

@@ -15,11 +15,11 @@ from flask.testing import FlaskClient
 from dither_server.analysis.columns import names_of
 from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
-from dither_server.reading.costs import effort
+from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
-from dither_server.reading.strata import Part
+from dither_server.reading.strata import Subgroup
 from dither_server.reading.summaries.crossings import COLUMNS, MOST_COLUMNS, MOST_LINES, CrossingsView
-from dither_server.reading.summaries.paging import PageRequest
+from dither_server.reading.summaries.summary import PageRequest
 from dither_server.tally.arrays import Floats
 from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
 from server.collecting import TODAY, config, environment, upload
@@ -189,7 +189,7 @@ def test_crossing_costs_more_where_covariances_take_transforms() -> None:
 
 def view_of(client: FlaskClient, name: str) -> CrossingsView:
     metric = {"both": BOTH, "wide": WIDE}[name]
-    found = collector_of(client.application).reader.estimate_view(metric, Query(), Part(), PageRequest("", 1, 50))
+    found = collector_of(client.application).reader.estimate_view(metric, Query(), Subgroup(), PageRequest("", 1, 50))
     assert isinstance(found, CrossingsView)
     return found
 

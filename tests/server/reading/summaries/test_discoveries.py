@@ -9,9 +9,8 @@ from dither_server.estimation.strings.reach import reach
 from dither_server.reading.query import Comparison, Query
 from dither_server.reading.summaries import summary_of
 from dither_server.reading.summaries.discoveries import COLUMNS, Discoveries, DiscoveryView, reach_text
-from dither_server.reading.summaries.paging import PageRequest
-from dither_server.reading.summaries.summary import Survey
-from dither_server.tally.repeats import Repeats
+from dither_server.reading.summaries.summary import CollectedReports, PageRequest
+from dither_server.tally.tally import Repeats
 from dither_shared import ParameterError, parse_metrics
 
 from .discovery_surveys import CRASH, CRASH_TOML, DISCOVERIES, NOTHING, estimator, surveyed
@@ -89,7 +88,7 @@ def test_cost_grows_with_the_prefixes_tried() -> None:
     assert 0 < DISCOVERIES.effort(CRASH) < 2000 < DISCOVERIES.effort(wide) < 20_000
 
 
-def viewed(survey: Survey, request: PageRequest) -> DiscoveryView:
+def viewed(survey: CollectedReports, request: PageRequest) -> DiscoveryView:
     view = DISCOVERIES.view(survey, Query(), estimator, request)
     assert isinstance(view, DiscoveryView)
     return view

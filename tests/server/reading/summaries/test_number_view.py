@@ -8,11 +8,11 @@ import pytest
 from flask import Flask
 
 from dither_server.app import collector_of, create_app
-from dither_server.reading.costs import effort
+from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
 from dither_server.reading.summaries.number_view import NumberView, number_text
 from dither_server.reading.summaries.numbers import Numbers
-from dither_server.reading.summaries.paging import PageRequest
+from dither_server.reading.summaries.summary import PageRequest
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY, config, rows_of, upload
 from server.dashboard.shown import Page

@@ -12,9 +12,9 @@ import pytest
 
 from dither_server.analysis.columns import names_of
 from dither_server.analysis.trend import TrendStep
+from dither_server.estimation.numeric.estimate import Quantile
 from dither_server.estimation.numeric.mean import Mean
-from dither_server.estimation.numeric.quantiles import Quantile
-from dither_server.estimation.numeric.registry import law_of
+from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.reading.exports import json_object
 from dither_server.reading.query import Comparison, EstimateQuery, Query, TrendQuery
 from dither_server.reading.summaries import SUMMARIES
@@ -22,10 +22,9 @@ from dither_server.reading.summaries.number_scale import Scale
 from dither_server.reading.summaries.number_view import number_text
 from dither_server.reading.summaries.numbers import COLUMNS, Numbers
 from dither_server.reading.summaries.shares import Shares
-from dither_server.reading.summaries.summary import Survey
+from dither_server.reading.summaries.summary import CollectedReports
 from dither_server.store.tables.schema import NUMBERS as DAILY
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import Metric, ParameterError
 from dither_shared.counted import counted
 from server.collecting import MOBILE, TODAY
@@ -50,11 +49,11 @@ NUMBERS = Numbers()
 MEAN = Mean(100, 0.95, 0.5, 0.03, 0.4, 0.6, 0.05, 0.38, 0.62, 0.0016)
 
 
-def surveyed(metric: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> Survey:
+def surveyed(metric: Metric, reports: int, middle: float = 0.5, seed: int = 2) -> CollectedReports:
     return survey(metric, drawn(metric, hill(metric, middle), reports, np.random.default_rng(seed)))
 
 
-def answer(of: Survey, query: EstimateQuery | None = None) -> dict[str, Any]:
+def answer(of: CollectedReports, query: EstimateQuery | None = None) -> dict[str, Any]:
     return dict(json.loads(b"".join(json_object(NUMBERS.table(of, query or Query(), ESTIMATOR)))))
 
 
@@ -208,7 +207,7 @@ def test_what_does_not_apply_to_numbers_is_refused() -> None:
         NUMBERS.table(of, Query(), ESTIMATOR, ("a",))
     with pytest.raises(ParameterError, match="name a version"):
         NUMBERS.combine("startup", [of], EstimateQuery(), ESTIMATOR)
-    shares = Survey(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
+    shares = CollectedReports(MOBILE, nothing(MOBILE), (TODAY, TODAY), {})
     for query in (Query(quantile=(0.5,)), Query(at=(1.0,))):
         with pytest.raises(ParameterError, match="does not ask for a number"):
             SUMMARIES["boolean"].table(shares, query, ESTIMATOR)

@@ -12,11 +12,10 @@ from flask import Flask
 from dither_server.analysis.columns import Table
 from dither_server.app import collector_of
 from dither_server.estimation.planning import worst_share
-from dither_server.reading.costs import effort
+from dither_server.reading.limiter import effort
 from dither_server.reading.query import Query
-from dither_server.reading.summaries.paging import PageRequest
 from dither_server.reading.summaries.shares_view import SharesView, share_point, time_series
-from dither_server.reading.summaries.summary import Steps
+from dither_server.reading.summaries.summary import PageRequest, Steps
 from dither_server.reading.summaries.svg import drawing_of, scale_top
 from server.collecting import THEME, TODAY
 from server.dashboard.shown import filled
