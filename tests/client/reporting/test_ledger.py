@@ -10,7 +10,8 @@ import dither
 from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.reporting.test_keys import CLEAR
 from dither.reporting.ledger import Ledger, cap_of
-from dither.state.journal_records import Debit, Hold
+from dither.state.journal_records import Debit, Disabled, Hold
+from dither.state.state import StateError
 from dither_shared.privacy.composition import group
 
 
@@ -127,6 +128,17 @@ def test_records_that_cannot_be_read_count_as_charges_of_every_metric() -> None:
     assert ledger.spent(THEME) == group(THEME.charge, 3)
     ledger.apply(ledger.hold(739_002, 2))
     assert ledger.spent(MOBILE) == group(MOBILE.charge, 12)
+
+
+def test_ledger_accepts_twice_the_entries_that_it_writes_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither.reporting.ledger._MOST", 2)
+    ledger = Ledger()
+    for version in "abcd":
+        ledger.apply(Disabled(version, 739_000))
+    ledger.check_size()
+    ledger.apply(Disabled("e", 739_000))
+    with pytest.raises(StateError, match="more accounts than dither writes"):
+        ledger.check_size()
 
 
 @pytest.mark.parametrize(("damaged", "pays"), [(1, True), (2, False)])

@@ -11,7 +11,13 @@ import pytest
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.intervals.exact import exact_interval
-from dither_server.estimation.intervals.score import noise_law, score_interval, shared_variance, third_moment
+from dither_server.estimation.intervals.score import (
+    noise_law,
+    score_interval,
+    share_interval,
+    shared_variance,
+    third_moment,
+)
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.registry import law_of
 from dither_server.estimation.strings.discovery import discover
@@ -296,6 +302,9 @@ def test_people_in_both_rows_of_a_sketch_are_in_the_error_of_a_frequent_string()
     assert same.noise_error == pytest.approx(alone.noise_error, rel=0.02)
     share = alone.frequency
     assert same.standard_error**2 - alone.standard_error**2 == pytest.approx(9 * share * (1 - share) / 3_000, rel=0.05)
+    low, high = share_interval(sketch, same.frequency, np.full(2, 3_000.0), 0.05, repeats=10, sampled=True)
+    assert (same.low <= low + 1e-12).all()
+    assert (same.high >= high - 1e-12).all(), "nor is it narrower than that of few people, of which some may be missed"
 
 
 def test_people_in_both_rows_are_in_the_error_of_a_string_that_is_discovered() -> None:

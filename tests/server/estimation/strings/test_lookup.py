@@ -63,6 +63,37 @@ def test_share_beyond_a_long_list_is_covered_or_not_stated(surveys: list[tuple[P
     assert held >= 12  # P[Bin(20, 0.95) < 12] < 1e-6
 
 
+@pytest.mark.parametrize(
+    ("frequency", "low", "high"), [(-0.5, 0, 0), (-0.1, 0, 0.135), (0.5, 0.265, 0.735), (1.05, 0.815, 1), (1.5, 1, 1)]
+)
+def test_interval_of_the_unlisted_share_is_cut_to_the_range(frequency: float, low: float, high: float) -> None:
+    rest = Unlisted.of(frequency, 0.12, 0.05)
+    assert rest is not None
+    assert (rest.low, rest.high) == pytest.approx((low, high), abs=0.001)
+
+
+def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
+    """Of a share outside the range sampling takes nothing; where it would take more than all, nobody's noise is told.
+
+    So it is for chance strings of few reports.
+    """
+    sketch, rng, seen = ProjectiveSketch.calibrate(None, 4.0, buckets=256), np.random.default_rng(0), set()
+    for reports in (50, 20_000):
+        for shares in ([1.0, 0.0], [0.5, 0.5]):
+            people = Population(("a", "b"), (np.array(shares) * reports).astype(np.int64))
+            told = estimate(sketch, ("a", "b", *LONG[500:900]), tally_of(sketch, people, rng))
+            share = np.clip(told.frequency, 0, 1)
+            left = told.standard_error**2 - share * (1 - share) / reports
+            nobodys = sketch.variance() / (sketch.fitted_cells * reports)
+            assert told.noise_error == pytest.approx(np.sqrt(np.where(left > 0, left, nobodys)), rel=1e-6)
+            seen |= {
+                name
+                for name, some in [("none", left <= 0), ("below", told.frequency < 0), ("above", told.frequency > 1)]
+                if some.any()
+            }
+    assert seen == {"none", "below", "above"}
+
+
 def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> None:
     """Were it stated where the end of the range cuts the interval, those stated of 0.48 would all miss it."""
     for frequency in (-0.1, 0.02, 0.48, 1.05):
