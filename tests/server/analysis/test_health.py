@@ -215,6 +215,21 @@ def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
     assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
 
 
+@pytest.mark.parametrize("name", ["hadamard-response", "projective-geometry", "local-hashing"])
+def test_spare_symbols_are_judged_by_the_oddest(name: str) -> None:
+    """By the binomial law of one, in both tails, times how many there are."""
+    mechanism = HONEST[name][0]
+    rng, q = np.random.default_rng(12), float(mechanism.q)
+    for bound in (100, 130):
+        counts = rng.integers(90, bound, (mechanism.cohorts, mechanism.cells))
+        tally = Tally(np.full(mechanism.cohorts, int(counts.sum(axis=1).mean())), counts)
+        spare = spare_supports(mechanism, tally)
+        tails = np.minimum(stats.binom.cdf(spare, tally.total, q), stats.binom.sf(spare - 1, tally.total, q))
+        found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}
+        assert found["spare"] == pytest.approx(min(1.0, 2 * len(spare) * tails.min()), rel=1e-6)
+        assert found["spare"] < 1 or bound == 100, "one of two tallies is odd"
+
+
 def test_tail_of_a_count_is_that_of_the_binomial_law() -> None:
     counts, trials = np.array([0.0, 3.0, 99.0, 100.0, 0.0]), np.array([100.0, 100.0, 100.0, 100.0, 0.0])
     for probability in (0.01, 0.5, 0.99):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dither_server.estimation.estimate import Estimate, Unlisted, estimate
+from dither_server.estimation.intervals.score import share_interval
 from dither_server.tally.tally import Tally
 from dither_shared import PrefixSketch, ProjectiveSketch
 from dither_simulations.users.populations import Population
@@ -85,6 +87,11 @@ def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
             share = np.clip(told.frequency, 0, 1)
             left = told.standard_error**2 - share * (1 - share) / reports
             nobodys = sketch.variance() / (sketch.fitted_cells * reports)
+            few = reports == 50
+            assert np.isnan(told.noise_low).all() == np.isnan(told.noise_high).all() == few
+            assert (told.unlisted is None) or not few
+            low, high = share_interval(sketch, told.frequency, np.full(402, reports), 0.05, sampled=True)
+            assert not few or ((told.low <= low + 1e-12).all() and (told.high >= high - 1e-12).all())
             assert told.noise_error == pytest.approx(np.sqrt(np.where(left > 0, left, nobodys)), rel=1e-6)
             seen |= {
                 name
@@ -92,6 +99,16 @@ def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
                 if some.any()
             }
     assert seen == {"none", "below", "above"}
+
+
+def test_the_surest_interval_of_a_string_is_of_the_largest_number_below_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of 20 million strings together, at the highest confidence that there is."""
+    monkeypatch.setattr("dither_server.estimation.estimate.level_of_each", lambda *_: ("bonferroni", 5e-17))
+    people = Population(("a", "b"), np.array([25_000, 25_000]))
+    tally = tally_of(SKETCH, people, np.random.default_rng(1))
+    told = estimate(SKETCH, ("a", "b"), tally, simultaneous=True)
+    score = -stats.norm.ppf(2**-54)
+    assert told.high - told.frequency == pytest.approx(score * told.standard_error)
 
 
 def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> None:
