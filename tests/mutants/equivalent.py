@@ -119,6 +119,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (f"{_SERVER}/estimation/estimate.py", f"return {amount} * len(self.labels)"): "it is how much a cache may hold"
         for amount in ("72", "74")
     },
+    (f"{_SERVER}/estimation/estimate.py", "_SUREST = float(np.nextafter(1, -1))"): "it is the same number",
     (
         f"{_SERVER}/estimation/estimate.py",
         "noise = np.sqrt(np.where(left >= 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))",
@@ -152,7 +153,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (
             f"{_SERVER}/estimation/intervals/exact.py",
             f"_NEAR, _ROUNDED = {bounds}",
-        ): "the search goes on to other digits"
+        ): "its last digits are others"
         for bounds in ("-0.9999999999, 1e-15", "1e-10, -0.999999999999999")
     },
     **{
