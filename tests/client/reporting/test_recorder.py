@@ -117,6 +117,9 @@ def test_report_that_another_process_has_made_meanwhile_is_not_made_again(make: 
     one, other = parts_on(folder), parts_on(folder)
     assert [core.make_report("mobile", True) for core in (one, other, other)] == [True, False, False]
     assert other.recorder.ignored == 2
+    assert [core.make_report("theme", "dark") for core in (one, other)] == [True, False]
+    assert one.make_report("weekly", True)
+    assert other.make_report("survey", True), "news of another metric keeps none from reporting"
 
 
 def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make: Make) -> None:
