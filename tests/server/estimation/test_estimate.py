@@ -95,6 +95,7 @@ def test_no_reports_say_nothing() -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
+        RandomizedResponse.calibrate(2, 1.2),  # of which two reports are enough
         OptimizedUnary.calibrate(4, 0.5),
         OptimizedUnary.calibrate(4, 0.5, 1.0),
         BitFlip.calibrate(6, 0.5, 3),
@@ -118,6 +119,17 @@ def test_shares_are_shown_once_the_error_of_0_tells_it_from_1(mechanism: Mechani
         tally = Tally(each, np.repeat(each[:, np.newaxis] // 2, mechanism.cells, axis=1), repeats)
         shown = np.isfinite(estimate(mechanism, names, tally).frequency)
         assert shown.tolist() == [reports == enough] * len(names)
+
+
+def test_value_of_which_no_report_speaks_is_unknown_beside_others_that_are_known() -> None:
+    mechanism = BitFlip.calibrate(6, 4.0, 2)
+    tally = Tally.zero(mechanism)
+    tally.reports[0], tally.counts[0] = 1_000, 500
+    answer = estimate(mechanism, tuple("abcdef"), tally)
+    speaking = [bool(mechanism.supporting(value, 0)) for value in range(6)]
+    assert sorted(set(speaking)) == [False, True]
+    assert np.isfinite(answer.frequency).tolist() == speaking
+    assert [*zip(answer.low == 0, answer.high == 1, strict=True)] == [(not known, not known) for known in speaking]
 
 
 def test_size_of_an_estimate_is_about_that_of_its_columns() -> None:
