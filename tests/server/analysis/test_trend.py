@@ -160,7 +160,7 @@ def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: li
     [[0.2 + 0.02 * day for day in range(10)], [0.2] * 9 + [0.5], [0.2] * 5 + [0.45] * 5],
     ids=["slope", "spike", "step"],
 )
-def test_drift_is_seen(shares: list[float]) -> None:
+def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> None:
     """Each of these is many standard errors: the least z is 7, so that it is missed with a probability below 1e-3."""
     rng = np.random.default_rng(2)
     told = trend(FRESH, on_days(FRESH, strangers(FRESH, [[1 - share, share] for share in shares], rng, 20_000)))

@@ -57,7 +57,7 @@ def test_a_choice_takes_as_many_words_as_its_share_and_none_without(word: int, c
 @pytest.mark.parametrize(
     ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
 )
-def test_certainty_draws_nothing(high: int, low: int, expected: int) -> None:
+def test_draw_of_probability_0_or_1_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
     assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
 
 
