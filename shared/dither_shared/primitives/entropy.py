@@ -221,12 +221,16 @@ class KeyedEntropy(Entropy):
 
 
 class KeyedFamily:
-    """The streams of ``KeyedEntropy`` for one key and all but the last part of the context."""
+    """The streams of ``KeyedEntropy`` for one key, which comes first, and all but the last part of the context."""
 
     __slots__ = ("_start",)
 
-    def __init__(self, key: bytes, *context: bytes) -> None:
-        self._start = _encoded(key, *context)
+    def __init__(self, *context: bytes, start: bytes = b"") -> None:
+        self._start = start + _encoded(*context)
+
+    def under(self, *context: bytes) -> KeyedFamily:
+        """Return the family with further parts of the context."""
+        return KeyedFamily(*context, start=self._start)
 
     def __repr__(self) -> str:
         return "KeyedFamily(…)"
