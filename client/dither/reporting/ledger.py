@@ -88,16 +88,19 @@ class Account:
 
     def note(self, debit: Debit) -> None:
         """Apply a debit; what was spent only grows."""
-        name, _, day, reports, charges, self.epsilon, self.claim = debit
-        self.name = name
+        self.name, _, day, reports, charges, self.epsilon, self.claim = debit
         self.day = max(self.day, day)
         self.reports = max(self.reports, reports)
         self.charges = max(self.charges, charges)
 
-    def charged(self, tag: str) -> None:
-        """Apply the charge of a tag."""
-        self.tags.add(tag)
+    def charged(self, record: Charged | Permanent) -> int:
+        """Apply the charge of a tag, and its draw; return by how much the size has grown."""
+        before = self.size
+        self.tags.add(record.tag)
         self.charges = max(self.charges, len(self.tags))
+        if type(record) is Permanent:
+            self.last = record
+        return self.size - before
 
     @property
     def size(self) -> int:
@@ -250,15 +253,15 @@ class Ledger:
         A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
         None if the report repeats the last one. Raises StateError if the ledger has no room for either.
         """
-        account = self._accounts.get(metric.version) or Account()
-        price = self._prices.get(metric.version) or self._price(metric)
-        new = drawn is not None and drawn.tag not in account.tags
-        if (new or not account.reports) and self._size() >= _MOST:
+        version = metric.version
+        account, price = self._accounts.get(version), self._prices.get(version) or self._price(metric)
+        reports, charges, tags = (account.reports, account.charges, account.tags) if account else (0, 0, ())
+        new = drawn is not None and drawn.tag not in tags
+        if (new or not reports) and self._size() >= _MOST:
             raise StateError("the ledger is full")
-        charge = not price.lasting or new
+        charges += not price.lasting or new
         claim = price.cap if price.lasting else 0.0
-        reports, charges = account.reports + 1, account.charges + charge
-        return tuple.__new__(Debit, (metric.name, metric.version, today, reports, charges, price.charge, claim))
+        return tuple.__new__(Debit, (metric.name, version, today, reports + 1, charges, price.charge, claim))
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
@@ -279,11 +282,7 @@ class Ledger:
         if isinstance(record, Debit):
             self._apply_debit(record)
         elif isinstance(record, (Permanent, Charged)):
-            account = self._account(record.version)
-            self._draws -= account.size
-            account.charged(record.tag)
-            account.last = record if isinstance(record, Permanent) else account.last
-            self._draws += account.size
+            self._draws += self._account(record.version).charged(record)
         elif isinstance(record, Hold):
             self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
             self.furthest = max(self.furthest, record.day)
