@@ -12,6 +12,7 @@ audit              attack the mechanisms, and fail if one leaks more than it dec
 lint               check the definitions
 catalogue          print the questions as Markdown
 compile            compile the definitions to JSON, for the client in JavaScript
+papers             write drafts of a privacy notice and other papers
 """
 
 import argparse
@@ -34,6 +35,7 @@ _OF_THE_DEVELOPER = {
     "catalogue": "print the questions as Markdown",
     "audit": "attack the mechanisms, and fail if one leaks more than it declares",
     "compile": "compile the definitions to JSON, for the client in JavaScript",
+    "papers": "write drafts of a privacy notice, a record of processing, a DPIA and other papers",
 }
 _ASKING = frozenset({"ledger", "on", "local"})
 """Commands that show or accept questions, and so need them."""
@@ -143,6 +145,17 @@ def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of standard output")
 
 
+def _add_papers(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--operator", default="operator.toml", metavar="FILE", help="who runs the telemetry, and how")
+    command.add_argument("--metrics", default="metrics.toml", metavar="FILE", help="the app's metrics.toml")
+    command.add_argument("-o", "--output", default="papers", metavar="FOLDER", help="write the papers into this folder")
+    command.add_argument(
+        "--sources", action="store_true", help="show from which settings or tests each sentence follows"
+    )
+    command.add_argument("--force", action="store_true", help="replace papers that differ")
+    command.add_argument("--example", action="store_true", help="print an operator.toml to fill in, and end")
+
+
 def _add_lint(command: argparse.ArgumentParser) -> None:
     _add_metrics(command)
     command.add_argument("--app", metavar="NAME", help="check the app's name, too")
@@ -153,6 +166,7 @@ _ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "catalogue": _add_metrics,
     "compile": _add_compile,
     "lint": _add_lint,
+    "papers": _add_papers,
     "test": _add_test,
 }
 

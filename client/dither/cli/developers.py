@@ -124,6 +124,36 @@ def _compile(options: argparse.Namespace) -> int:
     return 0
 
 
+def _papers(options: argparse.Namespace) -> int:
+    """Write the papers; if a file would change that somebody may have edited, write none and return 1."""
+    from .papers.assessment import dpia, record_of_processing  # noqa: PLC0415 - other commands need no papers
+    from .papers.notices import distributions, privacy_notice, retention_text, telemetry_md  # noqa: PLC0415 - likewise
+    from .papers.operator import Operator  # noqa: PLC0415 - likewise
+    from .papers.sentences import Telemetry  # noqa: PLC0415 - likewise
+
+    if options.example:
+        print(Operator.example(), end="")
+        return 0
+    about = Telemetry(Operator.load(options.operator), load_metrics(options.metrics).values())
+    made = (privacy_notice, record_of_processing, dpia, retention_text, telemetry_md, distributions)
+    texts = {Path(options.output) / draft.file: draft for draft in (make(about) for make in made)}
+    written = {path: draft.text(sources=options.sources).encode("utf-8") for path, draft in texts.items()}
+    changed = [path for path, text in written.items() if path.exists() and path.read_bytes() != text]
+    if changed and not options.force:
+        for path in changed:
+            print(
+                f"dither: {path}: differs from what would be written; nothing is written without --force",
+                file=sys.stderr,
+            )
+        return 1
+    Path(options.output).mkdir(parents=True, exist_ok=True)
+    for path, text in written.items():
+        write_whole(path, text)
+        left = len(texts[path].open())
+        print(f"{path}: {counted(left, 'question')} for you to answer" if left else path)
+    return 0
+
+
 def _audit(options: argparse.Namespace) -> int:
     """Print a table of findings; the exit status is 1 if any mechanism leaks more than it declares."""
     rows: list[tuple[str, ...]] = [
@@ -202,5 +232,6 @@ DEVELOPERS: dict[str, Callable[[argparse.Namespace], int]] = {
     "catalogue": _catalogue,
     "audit": _audit,
     "compile": _compile,
+    "papers": _papers,
     "test": _test,
 }
