@@ -21,10 +21,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from dither_shared.errors import DitherError
+from dither_shared.languages import LANGUAGES
 from dither_shared.standard_output import written_whole
 
 from .cli.developers import DEVELOPERS
 from .cli.listing import ask_whether_meant, show
+from .cli.text import language_of
 from .cli.users import USERS, add_command
 from .client import Client
 from .upload.transport import Nowhere
@@ -83,6 +85,7 @@ def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> C
         background=False,
         strict=True,
         environ=environ,
+        language=language_of(options.language),
     )
 
 
@@ -94,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, user_command in USERS.items():
         command = add_command(subparsers, name, user_command)
         command.add_argument("--metrics", required=name in _ASKING, metavar="FILE", help="the app's metrics.toml")
+        _add_language(command)
         every = "; all apps of this user if left out" if name == "status" else ""
         command.add_argument("--app", required=name != "status", metavar="NAME", help=_APP + every)
         command.add_argument(
@@ -106,6 +110,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_metrics(command: argparse.ArgumentParser, required: bool = True, more: str = "") -> None:
     command.add_argument("--metrics", required=required, metavar="FILE", help="the app's metrics.toml" + more)
+
+
+def _add_language(command: argparse.ArgumentParser) -> None:
+    about = f"language of the sentences: {', '.join(LANGUAGES)}, or a TOML file of texts by their identifiers"
+    command.add_argument("--language", default="en", metavar="CODE", help=about)
+
+
+def _add_catalogue(command: argparse.ArgumentParser) -> None:
+    _add_metrics(command)
+    _add_language(command)
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
@@ -143,6 +157,7 @@ def _add_test(command: argparse.ArgumentParser) -> None:
 def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("metrics", metavar="FILE", help="the app's metrics.toml")
     command.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of standard output")
+    _add_language(command)
 
 
 def _add_papers(command: argparse.ArgumentParser) -> None:
@@ -163,7 +178,7 @@ def _add_lint(command: argparse.ArgumentParser) -> None:
 
 _ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "audit": _add_audit,
-    "catalogue": _add_metrics,
+    "catalogue": _add_catalogue,
     "compile": _add_compile,
     "lint": _add_lint,
     "papers": _add_papers,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from datetime import date
     from os import PathLike
 
+    from dither_shared.languages import Language
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
@@ -64,6 +65,7 @@ class Setup(NamedTuple):
     exit_every: float = EVERY
     background: bool = False
     strict: bool = False
+    language: object = "en"
 
 
 def transport_for(
@@ -129,6 +131,7 @@ class ClientCore:
         """Makes the report of an answer; tests replace it to observe answers."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
+        self._language: Language | None = None
         self._lost = False
         """Whether an answer could not be kept since the last flush."""
 
@@ -240,10 +243,23 @@ class ClientCore:
             with importing():
                 from .transparency.explain import reading  # noqa: PLC0415 - a program that only records does not need it
 
-            return reading(self.setup.metrics, body)
+            return reading(self.setup.metrics, body, self.language())
         except Exception as error:
             self.guard.caught("explain", error)
             return ""
+
+    def language(self) -> Language:
+        """Return the language of what people are shown: English if the app's own texts cannot be used."""
+        if self._language is None:
+            with importing():
+                from dither_shared.languages import Language  # noqa: PLC0415 - a program that only records needs none
+
+            try:
+                self._language = Language.of(self.setup.language)
+            except Exception as error:
+                self._language = Language()
+                self.guard.caught("language", error)
+        return self._language
 
     def status(self) -> Status:
         """Return the status; at shutdown, when it cannot be read, one that says so."""
@@ -267,6 +283,7 @@ class ClientCore:
                 self.attempts,
                 self.stopped,
                 self.setup.today(),
+                self.language(),
             )
         except Exception as error:
             self.guard.caught("status", error)
@@ -289,9 +306,8 @@ class ClientCore:
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            return consent_text(
-                setup.app, chosen, setup.entropy or SystemEntropy(), today.toordinal(), self.recorder.strata.own
-            )
+            own, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
+            return consent_text(setup.app, chosen, entropy, today.toordinal(), own, self.language())
         except Exception as error:
             self.guard.caught("consent_text", error)
             return ""

@@ -23,7 +23,7 @@ from ..upload.transport import Endpoint, checked_token
 from . import probe
 from .compile import compiled_file, refusals, same_file, size_advice, write_whole
 from .lint import hints, lint
-from .text import paragraph, table
+from .text import language_of, paragraph, table
 
 if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
@@ -90,7 +90,8 @@ def _lint(options: argparse.Namespace) -> int:
 
 
 def _catalogue(options: argparse.Namespace) -> int:
-    print(catalogue(load_metrics(options.metrics).values()), end="")
+    say = language_of(options.language)
+    print(catalogue(load_metrics(options.metrics).values(), say), end="")
     return 0
 
 
@@ -114,7 +115,10 @@ def _compile(options: argparse.Namespace) -> int:
     if refused:
         print(f"dither: {_ITS_OWN}", file=sys.stderr)
         return 2
-    text = compiled_file(metrics)
+    say = language_of(options.language)
+    text = compiled_file(metrics, say)
+    if not say.reviewed:
+        print(f"dither: the texts in {say.code!r} are unreviewed: no native speaker has read them", file=sys.stderr)
     if output is None:
         print(text, end="")
     else:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from dither_shared.counted import counted
 from dither_shared.errors import ParameterError
+from dither_shared.languages import ENGLISH
 from dither_shared.metrics.metric import Metric
 
 from ...reporting.ledger import cap_of
@@ -41,16 +42,16 @@ become 99.3% sure."""
 _LAW = ("metrics.type", "metrics.values", "metrics.epsilon", "metrics.permanent_epsilon", "metrics.mechanism")
 _LOSS = ("metrics.epsilon", "metrics.permanent_epsilon", "metrics.mechanism", "metrics.period", "metrics.cap")
 _KEYS = {
-    "Why": ("metrics.why",),
-    "Read by": ("metrics.owner",),
-    "About": ("metrics.tier",),
-    "Until": ("metrics.expires",),
-    "How often": ("metrics.period", "metrics.one_of"),
-    "Answers": ("metrics.type", "metrics.values"),
-    "Sent in the clear, not changed at random": ("metrics.strata",),
-    "Sealed for": ("seal.key",),
-    "What a report tells": _LAW,
-    "Privacy loss": _LOSS,
+    "why": ("metrics.why",),
+    "owner": ("metrics.owner",),
+    "tier": ("metrics.tier",),
+    "expires": ("metrics.expires",),
+    "period": ("metrics.period", "metrics.one_of"),
+    "values": ("metrics.type", "metrics.values"),
+    "strata": ("metrics.strata",),
+    "seal": ("seal.key",),
+    "odds": _LAW,
+    "cost": _LOSS,
 }
 """Of each fact that a user is shown before consent, the settings from which it follows."""
 
@@ -139,7 +140,7 @@ class Telemetry:
 
     def question(self, metric: Metric) -> list[Part]:
         """Return a metric's heading, and all that a user is shown of it before consent."""
-        told = [say(f"{name}: {text}", *_KEYS[name]) for name, text in facts(metric)]
+        told = [say(f"{ENGLISH(f'fact.{key}')}: {text}", *_KEYS[key]) for key, text in facts(metric)]
         version = say(f"Mechanism: {metric.mechanism.name}, version {metric.version}", *_LAW, "metrics.strata")
         asked = say(metric.description or "No description is given.", "metrics.description")
         return [f"### {metric.name}", asked, [*told, version]]
@@ -228,7 +229,7 @@ class Telemetry:
         )
 
     def _clear(self) -> list[Fact]:
-        named = [f"{one.name}: {one.strata.words}" for one in self.metrics if one.strata is not None]
+        named = [f"{one.name}: {one.strata.words()}" for one in self.metrics if one.strata is not None]
         if not named:
             return [say("Nothing else about the device is sent with a report.", "metrics.strata")]
         return [say(f"Sent in the clear, not changed at random: {'; '.join(named)}.", "metrics.strata")]
