@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from datetime import date
     from os import PathLike
 
+    from dither_shared.languages import Language
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
@@ -65,6 +66,7 @@ class Setup(NamedTuple):
     exit_every: float = EVERY
     background: bool = False
     strict: bool = False
+    language: object = "en"
 
 
 def transport_for(
@@ -135,6 +137,7 @@ class ClientCore:
             self._events_now()
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
+        self._language: Language | None = None
         self._lost = False
         """Whether an answer could not be kept since the last flush."""
 
@@ -287,10 +290,23 @@ class ClientCore:
             with importing():
                 from .transparency.explain import reading  # noqa: PLC0415 - a program that only records does not need it
 
-            return reading(self.setup.metrics, body)
+            return reading(self.setup.metrics, body, self.language())
         except Exception as error:
             self.guard.caught("explain", error)
             return ""
+
+    def language(self) -> Language:
+        """Return the language of what people are shown: English if the app's own texts cannot be used."""
+        if self._language is None:
+            with importing():
+                from dither_shared.languages import Language  # noqa: PLC0415 - a program that only records needs none
+
+            try:
+                self._language = Language.of(self.setup.language)
+            except Exception as error:
+                self._language = Language()
+                self.guard.caught("language", error)
+        return self._language
 
     def status(self) -> Status:
         """Return the status; at shutdown, when it cannot be read, one that says so."""
@@ -314,6 +330,7 @@ class ClientCore:
                 self.attempts,
                 self.stopped,
                 self.setup.today(),
+                self.language(),
             )
         except Exception as error:
             self.guard.caught("status", error)
@@ -336,9 +353,8 @@ class ClientCore:
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            return consent_text(
-                setup.app, chosen, setup.entropy or SystemEntropy(), today.toordinal(), self.recorder.strata.own
-            )
+            own, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
+            return consent_text(setup.app, chosen, entropy, today.toordinal(), own, self.language())
         except Exception as error:
             self.guard.caught("consent_text", error)
             return ""
