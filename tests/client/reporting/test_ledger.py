@@ -176,7 +176,7 @@ def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.Mon
 def test_a_long_permanent_draw_counts_once_for_each_250_digits() -> None:
     account = Account()
     assert account.size == 0
-    account.charged("tag")
+    account.charged(Charged("version", "tag"))
     for digits, size in ((0, 1), (249, 1), (250, 2), (499, 2), (500, 3)):
         account.last = Permanent("version", "tag", "0" * digits)
         assert account.size == size

@@ -67,7 +67,7 @@ def bare_days(metric: Metric, tallies: list[Tally]) -> list[TrendStep[Estimate]]
 def bare(metric: Metric, tally: Tally) -> Estimate:
     frequency = debiased(metric.mechanism, metric.labels, tally).frequency
     error = noise_law(metric.mechanism).sampled().error(np.clip(frequency, 0, 1), np.array([tally.total]))
-    columns = (frequency, error, frequency, frequency, error, frequency, frequency, frequency)
+    columns = [frequency, error, frequency, frequency, error, frequency, frequency, frequency]
     return Estimate(metric.labels, tally.total, 0.95, None, *columns, ())
 
 

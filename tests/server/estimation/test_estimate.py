@@ -9,8 +9,7 @@ from scipy import stats
 
 from dither_server.estimation.consistency import onto_simplex, onto_subsimplex
 from dither_server.estimation.estimate import estimate
-from dither_server.tally.repeats import Repeats
-from dither_server.tally.tally import Tally
+from dither_server.tally.tally import Repeats, Tally
 from dither_shared import (
     BitFlip,
     Mechanism,
