@@ -67,8 +67,8 @@ def bare_days(metric: Metric, tallies: list[Tally]) -> list[TrendStep[Estimate]]
 def bare(metric: Metric, tally: Tally) -> Estimate:
     frequency = debiased(metric.mechanism, metric.labels, tally).frequency
     error = noise_law(metric.mechanism).sampled().error(np.clip(frequency, 0, 1), np.array([tally.total]))
-    columns = [frequency, error, frequency, frequency, error, frequency, frequency, frequency]
-    return Estimate(metric.labels, tally.total, 0.95, None, *columns, ())
+    columns = (frequency, error, frequency, frequency, error, frequency, frequency, frequency)
+    return Estimate(metric.labels, tally.total, 0.95, None, *columns, (), None, None, 1.0)
 
 
 def strangers(metric: Metric, shares: list[list[float]], rng: np.random.Generator, people: int = PEOPLE) -> list[Tally]:
@@ -220,7 +220,7 @@ def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path
     for one in weeks["values"]:  # from the middle of 3 to 8 November to that of 9 to 15 November
         first, last = (point["frequency"] for point in one["points"])
         assert one["slope"] == pytest.approx((last - first) / 6.5)
-    assert problem(client.get("/v1/metrics/theme/trend?step=month")) == (400, "parameter")
+    assert problem(client.get("/v1/metrics/theme/trend?step=year")) == (400, "parameter")
     assert problem(client.get("/v1/metrics/open/trend")) == (400, "no-candidates")
     assert problem(client.get("/v1/metrics/nothing/trend")) == (404, "unknown-metric")
     collector_of(app).close()
