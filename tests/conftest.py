@@ -24,6 +24,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+class _Failures:
+    """Says at once which test has failed, and where: the whole text follows when all tests have run, minutes later."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and (terminal := self._config.pluginmanager.get_plugin("terminalreporter")):
+            crash = str(getattr(report.longrepr, "reprcrash", "")).partition("\n")[0]
+            terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}) {crash}", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # of pytest-xdist, whose reports the process that started it shows
+        config.pluginmanager.register(_Failures(config))
+
+
 @pytest.fixture
 def one_day() -> None:
     """Let midnight (UTC) pass if it is near: for tests that compare a day with that of a program, which looks later."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
     from .client import Client
-    from .default import default_client, init, outcome, record, timer
+    from .default import add, default_client, init, outcome, record, timer
     from .state.state import MemoryState, StateError
     from .transparency.status_fields import MetricStatus, Status
     from .upload.attempts import Attempt
@@ -43,6 +43,7 @@ __all__ = [
     "StateError",
     "Status",
     "Transport",
+    "add",
     "default_client",
     "init",
     "load_metrics",
@@ -64,6 +65,7 @@ _HOMES = {
     "StateError": "dither.state.state",
     "Status": "dither.transparency.status_fields",
     "Transport": "dither.upload.transport",
+    "add": "dither.default",
     "default_client": "dither.default",
     "init": "dither.default",
     "load_metrics": "dither_shared.metrics.definition",

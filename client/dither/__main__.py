@@ -12,6 +12,7 @@ audit              attack the mechanisms, and fail if one leaks more than it dec
 lint               check the definitions
 catalogue          print the questions as Markdown
 compile            compile the definitions to JSON, for the client in JavaScript
+papers             write drafts of a privacy notice and other papers
 """
 
 import argparse
@@ -20,10 +21,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from dither_shared.errors import DitherError
+from dither_shared.languages import LANGUAGES
 from dither_shared.standard_output import written_whole
 
 from .cli.developers import DEVELOPERS
 from .cli.listing import ask_whether_meant, show
+from .cli.text import language_of
 from .cli.users import USERS, add_command
 from .client import Client
 from .upload.transport import Nowhere
@@ -34,6 +37,7 @@ _OF_THE_DEVELOPER = {
     "catalogue": "print the questions as Markdown",
     "audit": "attack the mechanisms, and fail if one leaks more than it declares",
     "compile": "compile the definitions to JSON, for the client in JavaScript",
+    "papers": "write drafts of a privacy notice, a record of processing, a DPIA and other papers",
 }
 _ASKING = frozenset({"ledger", "on", "local"})
 """Commands that show or accept questions, and so need them."""
@@ -81,6 +85,7 @@ def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> C
         background=False,
         strict=True,
         environ=environ,
+        language=language_of(options.language),
     )
 
 
@@ -92,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, user_command in USERS.items():
         command = add_command(subparsers, name, user_command)
         command.add_argument("--metrics", required=name in _ASKING, metavar="FILE", help="the app's metrics.toml")
+        _add_language(command)
         every = "; all apps of this user if left out" if name == "status" else ""
         command.add_argument("--app", required=name != "status", metavar="NAME", help=_APP + every)
         command.add_argument(
@@ -104,6 +110,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_metrics(command: argparse.ArgumentParser, required: bool = True, more: str = "") -> None:
     command.add_argument("--metrics", required=required, metavar="FILE", help="the app's metrics.toml" + more)
+
+
+def _add_language(command: argparse.ArgumentParser) -> None:
+    about = f"language of the sentences: {', '.join(LANGUAGES)}, or a TOML file of texts by their identifiers"
+    command.add_argument("--language", default="en", metavar="CODE", help=about)
+
+
+def _add_catalogue(command: argparse.ArgumentParser) -> None:
+    _add_metrics(command)
+    _add_language(command)
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
@@ -141,6 +157,18 @@ def _add_test(command: argparse.ArgumentParser) -> None:
 def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("metrics", metavar="FILE", help="the app's metrics.toml")
     command.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of standard output")
+    _add_language(command)
+
+
+def _add_papers(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--operator", default="operator.toml", metavar="FILE", help="who runs the telemetry, and how")
+    command.add_argument("--metrics", default="metrics.toml", metavar="FILE", help="the app's metrics.toml")
+    command.add_argument("-o", "--output", default="papers", metavar="FOLDER", help="write the papers into this folder")
+    command.add_argument(
+        "--sources", action="store_true", help="show from which settings or tests each sentence follows"
+    )
+    command.add_argument("--force", action="store_true", help="replace papers that differ")
+    command.add_argument("--example", action="store_true", help="print an operator.toml to fill in, and end")
 
 
 def _add_lint(command: argparse.ArgumentParser) -> None:
@@ -150,9 +178,10 @@ def _add_lint(command: argparse.ArgumentParser) -> None:
 
 _ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "audit": _add_audit,
-    "catalogue": _add_metrics,
+    "catalogue": _add_catalogue,
     "compile": _add_compile,
     "lint": _add_lint,
+    "papers": _add_papers,
     "test": _add_test,
 }
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
+    from dither_shared.languages import Language
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
     from dither_shared.sealed import SealKey
@@ -53,7 +54,7 @@ class _Gone:
     setup = _NoSetup
     _status = Status("off", "nobody: the interpreter is shutting down")
     _empty: Mapping[str, object] = MappingProxyType(
-        {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None}
+        {"explain": "", "consent_text": "", "flush": False, "consent": False, "record": None, "add": None}
     )
 
     def __getattr__(self, name: str) -> Callable[..., object]:
@@ -81,6 +82,7 @@ class Client:
       ``endpoint`` is a relay's. It needs the package ``cryptography``, without which the client is disabled. When an
       app starts or stops sealing, reports that wait in the outbox are dropped.
     - ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
+    - ``language`` is that of what people are shown: "en", "de", or texts of the app's own, by their identifiers.
     - ``spread``: each report leaves at a random moment within this many seconds, or on ``flush``.
     - ``exit_wait``: a program that finds a report due at its start and ends at once waits for that upload, for at most
       this many seconds (0 disables that), and not within ``exit_every`` seconds of a wait in vain.
@@ -117,6 +119,7 @@ class Client:
         exit_every: float = EVERY,
         strata: Mapping[str, object] = NONE_GIVEN,
         seal: str | SealKey | None = None,
+        language: str | Mapping[str, str] | Language = "en",
     ) -> None:
         def build() -> ClientCore:
             from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
@@ -134,7 +137,9 @@ class Client:
                 setup = setup._replace(metrics=asked, transport=transport_for(asked, transport, endpoint, token))
                 setup = setup._replace(lifetime_cap=cap, state=given)
                 times: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
-                core = ClientCore(setup._replace(strata=own, **times))
+                core = ClientCore(setup._replace(strata=own, language=language, **times))
+                if strict:
+                    core.language()
                 core.start()
                 core.check_names(self._named)
             except Exception as error:
@@ -185,6 +190,20 @@ class Client:
             return
         (self._built or self._core).record(metric, value, strata)
 
+    def add(self, metric: str, value: object = 1) -> None:
+        """Note an event of a metric that has ``of`` in its definition: the device forms the answer of its events.
+
+        ``value`` is a number for ``sum`` and ``max``, one of the listed values for ``set`` and ``furthest``, whether it
+        is an event at all for ``any``, and of no meaning for ``count`` and ``days``. The answer of a day, week or month
+        is reported at the first call in a later one, also if nothing was added. Until then the state folder holds what
+        dither/reporting/events.py lists. Returns at once; raises like ``record``.
+        """
+        if self._built is None and self._off():
+            if type(metric) is str and len(self._named) < self._MOST_NAMED:
+                self._named.add(metric)
+            return
+        (self._built or self._core).add(metric, value)
+
     def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
         return self._OUTCOME(self.record, metric, ok, failed, strata)
@@ -225,6 +244,11 @@ class Client:
     def status(self) -> Status:
         """Return the mode and what decided it, what each metric costs and has spent, and the fate of reports."""
         return self._core.status()
+
+    @property
+    def language(self) -> Language:
+        """The language of what people are shown."""
+        return self._core.language()
 
     def pending(self) -> list[str]:
         """Return the metrics to ask the user about: all, or those that are new or changed; none after "off".

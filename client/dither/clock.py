@@ -11,6 +11,11 @@ _WRITTEN = 739_921
 """No honest clock shows an earlier day than 2026-11-01, here as a proleptic ordinal."""
 
 
+def is_behind(today: int) -> bool:
+    """Return whether the clock certainly is behind."""
+    return today < _WRITTEN
+
+
 def is_ahead(day: int, today: int) -> bool:
     """Return whether ``day`` was stored by a clock that was ahead, judged by the clock's ``today``."""
-    return day > today + 1 and today >= _WRITTEN
+    return day > today + 1 and not is_behind(today)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dither_shared.errors import ParameterError, did_you_mean
+from dither_shared.errors import DitherError, ParameterError, did_you_mean
 from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from datetime import date
     from os import PathLike
 
+    from dither_shared.languages import Language
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
     from .consent.rules import Mode
+    from .reporting.events import Events
     from .state.state import State
     from .upload.transport import Transport
 
@@ -64,6 +66,7 @@ class Setup(NamedTuple):
     exit_every: float = EVERY
     background: bool = False
     strict: bool = False
+    language: object = "en"
 
 
 def transport_for(
@@ -127,8 +130,14 @@ class ClientCore:
         )
         self.make_report: Callable[..., bool] = self.recorder.record
         """Makes the report of an answer; tests replace it to observe answers."""
+        self.take_event: Callable[[str, object], bool] = lambda name, value: self._events_now().add(name, value)
+        """Takes an event; likewise."""
+        self._events: Events | None = None
+        if any(metric.of is not None or metric.after for metric in metrics.values()):
+            self._events_now()
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()
+        self._language: Language | None = None
         self._lost = False
         """Whether an answer could not be kept since the last flush."""
 
@@ -144,6 +153,18 @@ class ClientCore:
             exit_every=self.setup.exit_every,
         )
 
+    def _events_now(self) -> Events:
+        """Return the events, which most programs do not have."""
+        if self._events is None:
+            with importing():
+                from .reporting.events import Events  # noqa: PLC0415 - a program without events does not need it
+
+            setup, entropy = self.setup, self.setup.entropy or SystemEntropy()
+            self._events = Events(
+                setup.metrics, self.recorder, self.journal, self.permission, entropy, setup.today, self.diagnostics
+            )
+        return self._events
+
     def start(self) -> None:
         """Resume the uploads of an earlier run; or draw the secret in advance, if consent needs no question."""
         if _is_exposed(str(self.setup.endpoint)):
@@ -156,6 +177,7 @@ class ClientCore:
             with suppress(StateError, OSError):  # the first report tries again, and counts the failure
                 self.journal.apply_mode(mode)
         self.names.note_versions()
+        resumes = self._review() or resumes
         if resumes and mode == "on":
             self.refresh()
             self.uploader.resume()
@@ -166,16 +188,42 @@ class ClientCore:
             self.stopped.unrecorded += 1
             return
         try:
-            if not self.make_report(metric, value, strata):
-                return
-            if not self.names.noted_versions:
-                self.names.note_versions()
-            if self.setup.background:
-                self.uploader.wake(cut=self.journal.due)
-            else:
-                self.journal.compact()
+            reviewed = self._events is not None and self._review()
+            if self.make_report(metric, value, strata) or reviewed:
+                self._reported()
         except Exception as error:
-            self._unrecorded(error)
+            self._unrecorded("record", error)
+
+    def add(self, metric: str, value: object) -> None:
+        """Take an event, and report the periods that have ended."""
+        if self.stopped.reason:
+            self.stopped.unrecorded += 1
+            return
+        try:
+            if self.take_event(metric, value):
+                self._reported()
+        except Exception as error:
+            self._unrecorded("add", error)
+
+    def _review(self) -> bool:
+        """Report the periods of events that have ended; return whether there is a new report.
+
+        If that fails, it is counted and tried again; answers that the app gives do not depend on it.
+        """
+        try:
+            return self._events is not None and self._events.review()
+        except (DitherError, OSError) as error:
+            self.diagnostics.failed("events", error)
+            return False
+
+    def _reported(self) -> None:
+        """Wake the uploader, because there is a new report."""
+        if not self.names.noted_versions:
+            self.names.note_versions()
+        if self.setup.background:
+            self.uploader.wake(cut=self.journal.due)
+        else:
+            self.journal.compact()
 
     def check_names(self, names: Iterable[str]) -> None:
         """Log if ``names``, which were recorded while telemetry was off, are not all defined; quote none of them.
@@ -186,15 +234,15 @@ class ClientCore:
             advice = f"names recorded while telemetry was off: {unknown}; Client(strict=True) says which"
             self.diagnostics.note("unknown metric", advice)
 
-    def _unrecorded(self, error: Exception) -> None:
-        """Handle an error of ``record``: the answer is lost unless the error is a mistake of the app's developer.
+    def _unrecorded(self, place: str, error: Exception) -> None:
+        """Handle an error of ``record`` or ``add``: the answer is lost unless it is a mistake of the app's developer.
 
         If nothing can be sealed, nothing may be stored or sent; all later answers would fail, so disable the client.
         """
         if isinstance(error, self._UNSEALED):
             self._lost = True
             self.disable(error)
-        elif not self.guard.caught("record", error, "unknown metric"):
+        elif not self.guard.caught(place, error, "unknown metric"):
             self._lost = True
 
     def flush(self, timeout: float) -> bool:
@@ -208,6 +256,8 @@ class ClientCore:
             return False
 
     def _flush(self, timeout: float) -> bool:
+        if not self.stopped:
+            self._review()
         known, outbox = self.refresh(), self.journal.outbox
         dropped = outbox.dropped
         if not self.stopped:
@@ -240,10 +290,23 @@ class ClientCore:
             with importing():
                 from .transparency.explain import reading  # noqa: PLC0415 - a program that only records does not need it
 
-            return reading(self.setup.metrics, body)
+            return reading(self.setup.metrics, body, self.language())
         except Exception as error:
             self.guard.caught("explain", error)
             return ""
+
+    def language(self) -> Language:
+        """Return the language of what people are shown: English if the app's own texts cannot be used."""
+        if self._language is None:
+            with importing():
+                from dither_shared.languages import Language  # noqa: PLC0415 - a program that only records needs none
+
+            try:
+                self._language = Language.of(self.setup.language)
+            except Exception as error:
+                self._language = Language()
+                self.guard.caught("language", error)
+        return self._language
 
     def status(self) -> Status:
         """Return the status; at shutdown, when it cannot be read, one that says so."""
@@ -267,6 +330,7 @@ class ClientCore:
                 self.attempts,
                 self.stopped,
                 self.setup.today(),
+                self.language(),
             )
         except Exception as error:
             self.guard.caught("status", error)
@@ -289,9 +353,8 @@ class ClientCore:
 
             setup, today = self.setup, self.setup.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            return consent_text(
-                setup.app, chosen, setup.entropy or SystemEntropy(), today.toordinal(), self.recorder.strata.own
-            )
+            own, entropy = self.recorder.strata.own, setup.entropy or SystemEntropy()
+            return consent_text(setup.app, chosen, entropy, today.toordinal(), own, self.language())
         except Exception as error:
             self.guard.caught("consent_text", error)
             return ""
@@ -307,6 +370,9 @@ class ClientCore:
             self.journal.apply_mode(self.permission.consent().mode)
             if mode != "off" and self.stopped.end():
                 self.uploader.restart()
+            if self._events is not None:
+                self._events.review_again()
+                self._review()
         except Exception as error:
             self.guard.caught("consent", error)
         return kept

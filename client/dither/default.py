@@ -76,6 +76,16 @@ def record(metric: str, value: object, **strata: object) -> None:
         client.record(metric, value, **strata)
 
 
+def add(metric: str, value: object = 1) -> None:
+    """Note an event of ``metric`` by the default client; see ``Client.add``."""
+    try:
+        client = default_client()
+    except TypeError:  # at the interpreter's shutdown, when the names of this module may be None
+        return
+    if client is not None:
+        client.add(metric, value)
+
+
 def outcome(metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
     """Return a context manager and decorator that answers whether its work succeeded; see ``Client.outcome``."""
     return Outcome(record, metric, ok, failed, strata)

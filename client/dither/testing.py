@@ -101,9 +101,9 @@ class FakeCollector:
 class Telemetry(StandIn):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
-    ``metrics`` is a path or metrics by name. ``recorded`` returns the answers of the app, before any noise. All
-    questions of a survey (``one_of``) are asked, not one by chance: what a test sees depends on no draw. Reports are
-    not sealed, whatever key the app has: a test sees rows, and needs no package for it.
+    ``metrics`` is a path or metrics by name. ``recorded`` returns the answers and events of the app, before any noise.
+    All questions of a survey (``one_of``) are asked, not one by chance: what a test sees depends on no draw. Reports
+    are not sealed, whatever key the app has: a test sees rows, and needs no package for it.
     """
 
     def __init__(
@@ -227,7 +227,15 @@ class Telemetry(StandIn):
             self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], given))
             return made
 
-        core.make_report = listening
+        take_event = core.take_event
+
+        def noticing(name: str, value: object) -> bool:
+            with self._noting():
+                made = take_event(name, value)
+            self.hear(name, value, core.recorder.strata.label(core.setup.metrics[name], NONE_GIVEN))
+            return made
+
+        core.make_report, core.take_event = listening, noticing
 
 
 _make = Client.__init__

@@ -6,6 +6,7 @@ first; without a permanent part it changes nothing. Thresholds are over 2^64.
 
 from __future__ import annotations
 
+from .light import lru_cache
 from .primitives.bloom import bloom_positions
 
 TYPE_CHECKING = False
@@ -108,7 +109,11 @@ class BitDraws(Draws):
 _KINDS: dict[object, type[Draws]] = {"symbols": SymbolDraws, "bits": BitDraws}
 
 
+@lru_cache(maxsize=64)
 def draws_of(stored: tuple[object, ...]) -> Draws:
-    """Return the draws that ``Mechanism.stored_draws`` describes: their kind, and its arguments."""
+    """Return the draws that ``Mechanism.stored_draws`` describes: their kind, and its arguments.
+
+    They have no state, so metrics of one mechanism share them.
+    """
     kind, *arguments = stored
     return _KINDS[kind](*arguments)  # type: ignore[arg-type]  # a mechanism wrote them

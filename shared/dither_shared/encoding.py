@@ -128,9 +128,7 @@ class StringAnswers(Answers):
     """Any text."""
 
     _MISTAKE = Encoded(b"", outside=True, mistake=True)
-
-    def __init__(self) -> None:
-        self._last = "", Encoded(b"")  # most answers repeat the one before
+    _last = "", Encoded(b"")  # most answers repeat the one before
 
     def encode(self, value: object) -> Encoded:
         """Return the text in UTF-8, or an empty text for a mistake."""

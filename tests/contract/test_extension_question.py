@@ -49,6 +49,7 @@ from dither_shared import (
     parse_metrics,
 )
 from dither_shared.encoding import Answers, Encoded
+from dither_shared.languages import ENGLISH, Language
 from dither_shared.mechanism import LISTED, Items
 from dither_shared.plain import plain
 from dither_shared.questions.fields import Fields
@@ -98,8 +99,7 @@ class Stars(Question):
         """Return how stars are read."""
         return _Read(self.most)
 
-    @property
-    def words(self) -> str:
+    def words(self, say: Language = ENGLISH) -> str:
         """Name the range."""
         return f"1 to {self.most} stars"
 

@@ -10,7 +10,7 @@ from docs.running import run_page
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in PAGES])
-def test_page(page: str) -> None:
+def test_documentation_page_runs_as_it_stands(page: str) -> None:
     run = run_page(ROOT / page)
     assert not run.problems, "\n".join(f"{page}: {problem}" for problem in run.problems)
     if run.skipped:

@@ -107,7 +107,7 @@ def test_the_wheel_needs_nothing_unless_an_extra_is_asked_for(wheel: Mapping[str
 
 
 @pytest.mark.slow  # builds what CI publishes, twice
-def test_builds_are_reproducible(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
+def test_two_builds_of_the_same_sources_are_equal_bytes(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
     """From what the sdist holds, in another folder, at another time."""
     with tarfile.open(made / f"{STEM}.tar.gz") as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which Python has from 3.11.4 on

@@ -63,7 +63,7 @@ def test_share_of_people_beyond_the_list_is_stated_of_enough_reports(app: Flask)
     assert unlisted["high"] - unlisted["low"] < 0.1
 
 
-def test_what_nobody_listed_is_discovered(app: Flask) -> None:
+def test_strings_that_nobody_listed_are_discovered(app: Flask) -> None:
     told = app.test_client().get("/v1/metrics/crash/estimate").get_json()
     found = {row["value"]: row for row in told["values"]}
     assert found.keys() == {"io.op…", "a.b"}

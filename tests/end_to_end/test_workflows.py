@@ -84,7 +84,7 @@ def test_the_bill_lists_every_extra_that_is_used() -> None:
     assert {*listed.split(",")} == extras.keys() - {"dev", "docs", "mutants"}
 
 
-def test_updated_ecosystems_exist() -> None:
+def test_dependabot_updates_every_ecosystem_of_the_repository() -> None:
     wanted = {
         "pip": "pyproject.toml",
         "npm": "package.json",

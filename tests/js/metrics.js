@@ -21,6 +21,15 @@ export const metric = (name, changes = {}) => ({
   ...changes,
 });
 
+/** Sentences that a client says, as `compile` writes them. */
+export const SENTENCES = {
+  "ask.one": "{app} asks {count} question.",
+  "ask.many": "{app} asks {count} questions.",
+  "ask.clear": "Some is sent in the clear.",
+  "fact.example": "For example",
+  "missing.description": "no description",
+};
+
 export const THEME = metric("theme");
 export const WEEKLY = metric("weekly", { period: "week" });
 

@@ -119,6 +119,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         (f"{_SERVER}/estimation/estimate.py", f"return {amount} * len(self.labels)"): "it is how much a cache may hold"
         for amount in ("72", "74")
     },
+    (f"{_SERVER}/estimation/estimate.py", "_SUREST = float(np.nextafter(1, -1))"): "it is the same number",
     (
         f"{_SERVER}/estimation/estimate.py",
         "noise = np.sqrt(np.where(left >= 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))",
@@ -148,6 +149,31 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         ),
         "SQLAlchemy's in_ makes any parameter an expanding one",
     ),
+    **{
+        (
+            f"{_SERVER}/estimation/intervals/exact.py",
+            f"_NEAR, _ROUNDED = {bounds}",
+        ): "its last digits are others"
+        for bounds in ("-0.9999999999, 1e-15", "1e-10, -0.999999999999999")
+    },
+    **{
+        (
+            f"{_SERVER}/estimation/intervals/exact.py",
+            f"_BETWEEN = float(np.nextafter({least})), float(np.nextafter({most}))",
+        ): "an interpolated end is 0.01 standard errors from a bend, and right to 1e-6, so that it is never cut"
+        for least, most in (
+            (" -1, 1", "1, 0"),
+            ("0, 0", "1, 0"),
+            ("0, 2", "1, 0"),
+            ("0, 1", " 2, 0"),
+            ("0, 1", "1, 1"),
+            ("0, 1", "1, -1"),
+        )
+    },
+    (
+        f"{_SERVER}/analysis/health.py",
+        "chance = supporting.sum(axis=1) / np.maximum(trials.sum(axis=1), 2)",
+    ): "of so few reports no windows are compared",
     ("server/dither_spool/records.py", "most = 2"): "ranks are only compared, and 0 is still the least",
     (
         "server/dither_spool/records.py",

@@ -55,7 +55,7 @@ def test_status_counts_listed_pools_without_reports(tmp_path: Path) -> None:
         assert {one["pool"]: one["named"] for one in told} == {str(LAYOUT): True, THEME.digest: False}
 
 
-def test_what_the_collector_does_not_take(tmp_path: Path) -> None:
+def test_forward_fails_and_says_so_while_the_collector_refuses(tmp_path: Path) -> None:
     with collecting(POOLS) as collector, stored(tmp_path) as store:
         hold(store, rows(9))
         collector.answers.append(401)

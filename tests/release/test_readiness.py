@@ -33,7 +33,7 @@ def repository(folder: Path, **changed: str) -> Path:
     return folder
 
 
-def test_what_is_ready_has_its_notes(tmp_path: Path) -> None:
+def test_release_notes_are_the_changelog_of_the_version(tmp_path: Path) -> None:
     root = repository(tmp_path)
     assert problems(root, "v0.2.0", TODAY) == []
     assert notes(root, "0.2.0") == "### The client\n- Answers more."
@@ -69,7 +69,7 @@ def without_heading(heading: str) -> str:
         ),
     ],
 )
-def test_what_is_missing_is_named(tmp_path: Path, changed: dict[str, str], said: str) -> None:
+def test_readiness_names_the_missing_part(tmp_path: Path, changed: dict[str, str], said: str) -> None:
     (problem,) = problems(repository(tmp_path, **changed), "v0.2.0", TODAY)
     assert said in problem
 

@@ -22,7 +22,7 @@ def compose(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", COMPOSE)
-def test_compose_names_what_there_is(name: str) -> None:
+def test_compose_file_refers_to_services_networks_and_settings_that_exist(name: str) -> None:
     file = compose(name)
     for service in file["services"].values():
         assert set(service.get("depends_on", ())) <= file["services"].keys()

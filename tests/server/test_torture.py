@@ -36,7 +36,7 @@ from torture.trouble import can_fill, full_disk, locked
 
 
 @pytest.mark.slow  # five starts; test_process.py kills a collector under load, too
-def test_kill_9(tmp_path: Path) -> None:
+def test_reports_are_counted_once_through_kill_9_of_the_collector(tmp_path: Path) -> None:
     assert kill_cycles(tmp_path, 2) > 0
 
 

@@ -45,7 +45,7 @@ def test_a_key_is_a_line_of_text(suite: Suite) -> None:
         "x25519:" + "é" * 43,
     ],
 )
-def test_what_is_no_key_is_refused(text: str) -> None:
+def test_text_that_is_no_seal_key_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="key: "):
         SealKey.parse(text)
 
@@ -117,7 +117,7 @@ def test_a_pool_has_a_name(stratum: str | None) -> None:
         f"theme/{VERSION.upper()}",
     ],
 )
-def test_what_is_no_pool_is_refused(text: str) -> None:
+def test_text_that_names_no_pool_is_refused(text: str) -> None:
     with pytest.raises(WireError, match="pool: "):
         Pool.parse(text)
 

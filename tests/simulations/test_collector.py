@@ -90,7 +90,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert not any(collector.token in text for one in (again, other, closed) for text in (one.stdout, one.stderr))
 
 
-def test_nothing_that_answers_is_named() -> None:
+def test_address_of_a_collector_that_does_not_answer_is_named() -> None:
     result = CliRunner().invoke(main, [*ARGUMENTS, "--collector", "http://127.0.0.1:9"])
     assert result.exit_code == 1
     assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr

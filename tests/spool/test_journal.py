@@ -150,7 +150,7 @@ def test_a_journal_becomes_a_segment_of_its_name(tmp_path: Path) -> None:
     assert list((tmp_path / "open").glob("*.journal")) == []
 
 
-def test_a_journal_of_nothing_becomes_nothing(tmp_path: Path) -> None:
+def test_empty_journal_makes_no_segment(tmp_path: Path) -> None:
     journal, place = opened(tmp_path)
     assert journal.seal(place) == 0
     assert place.names("segments") == []

@@ -40,7 +40,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("step", "time"), ENDS, ids=lambda one: one.name if isinstance(one, FoldStep) else str(one))
-def test_killed_after_a_step_and_begun_again(
+def test_fold_that_is_killed_after_a_step_counts_each_batch_once_when_begun_again(
     counts: Store, blobs: Folder, tmp_path: Path, step: FoldStep, time: int
 ) -> None:
     sent, later = some(200, 5), some(60, 6)

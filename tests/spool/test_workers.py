@@ -22,7 +22,11 @@ def test_results_come_in_the_order_of_the_items() -> None:
             assert list(spread(doubled, range(9))) == list(range(0, 18, 2))
 
 
-def test_few_results_wait_however_many_items_there_are() -> None:
+@pytest.mark.parametrize(("jobs", "taken"), [(2, 5), (0, 7)])
+def test_few_results_wait_however_many_items_there_are(jobs: int, taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of each process, of which there is one for each processor where no number is given."""
+    monkeypatch.setattr("dither_spool.workers._processors", lambda: 3)
+
     class Counted(list[int]):
         taken = 0
 
@@ -32,10 +36,10 @@ def test_few_results_wait_however_many_items_there_are() -> None:
                 yield one
 
     items = Counted(range(100))
-    with workers(2) as spread:
+    with workers(jobs) as spread:
         results = spread(doubled, items)
         assert next(results) == 0
-        assert items.taken == 5
+        assert items.taken == taken
         assert list(results) == list(range(2, 200, 2))
 
 

@@ -14,11 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from dither_shared.errors import ParameterError
+from dither_shared.languages import ENGLISH, Language
 from dither_shared.metrics.metric import Metric
 
 from ..consent.rules import terms
 from ..reporting.ledger import Price
-from ..transparency.explain import facts
+from ..transparency.explain import facts, named
 
 FORMAT = "dither-compiled-1"
 
@@ -60,7 +61,7 @@ def refusals(metric: Metric) -> list[ParameterError]:
     return [*of_the_file, *(error.within(f"metrics.{metric.name}.") for error in found)]
 
 
-def compiled(metric: Metric) -> str:
+def compiled(metric: Metric, say: Language = ENGLISH) -> str:
     """Return the line of a metric: a JSON object in ASCII.
 
     Numbers are written as the shortest decimals that read as the same doubles. Raises the first of ``refusals``.
@@ -80,16 +81,31 @@ def compiled(metric: Metric) -> str:
         "law": metric.mechanism.compiled,
         "strata": [] if metric.strata is None else metric.strata.stored(),
         "example": metric.question.example,
-        "description": metric.description,
-        "words": facts(metric),
+        "description": say.own(metric.name, "description", metric.description),
+        "words": named(facts(metric, say), say),
     }
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
-def compiled_file(metrics: Iterable[Metric]) -> str:
-    """Return the file of these metrics, one per line: the same text for the same definitions."""
-    lines = ",\n".join(map(compiled, metrics))
-    return f'{{"format":"{FORMAT}","metrics":[\n{lines}\n]}}\n'
+def compiled_file(metrics: Iterable[Metric], say: Language = ENGLISH) -> str:
+    """Return the file of these metrics, one per line, and the sentences of a language: the same for the same input."""
+    lines = ",\n".join(compiled(metric, say) for metric in metrics)
+    texts = json.dumps(sentences(say), separators=(",", ":"))
+    return f'{{"format":"{FORMAT}","language":{json.dumps(say.code)},"sentences":{texts},"metrics":[\n{lines}\n]}}\n'
+
+
+_OF_PAGES = ("ask.one", "ask.many", "ask.clear", "fact.example", "missing.description")
+"""What the client in JavaScript itself says; the rest is the element's, which has English of its own."""
+
+
+def sentences(say: Language) -> dict[str, str]:
+    """Return the part of a catalogue that pages need, by identifiers; of other languages also what the element says."""
+    english = ENGLISH.texts
+    more = [key for key in english if key.startswith(_OF_ELEMENTS) and say.texts[key] != english[key]]
+    return {key: say.texts[key] for key in (*_OF_PAGES, *more)}
+
+
+_OF_ELEMENTS = ("element.", "state.", "by.")
 
 
 def size_advice(metrics: Sequence[Metric], text: str) -> str:

@@ -23,7 +23,7 @@ from ..upload.transport import Endpoint, checked_token
 from . import probe
 from .compile import compiled_file, refusals, same_file, size_advice, write_whole
 from .lint import hints, lint
-from .text import paragraph, table
+from .text import language_of, paragraph, table
 
 if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
@@ -90,7 +90,8 @@ def _lint(options: argparse.Namespace) -> int:
 
 
 def _catalogue(options: argparse.Namespace) -> int:
-    print(catalogue(load_metrics(options.metrics).values()), end="")
+    say = language_of(options.language)
+    print(catalogue(load_metrics(options.metrics).values(), say), end="")
     return 0
 
 
@@ -114,13 +115,46 @@ def _compile(options: argparse.Namespace) -> int:
     if refused:
         print(f"dither: {_ITS_OWN}", file=sys.stderr)
         return 2
-    text = compiled_file(metrics)
+    say = language_of(options.language)
+    text = compiled_file(metrics, say)
+    if not say.reviewed:
+        print(f"dither: the texts in {say.code!r} are unreviewed: no native speaker has read them", file=sys.stderr)
     if output is None:
         print(text, end="")
     else:
         write_whole(output, text.encode("ascii"))
     if advice := size_advice(metrics, text):
         print(f"dither: {advice}", file=sys.stderr)
+    return 0
+
+
+def _papers(options: argparse.Namespace) -> int:
+    """Write the papers; if a file would change that somebody may have edited, write none and return 1."""
+    from .papers.assessment import dpia, record_of_processing  # noqa: PLC0415 - other commands need no papers
+    from .papers.notices import distributions, privacy_notice, retention_text, telemetry_md  # noqa: PLC0415 - likewise
+    from .papers.operator import Operator  # noqa: PLC0415 - likewise
+    from .papers.sentences import Telemetry  # noqa: PLC0415 - likewise
+
+    if options.example:
+        print(Operator.example(), end="")
+        return 0
+    about = Telemetry(Operator.load(options.operator), load_metrics(options.metrics).values())
+    made = (privacy_notice, record_of_processing, dpia, retention_text, telemetry_md, distributions)
+    texts = {Path(options.output) / draft.file: draft for draft in (make(about) for make in made)}
+    written = {path: draft.text(sources=options.sources).encode("utf-8") for path, draft in texts.items()}
+    changed = [path for path, text in written.items() if path.exists() and path.read_bytes() != text]
+    if changed and not options.force:
+        for path in changed:
+            print(
+                f"dither: {path}: differs from what would be written; nothing is written without --force",
+                file=sys.stderr,
+            )
+        return 1
+    Path(options.output).mkdir(parents=True, exist_ok=True)
+    for path, text in written.items():
+        write_whole(path, text)
+        left = len(texts[path].open())
+        print(f"{path}: {counted(left, 'question')} for you to answer" if left else path)
     return 0
 
 
@@ -202,5 +236,6 @@ DEVELOPERS: dict[str, Callable[[argparse.Namespace], int]] = {
     "catalogue": _catalogue,
     "audit": _audit,
     "compile": _compile,
+    "papers": _papers,
     "test": _test,
 }

@@ -2,11 +2,14 @@
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from operator import methodcaller
+from pathlib import Path
 
-from dither_shared.counted import counted
+from dither_shared.errors import ParameterError
+from dither_shared.languages import ENGLISH, Language
 
 from ..upload.attempts import UNANSWERED, Attempt
 
@@ -53,10 +56,33 @@ def _data(value: object) -> object:
     return [_data(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def attempt_text(attempt: Attempt, failures: int) -> str:
+def language_of(given: str) -> Language:
+    """Return the language of an option: by its code, or by the texts of a TOML file. Raises ParameterError."""
+    if not given.endswith(".toml"):
+        return Language.of(given)
+    try:
+        return Language.of(dict(_flat(tomllib.loads(Path(given).read_text(encoding="utf-8")))))
+    except OSError as error:
+        raise ParameterError(given, f"cannot be read: {error.strerror}") from None
+    except ParameterError as error:
+        raise error.within(f"{given}: ") from None
+    except ValueError as error:
+        raise ParameterError(given, f"not TOML in UTF-8: {error}") from None
+
+
+def _flat(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of a table and of those in it, by their keys joined with dots."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield above + key, value
+
+
+def attempt_text(attempt: Attempt, failures: int, say: Language = ENGLISH) -> str:
     """Return a line about the last upload and how many failed since the last success."""
+    where = {"when": f"{attempt.when:%Y-%m-%d %H:%M}", "endpoint": attempt.endpoint}
     if attempt.result == UNANSWERED:
-        rest = "; a later run will retry"
-    else:
-        rest = f" ({counted(failures, 'attempt')} failed since the last success)" if failures else ""
-    return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{rest}")
+        return plain(say("status.attempt.cut", **where))
+    rest = f" {say.count('status.failures', failures)}" if failures else ""
+    return plain(say("status.attempt", result=attempt.result, **where) + rest)

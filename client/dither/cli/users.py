@@ -13,22 +13,20 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dither_shared.counted import counted
+from dither_shared.languages import ENGLISH, Language
 from dither_shared.standard_output import written_whole
 
 from ..client import Client
 from ..core import PLAIN_HTTP
 from ..reporting.app_name_clash import is_about_app_name_clash
-from ..transparency.explain import PERIODS
 from ..transparency.status_fields import MetricStatus, Status
 from .text import as_json, attempt_text, plain, table
 
 
 class Command(NamedTuple):
-    """A command: a function that returns the exit status, its help text, and whether it has ``--json``."""
+    """A command: a function that returns the exit status, and whether it has ``--json``."""
 
     run: Callable[[Client, argparse.Namespace], int]
-    help: str
     json: bool = False
 
 
@@ -38,10 +36,11 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
     ``arguments`` are what the user typed after ``program``, such as ``["on"]`` or ``["status", "--json"]``; without any
     the status is shown. ``python -m dither --help`` lists the commands. Prints, and never exits the program.
     """
-    parser = argparse.ArgumentParser(prog=program, description="Show what is collected, and choose whether it may be.")
+    say = client.language
+    parser = argparse.ArgumentParser(prog=program, description=say("help.program"))
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in USERS.items():
-        add_command(subparsers, name, command)
+        add_command(subparsers, name, command, say)
     try:
         options = parser.parse_args(arguments or ["status"])
     except SystemExit as end:  # argparse has printed a usage error, or the help
@@ -54,20 +53,24 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
 
 
 def add_command(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: Command
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    command: Command,
+    say: Language = ENGLISH,
 ) -> argparse.ArgumentParser:
     """Add a command to a parser, with its help, and return its own parser."""
-    parser = subparsers.add_parser(name, help=command.help, description=command.help)
+    about = say(f"help.{name}")
+    parser = subparsers.add_parser(name, help=about, description=about)
     if command.json:
-        parser.add_argument("--json", action="store_true", help="print JSON for programs")
+        parser.add_argument("--json", action="store_true", help=say("help.json"))
     if name == "on":
-        parser.add_argument("--yes", action="store_true", help="agree without being asked, for scripts")
+        parser.add_argument("--yes", action="store_true", help=say("help.yes"))
     return parser
 
 
 def _status(client: Client, options: argparse.Namespace) -> int:
     status = client.status()
-    print(as_json(status) if options.json else _status_text(status))
+    print(as_json(status) if options.json else _status_text(status, client.language))
     return 0
 
 
@@ -77,39 +80,44 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
         names = ("name", "version", "reports", "spent", "cap")
         print(as_json([{name: getattr(metric, name) for name in names} for metric in metrics]))
         return 0
-    rows: list[tuple[str, ...]] = [("metric", "version", "reports", "epsilon spent", "cap")]
-    rows += [(one.name, one.version, str(one.reports), f"{one.spent:.3g}", _number(one.cap)) for one in metrics]
+    say = client.language
+    rows: list[tuple[str, ...]] = [tuple(say("ledger.head").split("|"))]
+    rows += [
+        (one.name, one.version, str(one.reports), say.number(f"{one.spent:.3g}"), _number(one.cap, say))
+        for one in metrics
+    ]
     print(table(rows))
     return 0
 
 
 def _preview(client: Client, options: argparse.Namespace) -> int:
-    status = client.status()
-    off = f"telemetry is off (decided by {status.decided_by}), so nothing is collected or sent"
-    return _bodies(client, client.preview(), off if status.mode == "off" else "nothing waits to be sent")
+    status, say = client.status(), client.language
+    off = say("preview.off", by=say.again("by.", status.decided_by))
+    return _bodies(client, client.preview(), off if status.mode == "off" else say("preview.none"))
 
 
 def _sent(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client, client.sent(), "nothing was sent yet")
+    return _bodies(client, client.sent(), client.language("sent.none"))
 
 
 def _choose(client: Client, options: argparse.Namespace) -> int:
     if options.command != "off":
         print(client.consent_text(), end="\n\n")
-    if options.command == "on" and not (options.yes or _agreed()):
-        print("Nothing was changed. To agree in a script, add --yes.")
+    say = client.language
+    if options.command == "on" and not (options.yes or _agreed(say)):
+        print(say("agree.unchanged"))
         return 1
     client.consent(options.command)
     if _print_problems(client):
         return 1
-    print(_status_text(client.status()))
+    print(_status_text(client.status(), say))
     return 0
 
 
-def _agreed() -> bool:
+def _agreed(say: Language) -> bool:
     """Ask whether reports may be sent; no answer, or any but yes, means no."""
     try:
-        return input("Send these reports? [y/N] ").strip().lower() in {"y", "yes"}
+        return input(f"{say('agree')} ").strip().lower() in say("agree.yes").split("|")
     except (EOFError, KeyboardInterrupt, OSError, RuntimeError, ValueError):  # no answer, or no input
         print()
         return False
@@ -119,8 +127,8 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
     client.forget()
     if _print_problems(client):
         return 1
-    print("telemetry is off; the secret, the ledger and the outbox of this device are deleted.")
-    print("Reports that were already sent cannot be recalled: they carry no identity, so nobody can find yours.")
+    print(client.language("forget.done"))
+    print(client.language("forget.sent"))
     return 0
 
 
@@ -142,48 +150,53 @@ def _bodies(client: Client, bodies: Sequence[bytes], otherwise: str) -> int:
     return 0
 
 
-def _status_text(status: Status) -> str:
-    lines = [f"telemetry is {status.mode} (decided by {status.decided_by})"]
+def _status_text(status: Status, say: Language) -> str:
+    by = say.again("by.", status.decided_by)
+    lines = [say("status.mode", mode=say(f"mode.{status.mode}"), by=by)]
     lines += [status.relayed] if status.relayed else []
-    lines += [_metric_text(metric) for metric in status.metrics]
-    lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
+    lines += [_metric_text(metric, say) for metric in status.metrics]
+    counts = {"queued": status.queued, "sent": status.sent, "dropped": status.dropped, "shown": status.shown}
+    lines.append(say("status.counts", **counts))
     if status.last_attempt is not None:
-        lines.append(attempt_text(status.last_attempt, status.failed_attempts))
+        lines.append(attempt_text(status.last_attempt, status.failed_attempts, say))
     lines += [status.held_up] if status.held_up else []
-    lines += [f"trouble: {what}, {counted(times, 'time')}" for what, times in status.trouble.items()]
+    lines += [say.count("status.trouble", times, what=what) for what, times in status.trouble.items()]
     return "\n".join(lines)
 
 
-_STATES = {"spent": "its cap is reached, so nothing more is collected"}
-"""Explanations of states that do not explain themselves."""
+_STATES = {"not asked this period": "state.unasked", "not accepted": "state.accepted"}
+"""Identifiers of the states that are not named as they are."""
 
 
-def _metric_text(metric: MetricStatus) -> str:
-    since = f" since {metric.since}" if metric.since and metric.state == "collected" else ""
-    until = f", asked until {metric.expires}" if metric.expires else ""
-    clear = f"    sent in the clear, not changed at random: {metric.in_the_clear}\n" if metric.in_the_clear else ""
-    sealed = f"    sealed for the collector's key {metric.sealed_for}\n" if metric.sealed_for else ""
-    survey = f", one of {len(metric.one_of)} questions ({', '.join(metric.one_of)})" if metric.one_of else ""
-    return (
-        f"{metric.name}: {metric.description or 'no description'}\n"
-        f"    {_STATES.get(metric.state, metric.state)}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
-        f"    {metric.odds}\n{clear}{sealed}"
-        f"    {metric.cost}\n"
-        f"    {counted(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
-    )
+def _metric_text(metric: MetricStatus, say: Language) -> str:
+    state = say(_STATES.get(metric.state, f"state.{metric.state}"))
+    if metric.since and metric.state == "collected":
+        state = say("status.since", state=state, day=metric.since)
+    asked = [say("status.reported", state=state, often=say(f"period.{metric.period}"))]
+    if metric.one_of:
+        asked.append(say("status.survey", count=len(metric.one_of), names=", ".join(metric.one_of)))
+    if metric.expires:
+        asked.append(say("status.until", day=metric.expires))
+    lines = [f"{metric.name}: {metric.description or say('missing.description')}", ", ".join(asked), metric.odds]
+    if metric.in_the_clear:
+        lines.append(say("status.clear", words=metric.in_the_clear))
+    if metric.sealed_for:
+        lines.append(say("status.sealed", key=metric.sealed_for))
+    drawn = say.count("status.drawn", metric.reports, spent=say.number(f"{metric.spent:.3g}"))
+    return "\n    ".join([*lines, metric.cost, drawn])
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def _number(value: float | None, say: Language) -> str:
+    return "-" if value is None else say.number(f"{value:.3g}")
 
 
 USERS = {
-    "status": Command(_status, "show the mode, what decided it, and each metric with its cost", json=True),
-    "preview": Command(_preview, "show the exact bytes of the next uploads"),
-    "sent": Command(_sent, "show the exact bytes of the last uploads"),
-    "ledger": Command(_ledger, "show the privacy spent by each metric", json=True),
-    "on": Command(_choose, "show the questions and ask whether answers may be collected and sent"),
-    "local": Command(_choose, "make and show reports, but never send them"),
-    "off": Command(_choose, "collect nothing"),
-    "forget": Command(_forget, "delete the secret, the ledger and the outbox, and turn telemetry off"),
+    "status": Command(_status, json=True),
+    "preview": Command(_preview),
+    "sent": Command(_sent),
+    "ledger": Command(_ledger, json=True),
+    "on": Command(_choose),
+    "local": Command(_choose),
+    "off": Command(_choose),
+    "forget": Command(_forget),
 }

@@ -103,6 +103,8 @@ def terms(metric: Metric) -> str:
         until,
         *([] if metric.survey is None else [metric.survey.name, *metric.survey.metrics]),
         *([] if metric.seal is None else ["sealed"]),
+        *([] if metric.of is None else ["of", metric.of]),
+        *([] if not metric.after else ["after", metric.after]),
     ]
     return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
 

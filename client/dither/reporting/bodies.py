@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .keys import Keys
 
-_BATCH_BYTES = 16
+BATCH_BYTES = 16
 _HPKE = "cryptography.hazmat.primitives.hpke"
 _MISSING = (
     "sealing reports needs the package cryptography (47 or later), which cannot be imported here; pip install"
@@ -109,16 +109,26 @@ def build(
     draws = metric.draws
     if draws.memoised:
         own = keys.of(metric)
-        cohort = own.cohort
-        payload = draws.repeat(own.draw(item) if drawn is None else drawn, entropy)
+        row = draws.row(own.cohort, draws.repeat(own.draw(item) if drawn is None else drawn, entropy))
     else:
+        row = draw_row(metric, item, entropy)
+    return enclosed(metric, entropy.take(BATCH_BYTES).hex(), row, today, local, stratum)
+
+
+def draw_row(metric: Metric, item: Item, entropy: Entropy, cohort: int | None = None) -> bytes:
+    """Draw the row of one report of ``item`` by a mechanism without permanent draws, in ``cohort`` or a random one."""
+    draws = metric.draws
+    if cohort is None:
         cohort = draws.draw_cohort(entropy)
-        payload = draws.randomize(item, entropy, cohort)
-    row = draws.row(cohort, payload)
+    return draws.row(cohort, draws.randomize(item, entropy, cohort))
+
+
+def enclosed(metric: Metric, name: str, row: bytes, today: int, local: bool, stratum: str | None) -> Queued:
+    """Return a row as the body of its upload, with the batch id ``name``; ``build`` says the rest."""
     # Without calling the class itself, because this is done for each report; other records do the same.
-    batch = tuple.__new__(Batch, (entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum))
+    batch = tuple.__new__(Batch, (name, metric.name, metric.version, row, stratum))
     body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
-    return tuple.__new__(Queued, (batch.batch, metric.name, today, int(local), body))
+    return tuple.__new__(Queued, (name, metric.name, today, int(local), body))
 
 
 class SealError(ParameterError):

@@ -50,15 +50,28 @@ class CompiledMetric:
 
     # fmt: off
     __slots__ = (
-        "_expires", "_whole", "answers", "charge", "covering", "draws", "name", "period", "price", "seal", "strata",
-        "survey", "version",
+        "_expires",
+        "_whole",
+        "after",
+        "answers",
+        "charge",
+        "covering",
+        "draws",
+        "name",
+        "of",
+        "period",
+        "price",
+        "seal",
+        "strata",
+        "survey",
+        "version",
     )
     # fmt: on
 
     def __init__(self, whole: Whole, stored: tuple[Any, ...]) -> None:
         basis, expires, price, answers, draws, bare = stored
         self._whole, self._expires, self.seal = whole, expires, None
-        self.name, self.version, self.period, self.charge, self.covering = basis
+        self.name, self.version, self.period, self.charge, self.covering, self.of, self.after = basis
         self.price = Price(*price)
         if answers is not None:
             self.answers = _ANSWERS[answers.pop("kind")](**answers)
@@ -150,7 +163,7 @@ def _small(path: str) -> bytes | None:
 def _stored(metric: Metric) -> tuple[object, ...]:
     """Return the arguments of ``CompiledMetric``."""
     expires = None if metric.expires is None else metric.expires.toordinal()
-    basis = metric.name, metric.version, metric.period, metric.charge, covering(metric)
+    basis = metric.name, metric.version, metric.period, metric.charge, covering(metric), metric.of, metric.after
     bare = metric.strata is None and metric.survey is None
     return basis, expires, tuple(Price.of(metric)), _stored_answers(metric), metric.mechanism.stored_draws, bare
 

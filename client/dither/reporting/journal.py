@@ -10,7 +10,9 @@ them may have been a debit of it. All other records count.
 
 **Compaction.** When most records of a journal have no effect any more, it is rewritten. That takes as long as the disk
 needs. So the upload thread writes a draft, and holds the locks only while the draft replaces the journal, together with
-the records that were appended since. Only a damaged journal is rewritten at once, by the process that finds it damaged.
+the records that were appended since. Each turn of that thread holds up a call of ``record``; so while the program
+records without pause, a journal of some size is left as it is for up to a minute. Only a damaged journal is rewritten
+at once, by the process that finds it damaged.
 
 A journal that holds the draws of an earlier day is compacted, too, so that no tag is stored with a day for long.
 """
@@ -25,7 +27,7 @@ from dither_shared.light import partial, suppress
 
 from ..clock import is_ahead
 from ..state.folder_journal import paced
-from ..state.journal_records import Debit, Disabled, Done, Permanent
+from ..state.journal_records import Debit, Disabled, Done, FirstUse, Permanent
 from ..state.state import START, BusyError, Cursor, StateError
 from .bodies import kind_for, read
 from .keys import Keys
@@ -48,6 +50,12 @@ _REST = 10
 _SLACK = 1_000_000
 _SLACK_RECORDS = 100
 """Records below which a journal is not worth rewriting."""
+
+_SMALL, _LARGE = 1 << 16, 12 << 20
+"""Bytes below which a journal is compacted within a millisecond or two, and above which it cannot wait any longer."""
+
+_FIRST_LOOK, _LONGEST_LOOK, _LONGEST_WAIT = 0.02, 1.0, 60.0
+"""Seconds between two looks whether the program still records, doubled after each, and for which it may go on."""
 
 
 class Journal:
@@ -83,6 +91,7 @@ class Journal:
         """
         self._compacted_to = 0  # the position of its end after it was last rewritten
         self._rests_until = 0.0
+        self._looked_at, self._waited = START, 0.0  # the cursor at the last look; the seconds of all looks
         self.needs_compaction = False
         """Whether most of its records have no effect any more."""
         self._keys: Keys | None = None
@@ -93,7 +102,7 @@ class Journal:
         """Enter a transaction, with the day; raises BusyError, StateError or OSError."""
         return self._transactions.one()
 
-    def write(self, *records: Debit | Permanent | Corrected | Disabled | Queued | Done) -> None:
+    def write(self, *records: Debit | Permanent | Corrected | Disabled | FirstUse | Queued | Done) -> None:
         """Append records, all or none, and apply them; for the holder of a transaction."""
         position = self.state.append(records)
         for record in records:
@@ -127,14 +136,18 @@ class Journal:
         """Whether it needs compaction now, and not too soon after the last one."""
         return self.needs_compaction and time.monotonic() >= self._rests_until
 
-    def compact(self, *, courteous: bool = False) -> None:
+    def compact(self, *, courteous: bool = False) -> float:
         """Rewrite the journal if most of its records have no effect any more; try again later if that fails.
 
         ``courteous`` is for a background thread: it lets the program's threads run in between, and then rests for ten
-        times as long as it took, so that it takes little time from a program that records without pause.
+        times as long as it took, so that it takes little time from a program that records without pause. Returns after
+        how many seconds to try again because the program is recording; 0 if that need not be.
         """
         if not ((self.due if courteous else self.needs_compaction) and self.state.exists()):
-            return
+            return 0.0
+        if courteous and (pause := self._pause_while_busy()):
+            self._rests_until = time.monotonic() + pause
+            return pause
         self.needs_compaction = False
         begun = time.monotonic()
         with suppress(StateError, OSError), self.state.sending() as ours:
@@ -143,6 +156,16 @@ class Journal:
         if courteous:
             now = time.monotonic()
             self._rests_until = now + _REST * (now - begun)
+        return 0.0
+
+    def _pause_while_busy(self) -> float:
+        """Return the seconds to the next look if the program has recorded since the last one; 0 if not, or no more."""
+        looked_at, self._looked_at = self._looked_at, self.cursor
+        pause = min(max(self._waited, _FIRST_LOOK), _LONGEST_LOOK)
+        if self.cursor is looked_at or not _SMALL < self.cursor.position < _LARGE or self._waited >= _LONGEST_WAIT:
+            pause = self._waited = 0.0
+        self._waited += pause
+        return pause
 
     def _compact(self, pace: Callable[[Iterator[Record]], Iterator[Record]]) -> None:
         with self.transaction():
@@ -209,6 +232,8 @@ class Journal:
             entries += self.outbox.waiting() if mode == "off" else []
             if entries:
                 self.write(*(Done(entry.batch, "dropped") for entry in entries))
+            if mode == "off" and self.state.recall("events"):
+                self.state.remember("events", b"")
 
     def close(self) -> None:
         """Close the files of the state, unless another thread uses them."""

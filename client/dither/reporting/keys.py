@@ -52,6 +52,8 @@ class Keys:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self._cohorts = KeyedFamily(secret, b"cohort")
+        self._families = tuple(KeyedFamily(secret, name) for name in (b"charged", b"permanent", b"kept"))
         self._versions: dict[str, VersionKeys] = {}
         self._asked: tuple[Survey, int, str] | None = None
 
@@ -102,23 +104,26 @@ class Keys:
         """Return the keyed draws of a metric's version."""
         version = self._versions.get(metric.version)
         if version is None:
-            version = self._versions[metric.version] = VersionKeys(self._secret, metric)
+            version = self._versions[metric.version] = VersionKeys(metric, self._cohorts, *self._families)
         return version
 
 
 class VersionKeys:
     """The keyed draws of one metric version. The last results are cached, because most reports repeat them."""
 
-    def __init__(self, secret: bytes, metric: Metric) -> None:
+    __slots__ = ("_charged", "_drawn", "_draws", "_item", "_kept", "_marks", "_name", "_permanent", "_width", "cohort")
+
+    def __init__(
+        self, metric: Metric, cohorts: KeyedFamily, charged: KeyedFamily, permanent: KeyedFamily, kept: KeyedFamily
+    ) -> None:
         self._name = metric.version
-        self._draws = metric.draws
-        self._width = metric.draws.payload_bytes + _CHECK_BYTES
+        self._draws = draws = metric.draws
+        self._width = draws.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
-        self.cohort = metric.draws.draw_cohort(KeyedEntropy(secret, b"cohort", version))
+        self.cohort = draws.draw_cohort(cohorts.stream(version))
         cohort = self.cohort.to_bytes(4, "big")
-        self._charged = KeyedFamily(secret, b"charged", version, cohort)
-        self._permanent = KeyedFamily(secret, b"permanent", version, cohort)
-        self._kept = KeyedFamily(secret, b"kept", version)
+        self._charged, self._permanent = charged.under(version, cohort), permanent.under(version, cohort)
+        self._kept = kept.under(version)
         self._item: Item | None = None
         self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
         self._drawn = "", 0
@@ -131,16 +136,16 @@ class VersionKeys:
         """Return the key of ``item``, its encoding, and its tag."""
         if self._item != item:
             key = self._draws.permanent_key(item, self.cohort)
-            encoded = b"".join([number.to_bytes(4, "big") for number in sorted(key)])
-            self._marks = key, encoded, self._charged.first(encoded, _TAG_BYTES).hex()
+            numbers = b"".join([number.to_bytes(4, "big") for number in sorted(key)])
+            self._marks = key, numbers, self._charged.first(numbers, _TAG_BYTES).hex()
             self._item = item
         return self._marks
 
     def draw(self, item: Item) -> int:
         """Return the permanent draw of ``item``."""
-        key, encoded, tag = self.marks(item)
+        key, numbers, tag = self.marks(item)
         if self._drawn[0] != tag:
-            self._drawn = tag, self._draws.permanent_draw(key, self._permanent.stream(encoded))
+            self._drawn = tag, self._draws.permanent_draw(key, self._permanent.stream(numbers))
         return self._drawn[1]
 
     def kept(self, tag: str, drawn: int) -> Permanent:

@@ -42,7 +42,7 @@ from dither_shared.metrics.period import first_day
 
 from ..clock import is_ahead
 from ..forks import importing
-from ..state.journal_records import Charged, Corrected, Debit, Disabled, Hold, Permanent
+from ..state.journal_records import Charged, Corrected, Debit, Disabled, FirstUse, Hold, Permanent
 from ..state.state import StateError
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from dither_shared.metrics.metric import Metric
 
-Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
+Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected | FirstUse
 """A record of the journal that the ledger applies."""
 
 _NEVER = 0
@@ -88,16 +88,19 @@ class Account:
 
     def note(self, debit: Debit) -> None:
         """Apply a debit; what was spent only grows."""
-        name, _, day, reports, charges, self.epsilon, self.claim = debit
-        self.name = name
+        self.name, _, day, reports, charges, self.epsilon, self.claim = debit
         self.day = max(self.day, day)
         self.reports = max(self.reports, reports)
         self.charges = max(self.charges, charges)
 
-    def charged(self, tag: str) -> None:
-        """Apply the charge of a tag."""
-        self.tags.add(tag)
+    def charged(self, record: Charged | Permanent) -> int:
+        """Apply the charge of a tag, and its draw; return by how much the size has grown."""
+        before = self.size
+        self.tags.add(record.tag)
         self.charges = max(self.charges, len(self.tags))
+        if type(record) is Permanent:
+            self.last = record
+        return self.size - before
 
     @property
     def size(self) -> int:
@@ -171,7 +174,7 @@ def times(epsilon: float, charges: int) -> float:
 class Ledger:
     """Accounts by metric version, and the last day on which each metric (of whatever version) reported."""
 
-    KINDS: Final = frozenset({Debit, Permanent, Charged, Hold, Disabled, Corrected})
+    KINDS: Final = frozenset({Debit, Permanent, Charged, Hold, Disabled, Corrected, FirstUse})
 
     def __init__(self, lifetime_cap: float = math.inf, metrics: Iterable[Metric] = ()) -> None:
         self._lifetime_cap = lifetime_cap
@@ -183,6 +186,8 @@ class Ledger:
         self.furthest = _NEVER
         """Upper bound on the days of all marks."""
         self._hold = Hold(_NEVER, 0)
+        self.first_use = _NEVER
+        """The day of first use, for metrics that depend on it; 0 if none is known."""
         # Of all metrics at once, because nothing can be imported any more at the interpreter's shutdown:
         self._prices = {metric.version: Price.of(metric) for metric in metrics}
         if lifetime_cap != math.inf:
@@ -212,11 +217,15 @@ class Ledger:
         """
         if not self._begun(metric, today) or (self._disabled and self.disabled(metric, today)):
             return False
-        return self._affords(metric)
+        return not (metric.after and self.too_new(metric, today)) and self._affords(metric)
 
     def exhausted(self, metric: Metric, today: int) -> bool:
         """Return whether only a cap keeps ``metric`` from reporting: its own, or the lifetime cap."""
         return self._begun(metric, today) and not self._affords(metric)
+
+    def too_new(self, metric: Metric, today: int) -> bool:
+        """Return whether the device has been in use for fewer days than ``after`` of the metric."""
+        return metric.after > 0 and not (self.first_use and today - self.first_use >= metric.after)
 
     def reported_since(self, day: int) -> list[str]:
         """Return the names of the metrics, of whatever version, that have reported on that day or later."""
@@ -244,15 +253,15 @@ class Ledger:
         A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
         None if the report repeats the last one. Raises StateError if the ledger has no room for either.
         """
-        account = self._accounts.get(metric.version) or Account()
-        price = self._prices.get(metric.version) or self._price(metric)
-        new = drawn is not None and drawn.tag not in account.tags
-        if (new or not account.reports) and self._size() >= _MOST:
+        version = metric.version
+        account, price = self._accounts.get(version), self._prices.get(version) or self._price(metric)
+        reports, charges, tags = (account.reports, account.charges, account.tags) if account else (0, 0, ())
+        new = drawn is not None and drawn.tag not in tags
+        if (new or not reports) and self._size() >= _MOST:
             raise StateError("the ledger is full")
-        charge = not price.lasting or new
+        charges += not price.lasting or new
         claim = price.cap if price.lasting else 0.0
-        reports, charges = account.reports + 1, account.charges + charge
-        return tuple.__new__(Debit, (metric.name, metric.version, today, reports, charges, price.charge, claim))
+        return tuple.__new__(Debit, (metric.name, version, today, reports + 1, charges, price.charge, claim))
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
@@ -273,17 +282,16 @@ class Ledger:
         if isinstance(record, Debit):
             self._apply_debit(record)
         elif isinstance(record, (Permanent, Charged)):
-            account = self._account(record.version)
-            self._draws -= account.size
-            account.charged(record.tag)
-            account.last = record if isinstance(record, Permanent) else account.last
-            self._draws += account.size
+            self._draws += self._account(record.version).charged(record)
         elif isinstance(record, Hold):
             self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
             self.furthest = max(self.furthest, record.day)
         elif isinstance(record, Disabled):
             self._disabled[record.version] = max(record.day, self._disabled.get(record.version, _NEVER))
             self.furthest = max(self.furthest, record.day)
+        elif isinstance(record, FirstUse):
+            self.first_use = min(record.day, self.first_use or record.day)
+            self.furthest = max(self.furthest, self.first_use)
         else:
             self._correct(record.day)
 
@@ -311,9 +319,10 @@ class Ledger:
         self._last = {name: right(day) for name, day in self._last.items()}
         self._disabled = {version: right(day) for version, day in self._disabled.items()}
         self._hold = Hold(right(self._hold.day), self._hold.damaged)
+        self.first_use = right(self.first_use)
         for account in self._accounts.values():
             account.day = right(account.day)
-        self.furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
+        self.furthest = max([self._hold.day, self.first_use, *self._last.values(), *self._disabled.values()])
 
     def start_over(self) -> None:
         """Prepare to read the journal from its start: forget what it holds in full, but not what was spent."""
@@ -349,6 +358,7 @@ class Ledger:
         twice, so that no single unreadable line loses what was spent.
         """
         marks: list[Entry] = [self._hold] if self._hold.damaged else []
+        marks += [FirstUse(self.first_use)] if self.first_use else []
         marks += [Disabled(version, day) for version, day in self._disabled.items()]
         return _entries(sorted(self._corrected), marks, dict(self._accounts))
 

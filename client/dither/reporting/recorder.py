@@ -12,7 +12,7 @@ from dither_shared.plain import type_name
 
 from ..settings import NONE_GIVEN
 from ..state.state import START, StateError
-from .bodies import build, sealer
+from .bodies import build, enclosed, sealer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,10 +73,9 @@ class Recorder:
         ``strict``, for an object that is not an answer and an attribute that the metric does not have; SealError if a
         report cannot be sealed, and then nothing is drawn and nothing charged.
         """
-        try:
-            metric = self._metrics[name]
-        except (KeyError, TypeError):  # an unhashable name is not the name of a metric either
-            raise self._undefined(name, value) from None
+        metric = self.metric(name, value)
+        if metric.of is not None:
+            raise ParameterError(f"metrics.{metric.name}", "its answers are formed of events; use add, not record")
         answer = metric.answers.encode(value)
         if answer.mistake:
             self._mistaken(metric, value)
@@ -110,17 +109,45 @@ class Recorder:
         if journal.cursor is not seen and not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
-        keys = journal.keys()
-        if not self.asks(metric, keys, today):
+        if not self.asks(metric, journal.keys(), today):
             self.unasked += 1
             return False
+        self.keep(metric, answer, today, given, local=local)
+        return True
+
+    def metric(self, name: str, value: object) -> Metric:
+        """Return the metric of a name; raise ParameterError, which does not quote ``value``, if there is none."""
+        try:
+            return self._metrics[name]
+        except (KeyError, TypeError):  # an unhashable name is not the name of a metric either
+            raise self._undefined(name, value) from None
+
+    def keep(
+        self,
+        metric: Metric,
+        answer: Encoded,
+        today: int,
+        given: Mapping[str, object] = NONE_GIVEN,
+        *,
+        local: bool | None = None,
+    ) -> None:
+        """Draw a report of a metric that may report, and write it behind its debit; for the holder of the journal."""
+        journal = self._journal
+        keys = journal.keys()
+        local = self._permission.consent().mode == "local" if local is None else local
         stratum = None if metric.strata is None else self.strata.of(metric, given)
         queued, drawn = self._draw(metric, answer, keys, stratum, today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
         journal.write(debit, *remembered, queued, *journal.outbox.expired(today))
         self.outside += answer.outside
-        return True
+
+    def keep_row(self, metric: Metric, batch: str, row: bytes, today: int) -> None:
+        """Write a report that was drawn and paid for earlier; for the holder of the journal."""
+        stratum = None if metric.strata is None else self.strata.of(metric, NONE_GIVEN)
+        local = self._permission.consent().mode == "local"
+        journal = self._journal
+        journal.write(enclosed(metric, batch, row, today, local, stratum), *journal.outbox.expired(today))
 
     def asks(self, metric: Metric, keys: Keys, today: int) -> bool:
         """Return whether the metric's survey, if it has one, asks this device for it in this period.

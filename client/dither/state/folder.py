@@ -9,6 +9,8 @@
                 durable
     delivery    the last attempts and what is put off     likewise
     versions    of each metric, as programs started       likewise
+    events      of the current period, or reports drawn   overwritten; its loss is that of one report of each metric
+                of them (reporting/events.py)
     definitions compiled (reporting/definitions.py)       likewise
 
 The journal and its lock stay open between calls (journal.py). One write appends a debit and its report behind it, so
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from .locks import Holder
     from .state import Notes
 
-_FILES = ("consent", "secret", "journal", "sending", "delivery", "versions")
+_FILES = ("consent", "secret", "journal", "sending", "delivery", "events", "versions")
 
 _LONGEST_DRAFT = 60.0
 """Seconds after which a draft is considered to be that of a program that was killed."""
@@ -185,7 +187,7 @@ class FolderState(FolderJournal):
         try:
             self.acquire_lock()
             self._close_file()  # Windows deletes no file that is open
-            names = ("journal", "secret", "extent", "delivery", "versions", "definitions")
+            names = ("journal", "secret", "extent", "delivery", "events", "versions", "definitions")
             for name in (*names, *(name for name in os.listdir(self.folder) if name.endswith(".new"))):
                 delete(os.path.join(self.folder, name))
             self._key = None

@@ -71,6 +71,12 @@ class Corrected(NamedTuple):
     day: int
 
 
+class FirstUse(NamedTuple):
+    """The day on which the app was first used on this device, as far as dither knows."""
+
+    day: int
+
+
 class Queued(NamedTuple):
     """A report, as the exact body of its upload. ``local`` is 1 in the mode local, in which it is never sent.
 
@@ -141,6 +147,7 @@ Record = (
     | Permanent
     | Charged
     | Corrected
+    | FirstUse
     | Queued
     | Done
     | Totals
@@ -183,6 +190,7 @@ _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "permanent": (Permanent, (_word, _word, str)),
     "charged": (Charged, (_word, _word)),
     "corrected": (Corrected, (_whole,)),
+    "first-use": (FirstUse, (_whole,)),
     "queued": (Queued, (_word, _word, _whole, _whole, str.encode)),
     "done": (Done, (_word, _word)),
     "totals": (Totals, (_whole, _whole)),

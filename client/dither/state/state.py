@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .journal_records import Record
     from .locks import Holder
 
-Notes = Literal["delivery", "versions"]
-"""Small files whose loss does no harm (attempts.py, app_name_clash.py)."""
+Notes = Literal["delivery", "events", "versions"]
+"""Small files whose loss does no harm (attempts.py, app_name_clash.py) or loses the events of a period (events.py)."""
 
 
 class StateError(DitherError):
@@ -120,7 +120,7 @@ class State(Protocol):
         """Return the last notes, or nothing; called without holding the journal."""
 
     def remember(self, notes: Notes, data: bytes) -> None:
-        """Replace the notes; they may be lost. Called without holding the journal."""
+        """Replace the notes; a power cut may lose them. All but the events are written without holding the journal."""
 
     def forget(self) -> None:
         """Delete the secret, the journal and all that belongs to them. The choice stays."""

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Mapping
 
-from dither_shared.counted import counted
 from dither_shared.errors import WireError
+from dither_shared.languages import ENGLISH, Language
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
@@ -17,22 +17,8 @@ from ..state.journal_records import SECRET_BYTES
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
 
-HIDES = "repeating one permanent answer hides your answer, but not when it changes"
-
-PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
-CLEAR = "Sent in the clear, not changed at random"
-_PARTIES = (
-    "The relay sees this device's address, the time, the question and what is sent in the clear, but not the report."
-    " The collector sees the report, but not the address. This holds unless the two work together."
-)
-_SHUT = "sealed: only the collector can open it, not even this device"
-_TIERS = {
-    "technical": "the software itself",
-    "interaction": "how the software is used",
-    "content": "what the software is used on",
-    "sensitive": "the person who uses it",
-    None: "not provided",
-}
+_NO_SPAN = frozenset({"any", "set", "days", "weeks-since-first-use"})
+"""Those ``of`` that keep nothing of the current period but a report, or more than that period."""
 
 _losses: dict[tuple[str, int], float] = {}
 
@@ -45,26 +31,36 @@ def after(metric: Metric, reports: int) -> float:
     return _losses[key]
 
 
-def odds(metric: Metric) -> str:
+def odds(metric: Metric, say: Language = ENGLISH) -> str:
     """Return in words what one report reveals about its sender."""
-    return metric.question.odds(metric.mechanism, _two_labels(metric))
+    return metric.question.odds(metric.mechanism, _two_labels(metric), say)
 
 
-def cost(metric: Metric) -> str:
+def cost(metric: Metric, say: Language = ENGLISH) -> str:
     """Return in words the privacy loss of one report, of many reports, and of all reports ever."""
     mechanism, forever = metric.mechanism, metric.mechanism.permanent_epsilon
-    one = f"epsilon {mechanism.epsilon:.3g}"
-    cap = "" if cap_of(metric) == math.inf else f"; never more than {cap_of(metric):.3g} in all"
+    one = _digits(mechanism.epsilon, say)
+    cap = cap_of(metric)
+    capped = [] if cap == math.inf else [say("cost.cap", cap=_digits(cap, say))]
     if metric.period == "once":
-        return f"{one}, once{cap}"
-    few, many = (f"{after(metric, reports):.3g} for {reports}" for reports in MANY)
+        return "; ".join([say("cost.once", one=one), *capped])
+    few, more = (_digits(after(metric, reports), say) for reports in MANY)
+    sizes = {"one": one, "few": few, "some": MANY[0], "more": more, "many": MANY[1]}
     if forever is None:
-        return f"{one} for one report, {few}, {many}: each report costs the same again{cap}"
-    lasting = f"{one} for one report, {few}, {many} and {forever:.3g} in total while the answer stays the same"
-    return f"{lasting}; each new answer costs up to {forever:.3g} more{cap}; {HIDES}"
+        return "; ".join([say("cost.each", **sizes), *capped])
+    return "; ".join([say("cost.lasting", forever=_digits(forever, say), **sizes), *capped, say("cost.hides")])
 
 
-def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
+def _digits(epsilon: float, say: Language) -> str:
+    return say.number(f"{epsilon:.3g}")
+
+
+def often(metric: Metric, say: Language = ENGLISH) -> str:
+    """Return in words how often a report is made, not regarding surveys."""
+    return say(f"period.{metric.period}")
+
+
+def reading(metrics: Mapping[str, Metric], body: bytes, say: Language = ENGLISH) -> str:
     """Return in words what an upload says about its sender, and its stratum, if any; "" if its bytes say enough.
 
     Only the stratum is known of a report that is sealed (only the collector can open it), or whose metric is not one of
@@ -73,91 +69,114 @@ def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
     try:
         found = read(body)
         metric, stratum = metrics.get(found.metric), found.stratum or ""
-        says = _SHUT if kind_of(body) is SEALED else ""
+        says = say("sealed.reads") if kind_of(body) is SEALED else ""
         if metric is not None and metric.version == found.version:
             stratum = metric.strata.described(stratum) if metric.strata and stratum else stratum
             row = found.row and Report.decode(found.row, metric.mechanism)
-            says = metric.question.reading(metric.mechanism, row) if row else says
-        return "; ".join(filter(None, [says, stratum and f"in the clear: {stratum}"]))
+            says = metric.question.reading(metric.mechanism, row, say) if row else says
+        return "; ".join(filter(None, [says, stratum and say("clear.reads", stratum=stratum)]))
     except WireError:
         return ""
 
 
-def relayed(metrics: Iterable[Metric], relay: str = "") -> str:
+def relayed(metrics: Iterable[Metric], relay: str = "", say: Language = ENGLISH) -> str:
     """Return in words who carries the reports of ``metrics`` and who sees what; "" if they are not sealed."""
+    return " ".join(_relayed(metrics, relay, say))
+
+
+def _relayed(metrics: Iterable[Metric], relay: str, say: Language) -> list[str]:
     if kind_for(metrics) is not SEALED:
-        return ""
-    return (
-        f"Reports are sealed on this device for the collector's key, and go through a relay{relay and f' ({relay})'}. "
-        f"{_PARTIES}"
-    )
+        return []
+    parties = [say(f"relayed.{key}") for key in ("relay", "collector", "unless")]
+    return [say("relayed.by", relay=relay) if relay else say("relayed"), *parties]
 
 
 def consent_text(
-    app: str, metrics: Iterable[Metric], entropy: Entropy, today: int, strata: Mapping[str, object] | None = None
+    app: str,
+    metrics: Iterable[Metric],
+    entropy: Entropy,
+    today: int,
+    strata: Mapping[str, object] | None = None,
+    say: Language = ENGLISH,
 ) -> str:
     """Return the text to show to a user who is asked for consent; the upload in it is an example that is never sent.
 
     ``strata`` are the attributes of this device, which the example contains.
     """
     listed = list(metrics)
-    questions = counted(len(listed), "question")
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored, so that no report of this device is related to it
-    head = (
-        f"{app} would like to ask {questions}. Each answer is changed at random on this device before it is kept or\n"
-        "sent, so that nobody, not even the collector, can know your true answer."
-    )
-    if any(metric.strata for metric in listed):
-        head += "\nWhat is sent in the clear is not changed."
-    if words := relayed(listed):
-        head += "\n" + words.replace(". ", ".\n")
-    return "\n\n".join([head, *(_question(metric, entropy, keys, today, strata or {}) for metric in listed)])
+    numbers = any(metric.of not in {None, "any", "set"} for metric in listed)
+    head = [say.count("ask.kept" if numbers else "ask", len(listed), app=app)]
+    head += [say("ask.clear")] if any(metric.strata for metric in listed) else []
+    head += _relayed(listed, "", say)
+    questions = [_question(metric, entropy, keys, today, strata or {}, say) for metric in listed]
+    return "\n\n".join(["\n".join(head), *questions])
 
 
-def catalogue(metrics: Iterable[Metric]) -> str:
+def catalogue(metrics: Iterable[Metric], say: Language = ENGLISH) -> str:
     """Return all questions as a Markdown document, for people to read."""
-    return "\n".join(["# What is asked", "", *(_chapter(metric) for metric in metrics)])
+    return "\n".join([f"# {say('catalogue.title')}", "", *(_chapter(metric, say) for metric in metrics)])
 
 
-def facts(metric: Metric) -> list[tuple[str, str]]:
-    """Return what a person reads about a metric before answering: names of facts, and the facts, in order."""
+def facts(metric: Metric, say: Language = ENGLISH) -> list[tuple[str, str]]:
+    """Return what a person reads about a metric before answering: identifiers of facts, and the facts, in order."""
+    missing = say("missing")
+    expires = say("missing.expires") if metric.expires is None else metric.expires.isoformat()
+    seal = metric.seal
     return [
-        ("Why", metric.why or "not provided"),
-        ("Read by", metric.owner or "not provided"),
-        ("About", _TIERS[metric.tier]),
-        ("Until", "no end date" if metric.expires is None else metric.expires.isoformat()),
-        ("How often", _often(metric)),
-        ("Answers", metric.question.words),
-        *([] if metric.strata is None else [(CLEAR, metric.strata.words)]),
-        *([] if metric.seal is None else [("Sealed for", f"the collector's key {metric.seal.fingerprint}")]),
-        ("What a report tells", odds(metric)),
-        ("Privacy loss", cost(metric)),
+        ("why", say.own(metric.name, "why", metric.why) or missing),
+        ("owner", say.own(metric.name, "owner", metric.owner) or missing),
+        ("tier", missing if metric.tier is None else say(f"tier.{metric.tier}")),
+        ("expires", expires),
+        ("period", _often(metric, say)),
+        ("values", metric.question.words(say)),
+        *([] if metric.of is None else [("kept", _kept(metric, say))]),
+        *([] if metric.strata is None else [("strata", metric.strata.words(say))]),
+        *([] if seal is None else [("seal", say("seal.key", key=seal.fingerprint))]),
+        ("odds", odds(metric, say)),
+        ("cost", cost(metric, say)),
     ]
 
 
-def _often(metric: Metric) -> str:
+def named(found: Iterable[tuple[str, str]], say: Language = ENGLISH) -> list[tuple[str, str]]:
+    """Return facts with their names in place of identifiers."""
+    return [(say(f"fact.{key}"), text) for key, text in found]
+
+
+def description(metric: Metric, say: Language = ENGLISH) -> str:
+    """Return the question, in words."""
+    return say.own(metric.name, "description", metric.description) or say("missing.description")
+
+
+def _often(metric: Metric, say: Language) -> str:
     """Return in words how often it is asked."""
-    survey, usual = metric.survey, PERIODS[metric.period]
+    survey, usual = metric.survey, often(metric, say)
+    if metric.after:
+        usual = say.count("period.after", metric.after, usual=usual)
     if survey is None:
         return usual
-    each = "in all" if metric.period == "once" else f"each {metric.period}"
-    asked = (
-        f"one of {len(survey.metrics)} questions is asked {each}, chosen at random and independently of your answers"
-    )
-    return f"{usual}; {asked} ({', '.join(survey.metrics)})"
+    members = {"count": len(survey.metrics), "names": ", ".join(survey.metrics)}
+    return say(f"survey.{metric.period}", usual=usual, **members)
 
 
-def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: Mapping[str, object]) -> str:
+def _kept(metric: Metric, say: Language) -> str:
+    """Return in words what the device stores to form an answer of events."""
+    return say(f"kept.{metric.of}", **({} if metric.of in _NO_SPAN else {"span": say(f"span.{metric.period}")}))
+
+
+def _question(
+    metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: Mapping[str, object], say: Language
+) -> str:
     item = metric.item(metric.question.example)
     stratum = None if metric.strata is None else metric.strata.label_of({**metric.strata.example, **strata})
     body = build(metric, item, keys, entropy, today, local=True, stratum=stratum).body
-    shown = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
-    if says := reading({metric.name: metric}, body):
-        shown.append(("It says", says))
+    shown = [*facts(metric, say), ("example", body.decode("ascii"))]
+    if says := reading({metric.name: metric}, body, say):
+        shown.append(("reads", says))
     if shut := _example_sealed(metric, body):
-        shown.append(("Sealed, as the relay gets it", shut))
-    lines = [f"{metric.name}: {metric.description or 'no description'}"]
-    lines += [f"    {name}: {text}" for name, text in shown]
+        shown.append(("sealed", shut))
+    lines = [f"{metric.name}: {description(metric, say)}"]
+    lines += [f"    {name}: {text}" for name, text in named(shown, say)]
     return "\n".join(lines)
 
 
@@ -169,10 +188,11 @@ def _example_sealed(metric: Metric, body: bytes) -> str:
         return ""
 
 
-def _chapter(metric: Metric) -> str:
-    lines = [f"## {metric.name}", "", metric.description or "No description.", "", "| | |", "|---|---|"]
-    shown = (*facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
-    lines += [f"| {name} | {_cell(text)} |" for name, text in shown]
+def _chapter(metric: Metric, say: Language) -> str:
+    asked = say.own(metric.name, "description", metric.description) or say("catalogue.missing")
+    lines = [f"## {metric.name}", "", asked, "", "| | |", "|---|---|"]
+    shown = (*facts(metric, say), ("mechanism", metric.mechanism.name), ("version", metric.version))
+    lines += [f"| {name} | {_cell(text)} |" for name, text in named(shown, say)]
     return "\n".join([*lines, ""])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date
 
+from dither_shared.languages import ENGLISH, Language
 from dither_shared.metrics.metric import Metric
 
 from ..consent.permission import Permission
@@ -30,6 +31,7 @@ def overview(
     attempts: Attempts,
     stopped: Stopped,
     today: date,
+    say: Language = ENGLISH,
 ) -> Status:
     """Return the status of a client, from its parts."""
     outbox, day = journal.outbox, today.toordinal()
@@ -37,13 +39,13 @@ def overview(
 
     def of(metric: Metric) -> MetricStatus:
         standing, since = permission.standing(consent, metric), permission.since(consent, metric)
-        return _metric_status(metric, journal.ledger, day, standing, since, asked=metric.name not in unasked)
+        return _metric_status(metric, journal.ledger, day, standing, since, say, asked=metric.name not in unasked)
 
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
         metrics=tuple(map(of, metrics)),
-        relayed=relayed(metrics, attempts.endpoint),
+        relayed=relayed(metrics, attempts.endpoint, say),
         queued=len(outbox.waiting()),
         shown=len(outbox.waiting(local=True)),
         sent=outbox.sent,
@@ -78,11 +80,13 @@ def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> st
         return "disabled"
     if ledger.exhausted(metric, today):
         return "spent"
+    if ledger.too_new(metric, today):
+        return "too new"
     return "" if asked else "not asked this period"
 
 
 def _metric_status(
-    metric: Metric, ledger: Ledger, today: int, state: str, since: date | None, *, asked: bool
+    metric: Metric, ledger: Ledger, today: int, state: str, since: date | None, say: Language, *, asked: bool
 ) -> MetricStatus:
     mechanism = metric.mechanism
     if state == "collected":
@@ -90,24 +94,24 @@ def _metric_status(
     return MetricStatus(
         name=metric.name,
         version=metric.version,
-        description=metric.description,
-        why=metric.why,
-        owner=metric.owner,
+        description=say.own(metric.name, "description", metric.description),
+        why=say.own(metric.name, "why", metric.why),
+        owner=say.own(metric.name, "owner", metric.owner),
         tier=metric.tier,
         expires=metric.expires,
         state=state,
         since=since,
         period=metric.period,
         one_of=() if metric.survey is None else metric.survey.metrics,
-        in_the_clear="" if metric.strata is None else metric.strata.words,
+        in_the_clear="" if metric.strata is None else metric.strata.words(say),
         sealed_for="" if metric.seal is None else metric.seal.fingerprint,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},
         permanent_epsilon=mechanism.permanent_epsilon,
         cap=None if cap_of(metric) == math.inf else cap_of(metric),
-        cost=cost(metric),
+        cost=cost(metric, say),
         spent=ledger.spent(metric),
         reports=ledger.reports(metric),
         reported=not ledger.open_to(metric, today),
-        odds=odds(metric),
+        odds=odds(metric, say),
     )

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _PAUSE = 1.0
 """Seconds to wait for another thread or process that uses the same outbox."""
 
+_SHORT = 1.0
+"""Seconds for which a report may leave later than it is due, because the program is recording."""
+
 _LOOK = 60.0
 """Seconds after which to check for new reports, even if the known ones are postponed for longer."""
 
@@ -75,7 +78,9 @@ class Sender:
         Nothing is sent before its debit is safe on disk; if that fails, raise OSError.
         """
         flushes = self._flushes
-        self._journal.compact(courteous=True)
+        again = self._journal.compact(courteous=True)
+        if 0 < again < _SHORT and not self.flushing:
+            return again  # what a look at 10,000 reports takes would hold up the program
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:
@@ -87,7 +92,7 @@ class Sender:
             self._end_flush(flushes)
             raise
         self._end_flush(flushes)
-        return None if entry is None else min(wait, _LOOK)
+        return again or None if entry is None else min(wait, again or _LOOK)
 
     def _next(self) -> tuple[Queued | None, float]:
         """Return the report that leaves next, and in how many seconds; None if none waits."""

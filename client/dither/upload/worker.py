@@ -57,8 +57,8 @@ class Worker:
         When the interpreter shuts down, threads are frozen where they are, perhaps with the lock, and a new thread
         never runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
         """
-        if sys.is_finalizing() or (self._woken and self._thread is not None and not cut):
-            return  # the interpreter is shutting down, or the step after an earlier wake is still to come
+        if (self._woken and self._thread is not None and not cut) or sys.is_finalizing():
+            return  # the step after an earlier wake is still to come, or the interpreter is shutting down
         with self._changed:
             self._woken = True
             if cut and not self._cut:

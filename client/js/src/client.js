@@ -176,7 +176,7 @@ export class Client {
    */
   questions(names) {
     return this.#try("questions", [], (parts) =>
-      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.today(), parts.strata))),
+      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.today(), parts.strata, parts.compiled.sentences))),
     );
   }
 
@@ -188,9 +188,12 @@ export class Client {
   consentText(names) {
     return this.#try("consentText", "", async (parts) => {
       const clear = asked(parts, names).some(({ strata }) => strata.length);
-      return textOf(parts.app, await this.questions(names), clear);
+      return textOf(parts.app, await this.questions(names), clear, parts.compiled.sentences);
     });
   }
+
+  /** What was compiled, for the element: the language and its sentences; undefined if this client could not be made. */
+  get compiled() { return this.#parts?.compiled; }
 
   /**
    * Keep the user's choice for metrics as they were shown; return whether it is kept. With "off", reports that wait are
@@ -226,7 +229,6 @@ export class Client {
 
   /**
    * Return the exact bodies of the last uploads that the collector accepted, oldest first.
-   * @returns {Promise<string[]>}
    */
   sent() {
     return this.#try("sent", /** @type {string[]} */ ([]), async ({ look }) => (await look()).sent);

@@ -16,12 +16,19 @@ import { STYLE } from "./element/style.js";
 /** @typedef {import("./client.js").Client} Client */
 /** @typedef {import("./types.js").Mode} Mode */
 
+/** Identifiers of what decides a mode. */
+const BY = new Map([
+  [UNASKED, "unasked"],
+  ["the user's choice", "user"],
+  ["webdriver", "browser"],
+]);
+
 const Host = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? Object); // Node has none
 
 /** Asks a person for consent, and shows them what came of it. */
 export class DitherConsent extends Host {
-  /** What it says; replace some or all of it, for another language together with `lang`. */
-  labels = LABELS;
+  /** @type {Partial<typeof LABELS>} */
+  #own = {};
   /** @type {Client | undefined} */
   #client;
   #live = h("p", { part: "status", role: "status" });
@@ -53,11 +60,30 @@ export class DitherConsent extends Host {
     this.refresh();
   }
 
+  /** What it says: in the language of the client's metrics.json, but what an app sets here, some or all of it. */
+  get labels() {
+    return { ...LABELS, ...this.#sentences("element."), ...this.#own };
+  }
+
+  set labels(labels) {
+    this.#own = labels;
+  }
+
+  /**
+   * Return the client's sentences whose identifiers begin with `prefix`, by the rest.
+   * @param {string} prefix
+   */
+  #sentences(prefix) {
+    const all = Object.entries(this.#client?.compiled?.sentences ?? {});
+    return Object.fromEntries(all.filter(([key]) => key.startsWith(prefix)).map(([key, text]) => [key.slice(prefix.length), text]));
+  }
+
   connectedCallback() {
-    if (Object.hasOwn(this, "client")) {
-      const { client } = this; // set before this class was known
-      delete this.client;
-      this.client = client;
+    for (const name of /** @type {const} */ (["labels", "client"])) {
+      if (!Object.hasOwn(this, name)) continue;
+      const set = /** @type {any} */ (this[name]); // before this class was known
+      delete (/** @type {any} */ (this)[name]);
+      this[name] = set;
     }
     document.addEventListener("visibilitychange", this.#look);
     this.refresh();
@@ -79,7 +105,7 @@ export class DitherConsent extends Host {
     const [questions, text] = await Promise.all([client.questions(names), client.consentText(names)]);
     const bodies = await Promise.all([client.preview(), client.sent()]);
     if (turn !== this.#turn) return; // a newer one is under way
-    this.lang ||= "en";
+    this.lang ||= client.compiled?.language ?? "en";
     const list = h("ul", { part: "questions", role: "list" });
     list.append(...questions.map((one) => questionOf(one, this.labels, this.#level + 1)));
     const page = asking ? this.#asking(text, list, questions, fresh, status.mode) : this.#state(status, bodies, list);
@@ -124,6 +150,7 @@ export class DitherConsent extends Host {
    */
   #state({ mode, decidedBy, metrics }, [waiting, sent], list) {
     const { labels } = this;
+    const by = this.#sentences("by.")[BY.get(decidedBy) ?? ""] ?? decidedBy;
     const free = decidedBy === UNASKED || decidedBy.startsWith("the user"); // else a choice would change nothing
     const allow = () => {
       this.#again = true;
@@ -133,8 +160,8 @@ export class DitherConsent extends Host {
     const change = mode !== "off" ? [withdraw] : free ? [button("allow", labels.allow, allow)] : [];
     return [
       this.#heading(labels.state),
-      h("p", { part: "mode" }, labels[mode], h("br", {}), `${labels.decidedBy}: ${decidedBy}`),
-      ...(metrics.length ? [costs(metrics, labels)] : []),
+      h("p", { part: "mode" }, labels[mode], h("br", {}), `${labels.decidedBy}: ${by}`),
+      ...(metrics.length ? [costs(metrics, labels, this.#sentences("state."))] : []),
       reportsOf(labels.preview, waiting, labels),
       reportsOf(labels.sent, sent, labels),
       ...(list.childElementCount ? [list] : []),

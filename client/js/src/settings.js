@@ -30,5 +30,5 @@ export function checked(given, options) {
   for (const { name, question, law } of compiled.metrics)
     need(KINDS[question.kind] && MECHANISMS[law.mechanism], `metrics.${name}: import "dither-client" for it`);
   const metrics = new Map(compiled.metrics.map((metric) => [metric.name, metric]));
-  return { ...options, app, spread, lifetimeCap, strata, metrics };
+  return { ...options, app, spread, lifetimeCap, strata, metrics, compiled };
 }

@@ -31,7 +31,8 @@
  * @property {unknown} example An answer, to show what a report looks like.
  * @property {string} description
  * @property {[string, string][]} words What a person reads before consent: names of facts, and the facts, in order.
- * @typedef {{ format: "dither-compiled-1", metrics: Metric[] }} Compiled
+ * @typedef {{ [identifier: string]: string }} Sentences What people are shown, in the language of `compile`.
+ * @typedef {{ format: "dither-compiled-1", language: string, sentences: Sentences, metrics: Metric[] }} Compiled
  * @typedef {"off" | "local" | "on"} Mode
  * @typedef {"kept" | "answered" | "off" | "spent" | "unknown" | "failed"} Outcome
  * What became of an answer: a report was made; the period has its report; there is no consent, or no more, to it; its

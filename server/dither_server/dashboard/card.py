@@ -31,6 +31,7 @@ _MONTHS = (
 _AT_MOST = {
     "day": "at most one per device per day",
     "week": "at most one per device per week",
+    "month": "at most one per device per month",
     "once": "at most one per device",
 }
 

@@ -25,7 +25,7 @@ from .intervals.score import (
     verdicts,
 )
 
-_SUREST = 1 - 2**-53
+_SUREST = float(np.nextafter(1, 0))
 """The largest number below 1, for millions of strings together."""
 
 
@@ -87,9 +87,9 @@ class Estimate:
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
-    found: Booleans | None = None
-    unlisted: Unlisted | None = None
-    repeats: float = 1.0
+    found: Booleans | None
+    unlisted: Unlisted | None
+    repeats: float
 
     @property
     def size(self) -> int:
@@ -227,7 +227,7 @@ def _fitted(
         fit.consistent,
     )
     few = mechanism.pure and not nearly_normal(mechanism, tally.total)
-    if few or (mechanism.pure and repeats > 1):
+    if mechanism.pure and (few or repeats > 1):
         # The error at an estimate knows nothing of what few reports, or those of few people, may have missed.
         trials = np.full(len(labels), float(tally.total))
         low, high = share_interval(mechanism, fit.frequency, trials, alpha, repeats=repeats, sampled=True)

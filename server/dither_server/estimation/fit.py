@@ -296,6 +296,6 @@ def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> 
     """
     scores = np.nan_to_num(prior.score, neginf=0.0)
     slab = Slab.learnt(scores)
-    likely = np.where(prior.error < 1, slab.medians(scores) * prior.error, 0.0)
+    likely = slab.medians(scores) * np.where(prior.error < 1, prior.error, 0.0)
     likely[found] = slab.medians_of(frequency / error, error / prior.error[found]) * error
     return np.asarray(likely)

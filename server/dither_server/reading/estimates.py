@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from dither_shared import Metric, ParameterError
-from dither_shared.metrics.period import DAYS_IN, first_day
+from dither_shared.metrics.period import first_day, last_day
 
 from ..analysis.columns import Table
 from ..analysis.trend import TrendStep
@@ -223,7 +223,7 @@ class EstimateReader:
         return self._estimates(metric, part, self._store.history(metric), query)
 
     def spans(self, metric: Metric, query: TrendQuery, part: Subgroup = EVERYONE) -> list[tuple[date, date]]:
-        """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
+        """Return the days, weeks or months with reports; oldest first."""
         return _steps(self._store.history(metric, query.since, query.until), query, part)
 
     def _estimates(
@@ -364,10 +364,10 @@ def _spans(history: History, query: Query, part: Subgroup) -> list[Span]:
 
 
 def _steps(history: History, query: TrendQuery, part: Subgroup) -> list[tuple[date, date]]:
-    """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
+    """Return the days, weeks or months with reports; oldest first."""
     spans = []
     for start, _ in groupby(history.days(part.places), lambda day: first_day(day.toordinal(), query.step)):
-        first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
+        first, last = (date.fromordinal(day) for day in (start, last_day(start, query.step)))
         spans.append((max(first, query.since or first), min(last, query.until or last)))
     return spans
 

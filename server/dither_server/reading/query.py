@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 from dither_shared import ParameterError
-from dither_shared.metrics.period import DAYS_IN
+from dither_shared.metrics.period import STEPS
 
 from .parameters import (
     ATTRIBUTES,
@@ -27,9 +27,6 @@ from .parameters import (
 
 if TYPE_CHECKING:
     from ..tally.arrays import Floats, Indices
-
-STEPS = tuple(DAYS_IN)
-"""The steps of a trend."""
 
 FORMAT_NAMES = ("json", "csv", "ndjson", "arrow")
 """The formats of answers; ``exports.FORMATS`` writes them."""

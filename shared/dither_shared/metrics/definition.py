@@ -17,6 +17,7 @@ from ..questions import QUESTIONS
 from ..questions.fields import NAME, Fields
 from ..questions.question import Question
 from ..sealed import SealKey
+from . import events
 from .metric import Metric, Tier
 from .period import Period
 from .strata import Strata
@@ -24,6 +25,7 @@ from .survey import Survey, with_surveys
 
 _COMMON = frozenset(
     {"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of"}
+    | {"of", "after"}
 )
 
 _AUTO = "auto"
@@ -107,12 +109,14 @@ def _read_metric(name: str, fields: Fields) -> Metric:
         _require_own_parameters(family, kind, fields)
     fields.require_known(_COMMON | kind.keys | (family.keys if family else _AUTO_KEYS))
     question = kind.read(fields)
+    period = cast("Period", fields.one_of("period", get_args(Period), "day"))
+    formed = events.of(fields, question, period)
     metric = Metric(
         name=name,
         question=question,
-        mechanism=_mechanism(family, question, fields),
+        mechanism=events.private_mechanism(formed, question, _mechanism(family, question, fields), fields),
         description=fields.string("description", ""),
-        period=cast("Period", fields.one_of("period", get_args(Period), "day")),
+        period=period,
         why=fields.string("why", ""),
         owner=fields.string("owner", ""),
         expires=fields.day("expires"),
@@ -120,6 +124,8 @@ def _read_metric(name: str, fields: Fields) -> Metric:
         cap=fields.number("cap") if "cap" in fields else None,
         survey=_survey(fields),
         strata=Strata.read(fields.value("strata")) if "strata" in fields else None,
+        of=formed,
+        after=events.after(fields),
     )
     if metric.cap is not None and not metric.charge <= metric.cap < math.inf:
         raise ParameterError("cap", f"{metric.cap:g} is less than the cost of one answer, {metric.charge:.6g}")

@@ -8,7 +8,9 @@
     permanent_epsilon = 2.0               # of all reports of one value; leave it out if there is but one
     mechanism = "auto"                    # the most accurate one whose report fits ...
     report_budget = 64                    # ... in at most this many bytes
-    period = "day"                        # at most one report per day, week, or "once"
+    period = "day"                        # at most one report per day, week, month, or "once"
+    of = "furthest"                       # formed by the device of its own events in a period (events.py)
+    after = "7 days"                      # no report before the device has been in use so long
     one_of = "looks"                      # of the metrics that name this survey, each device answers one a period
     cap = 20.0                            # the epsilon that this metric may ever cost one device
     strata = {platform = ["linux", "mac"]}  # attributes that are not secret, sent in the clear beside a report
@@ -35,6 +37,7 @@ from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Question
 from ..sealed import SealKey
+from .events import Of
 from .period import Period
 from .strata import Strata
 from .survey import Survey
@@ -49,7 +52,8 @@ class Metric:
 
     ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
     person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear. ``seal`` is
-    the collector's key that reports are sealed for, if they go through a relay; it is not part of the version.
+    the collector's key that reports are sealed for, if they go through a relay; it is not part of the version. ``of``
+    says what the device forms the answer of, and ``after`` how many days it must have been in use (events.py).
     """
 
     name: str
@@ -65,6 +69,8 @@ class Metric:
     strata: Strata | None = None
     survey: Survey | None = None
     seal: SealKey | None = None
+    of: Of | None = None
+    after: int = 0
 
     @property
     def charge(self) -> float:
@@ -91,6 +97,10 @@ class Metric:
         }
         if self.strata is not None:
             basis["strata"] = self.strata.stored()
+        if self.of is not None:
+            basis["of"] = [self.of, self.period]
+        if self.after:
+            basis["after"] = self.after
         canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return sha256(canonical.encode("ascii")).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""The calendar of both ends: UTC days, and weeks from Monday to Sunday."""
+"""The calendar of both ends: UTC days, weeks from Monday to Sunday, and months."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from ..light import Literal, partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import date, datetime
 
-Period = Literal["day", "week", "once"]
+Period = Literal["day", "week", "month", "once"]
 
-DAYS_IN: Mapping[str, int] = {"day": 1, "week": 7}
-"""Days of each period that comes again."""
-
+STEPS = ("day", "week", "month")
+"""The periods that come again."""
 
 _clock: list[Callable[[], datetime]] = []
 """The function that returns the time, kept because nothing can be imported at the interpreter's shutdown."""
@@ -32,5 +31,19 @@ def utc_today() -> date:
 
 
 def first_day(day: int, period: str) -> int:
-    """Return the first day of the period, one of ``DAYS_IN``, that a day lies in; days are proleptic ordinals."""
-    return day - (day - 1) % DAYS_IN[period]  # day 1 was a Monday
+    """Return the first day of the period, one of ``STEPS``, that a day lies in; days are proleptic ordinals."""
+    if period == "week":
+        return day - (day - 1) % 7  # day 1 was a Monday
+    return day if period == "day" else day - _date(day).day + 1
+
+
+def last_day(day: int, period: str) -> int:
+    """Return the last day of the period, one of ``STEPS``, that a day lies in."""
+    first = first_day(day, period)
+    if period == "month":
+        return first_day(first + 31, period) - 1
+    return first + 6 if period == "week" else first
+
+
+def _date(day: int) -> date:
+    return type(utc_today()).fromordinal(day)

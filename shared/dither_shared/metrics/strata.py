@@ -15,6 +15,7 @@ from math import prod
 from typing import NamedTuple, Self
 
 from ..errors import ParameterError
+from ..languages import ENGLISH, Language
 from ..light import cached_property
 from ..plain import text_of
 from ..questions.fields import Fields
@@ -159,10 +160,12 @@ class Strata:
         """Return a label in words: "platform linux, channel beta"."""
         return ", ".join(map(" ".join, zip(self.names, label.split("/"), strict=False)))
 
-    @property
-    def words(self) -> str:
-        """The attributes in words: "platform (linux, windows, macos or other)"."""
-        return ", ".join(f"{name} ({', '.join(values[:-1])} or {values[-1]})" for name, values in self.attributes)
+    def words(self, say: Language = ENGLISH) -> str:
+        """Return the attributes in words: "platform (linux, windows, macos or other)"."""
+        return ", ".join(
+            f"{name} ({say('list.or', values=', '.join(values[:-1]), last=values[-1])})"
+            for name, values in self.attributes
+        )
 
 
 def _attribute(name: str, values: Iterable[str]) -> Attribute:

@@ -19,7 +19,7 @@ HASHING = "dither-bloom-2"
 """The name of this scheme, which is part of the version of every metric that uses it."""
 
 _PREFIX = HASHING.encode()
-_NUMBERS = Struct(">II").pack
+_NUMBERS, _WORD = Struct(">II").pack, Struct(">I")
 GROUP = 8
 """Cohorts that share a first digest."""
 
@@ -38,8 +38,7 @@ def bloom_positions(value: bytes, cohort: int, bits: int, hashes: int) -> tuple[
     positions: list[int] = []
     block = 0
     while True:
-        for start in range(0, len(stream), 4):
-            word = int.from_bytes(stream[start : start + 4], "big")
+        for (word,) in _WORD.iter_unpack(stream):
             position = word % bits
             if word < limit and position not in positions:
                 positions.append(position)

@@ -75,13 +75,33 @@ class Entropy(ABC):
         """
         return bisect_right(cumulative, int.from_bytes(self.take(8), "big"))
 
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int, precision: int = WORD_BITS) -> int:
         """Return ``width`` independent bits as an integer, bit i being lane i.
 
-        A lane whose bit is set in ``marked`` is 1 with probability high/2^64, any other with probability
-        low/2^64; the thresholds lie in [0, 2^64].
+        A lane whose bit is set in ``marked`` is 1 with probability high/2^precision, any other with probability
+        low/2^precision; the thresholds lie in [0, 2^precision].
+
+        All lanes are drawn at once. Lane i holds a uniform word U_i of which only the bits drawn so far are known, most
+        significant first. A lane is decided at the first bit in which U_i and its threshold differ: it is 1 if the
+        word's bit is the smaller. A lane undecided after all bits has U_i equal to its threshold, which is not below
+        it. So P[bit i = 1] = threshold/2^precision exactly. Half of the open lanes close at each step: about
+        2 + log2(width) steps of ``width`` bits are used.
         """
-        return bits_below(self, width, marked, high, low)
+        lanes, size, certain, steps = _plan(width, high, low, precision)
+        thresholds = 0, lanes ^ marked, marked, lanes
+        result = thresholds[certain]
+        undecided, step, last, from_bytes = lanes ^ result, 0, len(steps), int.from_bytes
+        while undecided and step < last:
+            # One call to the system for all the slices that are likely to be used.
+            slices = last - step if last - step < 4 else min(last - step, undecided.bit_length().bit_length() + 2)
+            drawn = self.take(size * slices)
+            for start in range(0, size * slices, size):
+                threshold = thresholds[steps[step]]
+                differing = undecided & (threshold ^ from_bytes(drawn[start : start + size], "little"))
+                result |= differing & threshold
+                undecided ^= differing
+                step += 1
+        return result
 
     def subset(self, width: int, size: int) -> int:
         """Return a set of ``size`` of ``width`` lanes as an integer, each such set with the same probability.
@@ -172,44 +192,45 @@ class KeyedEntropy(Entropy):
     """The number of bytes of one digest."""
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
-        self._start = b"".join((start, len(key).to_bytes(4, "big"), key, _encoded(*context) if context else b""))
-        self._number = 0
+        self._start = start + len(key).to_bytes(4, "big") + key + (_encoded(*context) if context else b"")
+        self._number = self._used = 0
         self._block = b""  # of this number, or the requested part of it
-        self._used = 0
 
     def __repr__(self) -> str:
         return "KeyedEntropy(…)"  # neither the key nor the value in the context may reach a log
 
     def take(self, count: int) -> bytes:
-        """Return the next ``count`` bytes of the stream."""
-        if self._used + count <= self.BLOCK:
-            return self._rest(count)
+        """Return the next ``count`` bytes of the stream. Most streams are read once, for less than a block."""
+        start, end = self._used, self._used + count
+        if end > self.BLOCK:
+            return self._take_across(count)
+        if len(self._block) < end:
+            digest = shake_256(self._start + self._number.to_bytes(4, "big"))
+            self._block = digest.digest(self.BLOCK if start else end)
+        self._used = end
+        return self._block[start:end]
+
+    def _take_across(self, count: int) -> bytes:
+        """Return the next bytes, which are of several blocks."""
         pieces = []
-        while count > self.BLOCK - self._used:
-            pieces.append(self._rest(self.BLOCK - self._used))
-            count -= len(pieces[-1])
+        while count > (rest := self.BLOCK - self._used):
+            pieces.append(self.take(rest))
+            count -= rest
             self._number, self._block, self._used = self._number + 1, b"", 0
-        pieces.append(self._rest(count))
-        return b"".join(pieces)
-
-    def _rest(self, count: int) -> bytes:
-        """Return the next bytes of the present block. Most streams are read once, for less than a block."""
-        start, self._used = self._used, self._used + count
-        if len(self._block) < self._used:
-            self._block = self._digest(self._number, self.BLOCK if start else self._used)
-        return self._block[start : self._used]
-
-    def _digest(self, number: int, count: int) -> bytes:
-        return shake_256(self._start + number.to_bytes(4, "big")).digest(count)
+        return b"".join((*pieces, self.take(count)))
 
 
 class KeyedFamily:
-    """The streams of ``KeyedEntropy`` for one key and all but the last part of the context."""
+    """The streams of ``KeyedEntropy`` for one key, which comes first, and all but the last part of the context."""
 
     __slots__ = ("_start",)
 
-    def __init__(self, key: bytes, *context: bytes) -> None:
-        self._start = _encoded(key, *context)
+    def __init__(self, *context: bytes, start: bytes = b"") -> None:
+        self._start = start + _encoded(*context)
+
+    def under(self, *context: bytes) -> KeyedFamily:
+        """Return the family with further parts of the context."""
+        return KeyedFamily(*context, start=self._start)
 
     def __repr__(self) -> str:
         return "KeyedFamily(…)"
@@ -222,48 +243,23 @@ class KeyedFamily:
         """Return the first ``count`` bytes of the stream of ``part``."""
         if count > KeyedEntropy.BLOCK:
             return self.stream(part).take(count)
-        return shake_256(b"".join((self._start, len(part).to_bytes(4, "big"), part, b"\0\0\0\0"))).digest(count)
+        return shake_256(self._start + len(part).to_bytes(4, "big") + part + b"\0\0\0\0").digest(count)
 
 
 def _encoded(*parts: bytes) -> bytes:
     return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
 
 
-def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, precision: int = WORD_BITS) -> int:
-    """Compare ``width`` uniform ``precision``-bit words with their thresholds, all at once.
+@lru_cache(maxsize=256)
+def _plan(width: int, high: int, low: int, precision: int) -> tuple[int, int, int, bytes]:
+    """Return all lanes, the bytes of a slice of them, which threshold is certain, and the leading bits of both.
 
-    Lane i holds a word U_i of which only the bits drawn so far are known, most significant first. A lane is decided at
-    the first bit in which U_i and its threshold differ: it is 1 if the word's bit is the smaller. A lane undecided
-    after all bits has U_i equal to its threshold, which is not below it. So P[bit i = 1] = threshold/2^precision
-    exactly. Half of the open lanes close at each step: about 2 + log2(width) steps of ``width`` bits are used.
+    Of each pair it is 2 · that of high + that of low. The bits end with the last that is not zero.
     """
     certain = 1 << precision
-    lanes = (1 << width) - 1
-    unmarked = lanes & ~marked
-    result = (marked if high == certain else 0) | (unmarked if low == certain else 0)
-    undecided = lanes & ~result
-    # a lane that is already certain has threshold 0: it cannot gain anything
-    steps = _steps(high % certain, low % certain, precision)
-    thresholds = 0, unmarked, marked, lanes
-    size, step, from_bytes = (width + 7) // 8, 0, int.from_bytes
-    while undecided and step < len(steps):
-        # One call to the system for all the slices that are likely to be used.
-        slices = min(len(steps) - step, undecided.bit_length().bit_length() + 2)
-        drawn = entropy.take(size * slices)
-        for start in range(0, size * slices, size):
-            threshold = thresholds[steps[step]]
-            differing = undecided & (threshold ^ from_bytes(drawn[start : start + size], "little"))
-            result |= differing & threshold
-            undecided ^= differing
-            step += 1
-    return result
-
-
-@lru_cache(maxsize=256)
-def _steps(high: int, low: int, precision: int) -> bytes:
-    """Return the leading bits of two thresholds, 2 · high bit + low bit for each, up to the last that is not zero."""
     pairs = [2 * (high >> place & 1) + (low >> place & 1) for place in reversed(range(precision))]
-    return bytes(pairs).rstrip(b"\0")
+    sure = 2 * (high == certain) + (low == certain)  # such a threshold has no other bits: its lanes cannot gain any
+    return (1 << width) - 1, (width + 7) // 8, sure, bytes(pairs).rstrip(b"\0")
 
 
 def lanes_of(row: int) -> tuple[int, ...]:

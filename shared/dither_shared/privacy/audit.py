@@ -237,8 +237,8 @@ def _quantile(level: float, a: float, b: float) -> float:
 
 def _regularized(x: float, a: float, b: float) -> float:
     """Return the regularized incomplete beta function I_x(a, b) (DLMF 8.17.22)."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
+    if x == 1:  # of a quantile that a float cannot tell from 1
+        return 1.0
     if x > (a + 1) / (a + b + 2):  # where the continued fraction of the complement converges faster
         return 1 - _regularized(1 - x, b, a)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))

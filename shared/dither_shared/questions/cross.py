@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from ..encoding import Answers, Encoded
 from ..errors import ParameterError
+from ..languages import ENGLISH, Language
 from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.sums import costs, within
 from ..plain import text_of
@@ -126,11 +127,10 @@ class CrossQuestion(ListedQuestion):
             axis.question.shown(axis.labels[place]) for axis, place in zip(self.axes, places, strict=True)
         )
 
-    @property
-    def words(self) -> str:
+    def words(self, say: Language = ENGLISH) -> str:
         """Both questions, each with its answers."""
-        first, second = (f"{name} ({question.words})" for name, question in self.axes)
-        return f"{first} and {second}, both in one report"
+        first, second = (f"{name} ({question.words(say)})" for name, question in self.axes)
+        return say("cross.words", first=first, second=second)
 
     @property
     def example(self) -> object:

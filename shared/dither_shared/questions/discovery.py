@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from ..encoding import Answers, Encoded
 from ..errors import ParameterError
+from ..languages import ENGLISH, Language
 from ..light import cached_property
 from ..mechanism import SPELLED, Items, Mechanism
 from ..mechanisms import MECHANISMS
@@ -125,16 +126,17 @@ class DiscoveryQuestion(Question):
         """Return the characters in the order of their symbols, the length, and whether capitals are folded."""
         return {"kind": self.kind, "characters": self.characters, "length": self.length, "fold": bool(self.fold)}
 
-    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None, say: Language = ENGLISH) -> str:
         """Return what a report says about the text, and how sure it can make anyone."""
-        return f"a report covers the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
+        return say("discovery.odds", sentence=odds_sentence(mechanism, names, say))
 
-    def reading(self, mechanism: Mechanism, report: Report) -> str:
+    def reading(self, mechanism: Mechanism, report: Report, say: Language = ENGLISH) -> str:
         """Return the part of the text that a report covers, how often it fits that part, and how often another."""
         report.cells(mechanism)
         length = _sketch(mechanism).prefix_length(report.cohort)
-        part = "all of the text" if length == self.length else f"the first {length} characters of the text alone"
-        return f"it reports on {part}; {fit_words(mechanism)}"
+        fit = fit_words(mechanism, say)
+        whole = length == self.length
+        return say("discovery.reads.all", fit=fit) if whole else say("discovery.reads.part", length=length, fit=fit)
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return advice on capitals, if the definition is silent on them, and on texts that cannot be found."""
@@ -152,11 +154,10 @@ class DiscoveryQuestion(Question):
             )
         return found
 
-    @property
-    def words(self) -> str:
-        """The accepted texts, in words."""
-        capitals = " (capitals count as small letters)" if self.fold else ""
-        return f"any text of up to {self.length} of the characters {self.alphabet}{capitals}; a longer one is cut"
+    def words(self, say: Language = ENGLISH) -> str:
+        """Return the accepted texts, in words."""
+        key = "discovery.words.fold" if self.fold else "discovery.words"
+        return say(key, length=self.length, alphabet=self.alphabet)
 
     @property
     def example(self) -> object:

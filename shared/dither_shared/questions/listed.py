@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+from ..languages import ENGLISH, Language
 from ..light import cached_property
 from ..mechanism import LISTED, Items, Mechanism
 from ..mechanisms import MECHANISMS
@@ -49,9 +50,8 @@ class ListedQuestion(Question):
         """All answers."""
         return self.domain.labels
 
-    @property
-    def words(self) -> str:
-        """The answers."""
+    def words(self, say: Language = ENGLISH) -> str:
+        """Return the answers."""
         return ", ".join(self.domain.labels)
 
     @property

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from ..encoding import Answers
 from ..errors import ParameterError
+from ..languages import ENGLISH, Language
 from ..mechanism import NUMBERS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..privacy.wording import in_a_hundred, numeric_odds_sentence
@@ -84,34 +85,35 @@ class NumberQuestion(Question):
         """Return the grid, from which a number's place follows."""
         return {"kind": self.kind} | asdict(self.grid(mechanism))
 
-    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None, say: Language = ENGLISH) -> str:
         """Return what a report says about the number, and how sure it can make anyone of anything about it."""
-        return numeric_odds_sentence(mechanism)
+        return numeric_odds_sentence(mechanism, say)
 
-    def reading(self, mechanism: Mechanism, report: Report) -> str:
+    def reading(self, mechanism: Mechanism, report: Report, say: Language = ENGLISH) -> str:
         """Return the range that a report names, or where it has moved the number, in words."""
         (cell,) = report.cells(mechanism)
         grid = self.grid(mechanism)
         points = [point for point in range(grid.points) if cell in mechanism.marked(point, report.cohort)]
         if mechanism.cohorts > 1:
-            others = in_a_hundred(float(1 - mechanism.a))
-            return f"the number is {self._between(grid, points)}; in {others} of 100 cases a report names a wrong range"
+            others = in_a_hundred(float(1 - mechanism.a), say)
+            return say("number.reads", range=self._between(grid, points, say), others=others)
         if points:
-            return f"the number is {self._between(grid, points)}, after it was moved at random"
-        first = mechanism.marked(0, report.cohort)[0]
-        beyond = f"below {self.low:.15g}" if cell < first else f"above {self.high:.15g}"
-        return f"the number is {self._with_unit(beyond)}, after it was moved at random"
+            return say("number.reads.moved", range=self._between(grid, points, say))
+        below = cell < mechanism.marked(0, report.cohort)[0]
+        end = self._with_unit(say.number(f"{self.low if below else self.high:.15g}"))
+        beyond = say("number.below", high=end) if below else say("number.above", low=end)
+        return say("number.reads.moved", range=beyond)
 
-    def _between(self, grid: Grid, points: Sequence[int]) -> str:
+    def _between(self, grid: Grid, points: Sequence[int], say: Language) -> str:
         """Return the numbers that may be rounded to neighbouring ``points``, in words."""
         first, last = points[0], points[-1]
         low, high = grid.value(max(first - 1, 0)), grid.value(min(last + 1, grid.points - 1))
-        lower, upper = (_brief(end, end if self.log else high - low) for end in (low, high))
+        lower, upper = (say.number(_brief(end, end if self.log else high - low)) for end in (low, high))
         if not first:
-            return f"below {self._with_unit(upper)}"
+            return say("number.below", high=self._with_unit(upper))
         if last == grid.points - 1:
-            return f"{self._with_unit(lower)} or more"
-        return self._with_unit(f"from {lower} to {upper}")
+            return say("number.from", low=self._with_unit(lower))
+        return say("number.between", low=lower, high=self._with_unit(upper))
 
     def _with_unit(self, text: str) -> str:
         return f"{text} {self.unit}".rstrip()
@@ -132,10 +134,10 @@ class NumberQuestion(Question):
             )
         return found
 
-    @property
-    def words(self) -> str:
-        """The range."""
-        return self._with_unit(f"a number from {self.low:.15g} to {self.high:.15g}")
+    def words(self, say: Language = ENGLISH) -> str:
+        """Return the range."""
+        low, high = (say.number(f"{end:.15g}") for end in (self.low, self.high))
+        return say("number.words", low=low, high=self._with_unit(high))
 
     @property
     def example(self) -> object:

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 from ..encoding import Answers
 from ..errors import ParameterError
+from ..languages import ENGLISH, Language
 from ..mechanism import Items, Mechanism
 from ..privacy.wording import odds_sentence
 from ..wire import Report
@@ -92,11 +93,11 @@ class Question(ABC):
         """Return a label as people read it."""
         return label
 
-    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None, say: Language = ENGLISH) -> str:
         """Return a sentence on what one report reveals about a person; ``names`` are an answer and its opposite."""
-        return odds_sentence(mechanism, names)
+        return odds_sentence(mechanism, names, say)
 
-    def reading(self, mechanism: Mechanism, report: Report) -> str:
+    def reading(self, mechanism: Mechanism, report: Report, say: Language = ENGLISH) -> str:
         """Return in words what a report says about its sender, and how often it is wrong; "" if its bytes suffice.
 
         Raises WireError if the report names a cell that does not exist.
@@ -107,10 +108,9 @@ class Question(ABC):
         """Return suggestions for a better definition: sentences that begin with one of its keys."""
         return ()
 
-    @property
     @abstractmethod
-    def words(self) -> str:
-        """The possible answers, in words."""
+    def words(self, say: Language = ENGLISH) -> str:
+        """Return the possible answers, in words."""
 
     @property
     @abstractmethod

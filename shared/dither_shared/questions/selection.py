@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 
 from ..encoding import Answers, Encoded
 from ..errors import ParameterError
+from ..languages import ENGLISH, Language
 from ..mechanism import SETS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.auto import choose
@@ -102,20 +103,20 @@ class SelectionQuestion(Question):
         """All values."""
         return self.values
 
-    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None, say: Language = ENGLISH) -> str:
         """Return what a report says about one value, and how sure it can make anyone of anything about all of them."""
-        return set_odds_sentence(mechanism)
+        return set_odds_sentence(mechanism, say)
 
-    def reading(self, mechanism: Mechanism, report: Report) -> str:
+    def reading(self, mechanism: Mechanism, report: Report, say: Language = ENGLISH) -> str:
         """Return the values that a report names among those that it covers, and how often each is wrong."""
         cells = set(report.cells(mechanism))
         speaking = {value: mechanism.supporting(place, report.cohort) for place, value in enumerate(self.values)}
         named = [value for value, supporting in speaking.items() if cells & set(supporting)]
-        often = support_words(mechanism)
+        often = support_words(mechanism, say)
         if mechanism.coverage == 1:
-            return f"it names {_listed(named)}; {often}"
+            return say("set.reads", named=_listed(named, say), often=often)
         spoken = [value for value, supporting in speaking.items() if supporting]
-        return f"it reports only on {_listed(spoken)}, and names {_listed(named)}; {often}"
+        return say("set.reads.part", spoken=_listed(spoken, say), named=_listed(named, say), often=often)
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return how much a limit would help, if none is set."""
@@ -134,11 +135,14 @@ class SelectionQuestion(Question):
             f"{self.size}",
         )
 
-    @property
-    def words(self) -> str:
-        """The values, and how many may be chosen, in words."""
-        most = "any of" if self.limit is None else f"at most {self.limit} of"
-        return f"{most}: {', '.join(self.values)}"
+    def words(self, say: Language = ENGLISH) -> str:
+        """Return the values, and how many may be chosen, in words."""
+        values = ", ".join(self.values)
+        return (
+            say("set.words", values=values)
+            if self.limit is None
+            else say("set.words.limit", limit=self.limit, values=values)
+        )
 
     @property
     def example(self) -> object:
@@ -186,8 +190,10 @@ def _spread(mechanism: Mechanism, share: float) -> float:
     return mechanism.variance(share) + share * (1 - share)
 
 
-def _listed(values: Sequence[str]) -> str:
+def _listed(values: Sequence[str], say: Language) -> str:
     """Return some values in words."""
     if len(values) > _TOLD:
-        return f"{', '.join(values[:_TOLD])} and {len(values) - _TOLD} more"
-    return " and ".join(filter(None, (", ".join(values[:-1]), *values[-1:]))) or "no value"
+        return say("list.more", values=", ".join(values[:_TOLD]), count=len(values) - _TOLD)
+    if len(values) < 2:
+        return values[0] if values else say("list.none")
+    return say("list.and", values=", ".join(values[:-1]), last=values[-1])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..encoding import Answers, StringAnswers
+from ..languages import ENGLISH, Language
 from ..mechanism import STRINGS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING
@@ -77,15 +78,14 @@ class StringQuestion(Question):
         """Whether there are candidates."""
         return bool(self.candidates)
 
-    def reading(self, mechanism: Mechanism, report: Report) -> str:
+    def reading(self, mechanism: Mechanism, report: Report, say: Language = ENGLISH) -> str:
         """Return how often a report fits the text and how often another, if a report is one symbol."""
         report.cells(mechanism)
-        return fit_words(mechanism) if mechanism.shape is Shape.SYMBOL else ""
+        return fit_words(mechanism, say) if mechanism.shape is Shape.SYMBOL else ""
 
-    @property
-    def words(self) -> str:
+    def words(self, say: Language = ENGLISH) -> str:
         """Say that there is no list."""
-        return "any text"
+        return say("string.words")
 
     @property
     def example(self) -> object:

@@ -80,7 +80,7 @@ def _of_metric(metric: Metric, days: int, values: int | None) -> NamedPart:
 
 def _charges(metric: Metric, days: int, values: int | None) -> int:
     """Return the maximum number of charges of a device for a metric."""
-    reports = {"day": days, "week": (days + 12) // 7, "once": 1}[metric.period]
+    reports = {"day": days, "week": (days + 12) // 7, "month": (days + 54) // 28, "once": 1}[metric.period]
     price = Price.of(metric)
     bounds = [reports, price.most]
     if price.lasting:

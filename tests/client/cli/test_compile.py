@@ -112,7 +112,7 @@ def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.Capt
     metrics = parse_metrics(KINDS)
     assert [line.startswith('{"name":') for line in told.out.splitlines()] == [False, *[True] * len(metrics), False]
     file = json.loads(told.out)
-    assert file.keys() == {"format", "metrics"}
+    assert file.keys() == {"format", "language", "sentences", "metrics"}
     assert file["format"] == FORMAT == "dither-compiled-1"
     for each, metric in zip(file["metrics"], metrics.values(), strict=True):
         assert (each["name"], each["version"], each["terms"]) == (metric.name, metric.version, terms(metric))

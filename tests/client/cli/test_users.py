@@ -90,7 +90,9 @@ def test_a_mistake_in_the_definitions_is_named(
     assert "metrics.theme.epsilon" in capsys.readouterr().err
 
 
-def test_consent_shows_what_it_is_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_shows_the_consent_text_before_telemetry_is_on(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["on", "--yes", *arguments]) == 0
     shown = capsys.readouterr().out
     assert shown.index("tests would like to ask 2 questions") < shown.index("telemetry is on")

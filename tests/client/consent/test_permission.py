@@ -190,7 +190,7 @@ def test_all_metrics_are_pending_until_somebody_decides(make: Make) -> None:
     assert make(mode=None, environ={"DITHER": "off"}).pending() == []
 
 
-def test_what_is_over_is_asked_no_more(make: Make, calendar: Calendar) -> None:
+def test_metric_that_has_expired_is_asked_no_more(make: Make, calendar: Calendar) -> None:
     ending = {"theme": dataclasses.replace(THEME, expires=calendar.day)}
     state = dither.MemoryState()
     client = make(state, metrics=ending)

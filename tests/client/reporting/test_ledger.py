@@ -9,9 +9,13 @@ import pytest
 import dither
 from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.reporting.test_keys import CLEAR
-from dither.reporting.ledger import Ledger, cap_of
-from dither.state.journal_records import Debit, Hold
+from dither.reporting.ledger import Account, Ledger, cap_of
+from dither.state.journal_records import Charged, Corrected, Debit, Disabled, Hold, Permanent
+from dither.state.state import StateError
+from dither_shared import Metric
 from dither_shared.privacy.composition import group
+
+DAY = 739_938  # the 19th of November 2026
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -127,6 +131,114 @@ def test_records_that_cannot_be_read_count_as_charges_of_every_metric() -> None:
     assert ledger.spent(THEME) == group(THEME.charge, 3)
     ledger.apply(ledger.hold(739_002, 2))
     assert ledger.spent(MOBILE) == group(MOBILE.charge, 12)
+
+
+def debit_of(metric: Metric, day: int = DAY, charges: int = 1) -> Debit:
+    return Debit(metric.name, metric.version, day, 1, charges, metric.charge, 0.0)
+
+
+def test_ledger_reads_twice_the_entries_that_it_writes_and_no_more() -> None:
+    ledger = Ledger()
+    for number in range(10_000):
+        ledger.debit(MOBILE, DAY)
+        ledger.apply(Disabled(f"{number}", DAY))
+    with pytest.raises(StateError, match="the ledger is full"):
+        ledger.debit(MOBILE, DAY)
+    for number in range(10_000, 20_000):
+        ledger.apply(Disabled(f"{number}", DAY))
+    ledger.check_size()
+    ledger.apply(Disabled("one more", DAY))
+    with pytest.raises(StateError, match="more accounts than dither writes"):
+        ledger.check_size()
+
+
+def test_all_that_a_ledger_keeps_counts_towards_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither.reporting.ledger._MOST", 7)
+    ledger = Ledger()
+    ledger.apply(debit_of(THEME))  # its account, and the day of its last report
+    ledger.apply(Charged(THEME.version, "tag"))
+    ledger.apply(Permanent(THEME.version, "tag", "0" * 250))
+    ledger.apply(Disabled("a", DAY))
+    ledger.apply(Corrected(DAY))
+    ledger.debit(MOBILE, DAY)
+    ledger.apply(Disabled("b", DAY))
+    with pytest.raises(StateError, match="the ledger is full"):
+        ledger.debit(MOBILE, DAY)
+    ledger.debit(THEME, DAY)  # which has an account
+    ledger.forget_draws()  # of the size of two
+    for version in "cd":
+        ledger.debit(MOBILE, DAY)
+        ledger.apply(Disabled(version, DAY))
+    with pytest.raises(StateError, match="the ledger is full"):
+        ledger.debit(MOBILE, DAY)
+
+
+def test_a_long_permanent_draw_counts_once_for_each_250_digits() -> None:
+    account = Account()
+    assert account.size == 0
+    account.charged(Charged("version", "tag"))
+    for digits, size in ((0, 1), (249, 1), (250, 2), (499, 2), (500, 3)):
+        account.last = Permanent("version", "tag", "0" * digits)
+        assert account.size == size
+
+
+def test_disabled_version_is_silent_for_30_days_and_others_are_not() -> None:
+    ledger = Ledger()
+    ledger.apply(Disabled(THEME.version, DAY))
+    assert [ledger.open_to(THEME, DAY + days) for days in (0, 30, 31)] == [False, False, True]
+    assert ledger.open_to(MOBILE, DAY)
+
+
+def test_correction_sets_marks_beyond_tomorrow_to_today_and_keeps_those_of_tomorrow() -> None:
+    for ahead, after in ((1, 1), (2, 0), (9, 0)):
+        ledger = Ledger()
+        ledger.apply(debit_of(MOBILE, DAY + ahead))
+        ledger.apply(Hold(DAY + ahead, 1))
+        ledger.apply(Disabled(THEME.version, DAY + ahead))
+        ledger.apply(Corrected(DAY))
+        assert ledger.accounts()[0].day == ledger.furthest == ledger.hold(DAY, 0).day == DAY + after
+        assert [ledger.open_to(THEME, DAY + after + 30 + days) for days in (0, 1)] == [False, True]
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_corrections_are_30_days_apart(way: int) -> None:
+    ledger = Ledger()
+    ledger.apply(Corrected(DAY + way * 30))
+    ledger.apply(Disabled(THEME.version, DAY + 99))
+    assert ledger.correction(DAY) == Corrected(DAY)
+    assert ledger.correction(DAY + way) is None
+
+
+def test_new_ledger_and_one_that_starts_over_know_of_nothing_spent() -> None:
+    ledger = Ledger()
+    capped = dataclasses.replace(MOBILE, cap=MOBILE.charge)
+    for _ in range(2):
+        assert (ledger.reports(MOBILE), ledger.spent(MOBILE), ledger.untouched) == (0, 0.0, True)
+        assert ledger.open_to(capped, DAY)
+        ledger.apply(Hold(DAY - 1, 1))
+        assert not ledger.open_to(capped, DAY)
+        assert not ledger.untouched
+        ledger.start_over()
+    ledger.apply(Charged(THEME.version, "tag"))  # whose debit was lost: records that cannot be read count by themselves
+    assert [account.spent for account in ledger.accounts()] == [0.0]
+
+
+def test_ledger_is_written_with_each_debit_twice() -> None:
+    ledger = Ledger()
+    assert ledger.debit(MOBILE, DAY).claim == 0.0
+    ledger.apply(debit_of(MOBILE))
+    ledger.apply(Disabled(THEME.version, DAY))
+    assert sorted(map(str, ledger.records())) == sorted(map(str, [debit_of(MOBILE), Disabled(THEME.version, DAY)] * 2))
+
+
+def test_first_value_is_paid_for_whatever_cannot_be_read() -> None:
+    """Its cap was claimed with the first report."""
+    ledger = Ledger()
+    ledger.apply(debit_of(BROWSER, charges=0))
+    ledger.apply(Hold(DAY, 100))
+    assert ledger.pays(BROWSER, "tag")
+    ledger.apply(debit_of(BROWSER, charges=1))
+    assert not ledger.pays(BROWSER, "tag")
 
 
 @pytest.mark.parametrize(("damaged", "pays"), [(1, True), (2, False)])

@@ -317,3 +317,42 @@ def test_background_compaction_rests_ten_times_its_duration(
     assert [*due, journal.due] == [False, True]
     assert tidied(courteous=True)
     assert tidied(courteous=False), "whoever asks for it himself does not wait"
+
+
+@pytest.mark.parametrize("pauses", [True, False])
+def test_background_compaction_waits_while_the_program_records_but_not_for_long(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, pauses: bool
+) -> None:
+    make(folder)
+    monkeypatch.setattr("dither.reporting.journal._SMALL", 0)
+    parts, now = parts_on(folder, today=calendar), [1000.0]
+    monkeypatch.setattr("dither.reporting.journal.time", SimpleNamespace(monotonic=lambda: now[0]))
+    journal, looks = parts.journal, [0.0]
+    parts.make_report("mobile", True)
+    journal.needs_compaction, before = True, (folder / "journal").stat().st_ino
+    while pause := journal.compact(courteous=True):
+        assert (folder / "journal").stat().st_ino == before
+        looks.append(pause)
+        assert not journal.due
+        now[0] += pause
+        assert journal.due
+        if not (pauses and len(looks) == 4):
+            calendar.pass_days(1)
+            parts.make_report("mobile", True)
+    assert (folder / "journal").stat().st_ino != before
+    assert looks[1:4] == [0.02, 0.02, 0.04]
+    assert len(looks) == 4 if pauses else 60 <= sum(looks) < 62
+    assert journal.ledger.reports(METRICS["mobile"]) == len(looks) - pauses
+
+
+def test_background_compaction_of_a_journal_near_its_bound_does_not_wait(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(folder)
+    monkeypatch.setattr("dither.reporting.journal._SMALL", 0)
+    monkeypatch.setattr("dither.reporting.journal._LARGE", 100)
+    parts = parts_on(folder)
+    parts.make_report("mobile", True)
+    parts.journal.needs_compaction = True
+    assert parts.journal.compact(courteous=True) == 0
+    assert not parts.journal.needs_compaction

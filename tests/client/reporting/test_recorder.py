@@ -1,13 +1,19 @@
 """A mistaken answer is told to the developer and reported like any other: silence never depends on the value."""
 
+import dataclasses
 from contextlib import nullcontext
+from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dither
-from client.devices import METRICS, Calendar, Make
+from client.devices import METRICS, Calendar, Make, parts_on
+from dither.consent.rules import Mode
+from dither_shared.metrics.survey import Survey
 from shared import odd
 
 VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
@@ -86,6 +92,34 @@ def test_how_many_reports_there_are_depends_on_no_value(
 def _counts(client: dither.Client) -> tuple[int, ...]:
     status = client.status()
     return (status.queued, status.ignored, status.dropped, *(metric.reports for metric in status.metrics))
+
+
+@pytest.mark.parametrize(
+    ("changed", "mode", "made", "counted"),
+    [
+        ({}, "on", 1, "ignored"),
+        ({}, "off", 0, ""),
+        ({"expires": date(2026, 11, 17)}, "on", 0, "withheld"),
+        ({"survey": Survey("looks", ("font", "theme"))}, "on", 0, "unasked"),
+    ],
+)
+def test_recorder_says_whether_there_is_one_more_report_and_counts_why_not(
+    changed: dict[str, Any], mode: Mode, made: int, counted: str
+) -> None:
+    core = parts_on(dither.MemoryState(mode), metrics={"mobile": dataclasses.replace(METRICS["mobile"], **changed)})
+    assert [core.make_report("mobile", True) for _ in range(3)] == [made == 1, False, False]
+    silent = {name: getattr(core.recorder, name) for name in ("ignored", "withheld", "unasked")}
+    assert {name: count for name, count in silent.items() if count} == ({counted: 3 - made} if counted else {})
+
+
+def test_report_that_another_process_has_made_meanwhile_is_not_made_again(make: Make, folder: Path) -> None:
+    make(folder)
+    one, other = parts_on(folder), parts_on(folder)
+    assert [core.make_report("mobile", True) for core in (one, other, other)] == [True, False, False]
+    assert other.recorder.ignored == 2
+    assert [core.make_report("theme", "dark") for core in (one, other)] == [True, False]
+    assert one.make_report("weekly", True)
+    assert other.make_report("survey", True), "news of another metric keeps none from reporting"
 
 
 def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make: Make) -> None:

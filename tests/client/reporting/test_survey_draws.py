@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 import dither
-from client.devices import METRICS, Calendar, Make, Script
+from client.devices import METRICS, Calendar, Make, Script, parts_on
 from dither.consent.rules import terms
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric
@@ -99,6 +99,17 @@ def test_survey_asks_once_per_period(make: Make, calendar: Calendar, period: str
     assert len(reported(client)) == 1
     record_all(client)
     assert len(reported(client)) == (2 if period == "week" else 1)
+
+
+def test_survey_that_asks_once_asks_what_is_drawn_for_day_0_also_after_an_unknown_metric(make: Make) -> None:
+    """A metric that the program does not know may have been of a daily survey, but not of one that is asked once."""
+    for _ in range(10):
+        state = dither.MemoryState("on")
+        gone = dataclasses.replace(FONT, name="gone")
+        make(state, metrics={"gone": gone}).record("gone", True)
+        client = make(state, metrics=of(LOOKS, period="once"))
+        record_all(client)
+        assert reported(client) == ["gone", parts_on(state).journal.keys().asked(LOOKS, 0)]
 
 
 def test_no_second_question_is_answered_after_an_update_within_a_period(make: Make, calendar: Calendar) -> None:

@@ -92,7 +92,7 @@ def test_the_listing_for_programs(used: Path, capsys: pytest.CaptureFixture[str]
     assert (paint["shown"], paint["waiting"], quiet["last_day"]) == (1, 0, None)
 
 
-def test_one_app_without_its_questions(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_one_app_is_shown_without_its_questions(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(used)
     assert run("status", "--app", "org.example.notes") == 0
     shown = capsys.readouterr().out

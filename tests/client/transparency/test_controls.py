@@ -10,8 +10,9 @@ import pytest
 
 import dither
 from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script, compact, parts_on
-from dither.transparency.explain import HIDES, catalogue, cost
+from dither.transparency.explain import catalogue, cost
 from dither_shared import Batch
+from dither_shared.languages import ENGLISH
 
 TOLD = dataclasses.replace(
     THEME,
@@ -55,8 +56,8 @@ def test_a_price_is_told_for_one_report_for_many_and_for_ever() -> None:
     for price in (mechanism.epsilon, mechanism.epsilon_after(10), mechanism.epsilon_after(100)):
         assert f"{price:.3g}" in told
     assert f"{mechanism.permanent_epsilon:.3g} in total" in told
-    assert HIDES in told
-    assert HIDES not in cost(MOBILE)
+    assert ENGLISH("cost.hides") in told
+    assert ENGLISH("cost.hides") not in cost(MOBILE)
     assert "100 for 100: each report costs the same again" in cost(MOBILE)
     assert cost(SURVEY) == "epsilon 1, once"
 

@@ -123,6 +123,23 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     assert sent.bodies == []
 
 
+@pytest.mark.parametrize(("pause", "waits"), [(0.02, 1), (1.0, 1), (1.0, 0)])
+def test_a_step_comes_again_for_a_compaction_that_waits_for_the_program(
+    monkeypatch: pytest.MonkeyPatch, pause: float, waits: int
+) -> None:
+    sent = Script()
+    parts = parts_on(dither.MemoryState("on"))
+    for name in ("mobile", "theme")[: 2 * waits]:
+        parts.record(name, True)
+    sender = sender_of(parts, sent)
+    monkeypatch.setattr(parts.journal, "compact", lambda **_: pause)
+    assert sender.step() == (0.0 if waits and pause >= 1 else pause)
+    assert len(sent.bodies) == (waits if pause >= 1 else 0)
+    sender.flush()
+    assert sender.step() == (0.0 if waits else pause)
+    assert not sender.flushing or waits
+
+
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     sent = Script()
     one = make(folder)

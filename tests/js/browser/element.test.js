@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LABELS } from "../../../client/js/src/element/labels.js";
-import { slow, until } from "./harness.js";
+import { compiled, slow, until } from "./harness.js";
 import { scene } from "./scene.js";
 
 /** Show the element, and note what it fires. */
@@ -73,6 +73,30 @@ describe("a person at the element", () => {
     assert.equal(await modeOf(page), "off");
     const modes = await page.evaluate(() => window.fired);
     assert.deepEqual(modes.map(({ mode, kept }) => [mode, kept]), ["on", "off", "on", "off"].map((mode) => [mode, true]));
+  });
+
+  test("it speaks the language that was compiled, and an app changes its words", async (t) => {
+    const { person, open } = await enter(t);
+    const page = await open(await person());
+    const german = await compiled('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n', "de");
+    await page.evaluate(async (metrics) => {
+      const { Client } = await import("/client/js/src/index.js");
+      window.client = new Client(metrics, { endpoint: "http://127.0.0.1:9", app: "tests", background: false, surroundings: {} });
+    }, german);
+    await page.evaluate(show);
+    const element = page.locator("dither-consent");
+    await element.getByRole("heading", { name: "Darf diese App Sie etwas fragen?" }).waitFor();
+    assert.equal(await element.getAttribute("lang"), "de");
+    assert.ok(await element.getByText("tests möchte Ihnen 1 Frage stellen.").isVisible());
+    await page.evaluate(async () => {
+      const shown = document.querySelector("dither-consent");
+      shown.labels = { yes: "Gern" };
+      await shown.refresh();
+    });
+    await element.getByRole("button", { name: "Gern" }).click();
+    await element.getByText("Entschieden durch: Ihre eigene Wahl").waitFor();
+    assert.ok(await element.getByText("wird erhoben").isVisible());
+    assert.ok(await element.getByRole("button", { name: "Zustimmung widerrufen" }).isVisible());
   });
 
   slow("a no is kept, and no one is asked again", async (t) => {

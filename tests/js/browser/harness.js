@@ -195,17 +195,19 @@ const compilations = new Map();
  * @param {string} toml
  * @returns {Promise<any>}
  */
-export async function compiled(toml) {
-  if (!compilations.has(toml)) compilations.set(toml, compile(toml));
-  return structuredClone(await compilations.get(toml));
+export async function compiled(toml, language = "en") {
+  const key = language + toml;
+  if (!compilations.has(key)) compilations.set(key, compile(toml, language));
+  return structuredClone(await compilations.get(key));
 }
 
-/** @param {string} toml */
-async function compile(toml) {
+/** @param {string} toml @param {string} language */
+async function compile(toml, language) {
   const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
   try {
     await writeFile(join(folder, "metrics.toml"), toml);
-    const child = spawn(PYTHON, ["-m", "dither", "compile", `${folder}/metrics.toml`, "-o", `${folder}/metrics.json`]);
+    const output = ["-o", `${folder}/metrics.json`, "--language", language];
+    const child = spawn(PYTHON, ["-m", "dither", "compile", `${folder}/metrics.toml`, ...output]);
     const complaints = [];
     child.stderr.on("data", (data) => complaints.push(data));
     const [status] = await once(child, "close");

@@ -48,31 +48,32 @@ import json, sys, dither
 from dither_shared import parse_metrics
 from dither.state.state import MemoryState
 client = dither.Client(parse_metrics(sys.stdin.read()), "http://127.0.0.1:9", "notes", MemoryState(),
-                       background=False, environ={})
+                       background=False, environ={}, language=sys.argv[2])
 json.dump([client.consent_text(names or None) for names in json.loads(sys.argv[1])], sys.stdout)
 `;
 
 const beside = fileURLToPath(new URL("../../../.venv/bin/python", import.meta.url));
 const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(beside) ? beside : "python3");
 
-/** Return Python's text for each list of names. @param {string[][]} lists @returns {string[]} */
-function pythons(lists) {
-  const { stdout, stderr, status } = spawnSync(PYTHON, ["-c", SCRIPT, JSON.stringify(lists)], { input: TOML, encoding: "utf8" });
+/** Return Python's text for each list of names. @param {string[][]} lists @param {string} language @returns {string[]} */
+function pythons(lists, language) {
+  const given = ["-c", SCRIPT, JSON.stringify(lists), language];
+  const { stdout, stderr, status } = spawnSync(PYTHON, given, { input: TOML, encoding: "utf8" });
   assert.equal(status, 0, stderr);
   return JSON.parse(stdout);
 }
 
-const DRAWN = /^ {4}(An upload, for example|It says): /;
+const DRAWN = /^ {4}(An upload, for example|It says|Eine Sendung, zum Beispiel|Sie besagt): /;
 
 /** @param {string} text */
 const fixed = (text) => text.split("\n").filter((line) => !DRAWN.test(line));
 
-test("the text is Python's, but for the example", async () => {
-  const metrics = await compiled(TOML);
+for (const language of ["en", "de"]) test(`the text is Python's, but for the example: ${language}`, async () => {
+  const metrics = await compiled(TOML, language);
   const options = { app: "notes", endpoint: "http://127.0.0.1:9", state: new MemoryState(), background: false, strict: true };
   const client = new Client(metrics, options);
   const lists = [[], ["theme"], ["again"], ["load", "tools"]];
-  const wanted = pythons(lists);
+  const wanted = pythons(lists, language);
   for (const [place, names] of lists.entries()) {
     const text = await client.consentText(names.length ? names : undefined);
     assert.deepEqual(fixed(text), fixed(wanted[place]));
@@ -91,10 +92,10 @@ test("the text is Python's, but for the example", async () => {
 });
 
 test("the example shows the attributes of this device, or else the first ones; one that fails says so", async () => {
-  const [theme] = (await compiled(TOML)).metrics;
+  const { metrics: [theme], sentences } = await compiled(TOML);
   const entropy = new SystemEntropy();
-  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, 20000, { ...strata })).example).stratum;
+  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, 20000, { ...strata }, sentences)).example).stratum;
   assert.deepEqual([await stratum({ platform: "windows" }), await stratum({})], ["windows", "linux"]);
   const dry = { take: () => { throw new Error("no entropy"); } };
-  assert.equal((await shown(theme, dry, 20000, {})).example, "none: Error: no entropy");
+  assert.equal((await shown(theme, dry, 20000, {}, sentences)).example, "none: Error: no entropy");
 });

@@ -68,7 +68,7 @@ def bare(metric: Metric, tally: Tally) -> Estimate:
     frequency = debiased(metric.mechanism, metric.labels, tally).frequency
     error = noise_law(metric.mechanism).sampled().error(np.clip(frequency, 0, 1), np.array([tally.total]))
     columns = (frequency, error, frequency, frequency, error, frequency, frequency, frequency)
-    return Estimate(metric.labels, tally.total, 0.95, None, *columns, ())
+    return Estimate(metric.labels, tally.total, 0.95, None, *columns, (), None, None, 1.0)
 
 
 def strangers(metric: Metric, shares: list[list[float]], rng: np.random.Generator, people: int = PEOPLE) -> list[Tally]:
@@ -160,7 +160,7 @@ def test_people_who_report_again_are_flagged_at_most_as_often_as_stated(days: li
     [[0.2 + 0.02 * day for day in range(10)], [0.2] * 9 + [0.5], [0.2] * 5 + [0.45] * 5],
     ids=["slope", "spike", "step"],
 )
-def test_drift_is_seen(shares: list[float]) -> None:
+def test_trend_reports_slope_spike_and_step_as_drift(shares: list[float]) -> None:
     """Each of these is many standard errors: the least z is 7, so that it is missed with a probability below 1e-3."""
     rng = np.random.default_rng(2)
     told = trend(FRESH, on_days(FRESH, strangers(FRESH, [[1 - share, share] for share in shares], rng, 20_000)))
@@ -220,7 +220,7 @@ def test_route_shows_steps_of_days_and_weeks_with_drift_and_slope(tmp_path: Path
     for one in weeks["values"]:  # from the middle of 3 to 8 November to that of 9 to 15 November
         first, last = (point["frequency"] for point in one["points"])
         assert one["slope"] == pytest.approx((last - first) / 6.5)
-    assert problem(client.get("/v1/metrics/theme/trend?step=month")) == (400, "parameter")
+    assert problem(client.get("/v1/metrics/theme/trend?step=year")) == (400, "parameter")
     assert problem(client.get("/v1/metrics/open/trend")) == (400, "no-candidates")
     assert problem(client.get("/v1/metrics/nothing/trend")) == (404, "unknown-metric")
     collector_of(app).close()

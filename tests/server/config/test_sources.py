@@ -78,7 +78,7 @@ def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) ->
     assert "c.toml" in str(error.value)
 
 
-def test_what_must_be_given() -> None:
+def test_missing_database_is_refused_with_an_example() -> None:
     with pytest.raises(
         ParameterError,
         match=r"DITHER_DB: not set; set it, --db, or db in a collector\.toml here, for example sqlite:///",
@@ -86,7 +86,7 @@ def test_what_must_be_given() -> None:
         configured(resolve({"metrics": "m.toml"}, {}))
 
 
-def test_limits_that_cannot_be() -> None:
+def test_queue_limit_of_0_is_refused() -> None:
     with pytest.raises(ParameterError, match="queue_limit: 0 is not positive"):
         Config(metrics=METRICS, db="sqlite:///x.db", queue_limit=0)
 

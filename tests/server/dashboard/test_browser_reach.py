@@ -75,7 +75,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.slow  # npm brings axe-core: it wants a network
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
-def test_axe_finds_nothing(tab: Page, site: str, long_site: str, axe: str, width: int, dark: bool) -> None:
+def test_axe_finds_no_violation_on_any_page(
+    tab: Page, site: str, long_site: str, axe: str, width: int, dark: bool
+) -> None:
     tab.look(width, dark=dark)
     for url in (
         f"{site}/",

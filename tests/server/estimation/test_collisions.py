@@ -67,6 +67,14 @@ def test_shares_beyond_the_range_count_as_its_ends() -> None:
     assert held.error[0] == 0
 
 
+def test_no_bias_is_added_where_the_reports_say_that_no_string_is_frequent() -> None:
+    """Σ f² is at least 0, also beyond shares that chance made larger than it."""
+    mechanism = SKETCHES[1]
+    told = collision_bias(mechanism, Tally.fold(mechanism, bytes([0, 1, 0, 2])), np.array([0.5, 0.0]))
+    assert told.error.tolist() == [0, 0]
+    assert told.cube == pytest.approx(np.array([0, 0.125]) * mechanism.collision_cube)
+
+
 def debiased(mechanism: Sketched, payload: bytes) -> list[Fraction]:
     """Return what one report of cohort 0 adds to the users of each column."""
     if isinstance(mechanism, HadamardCountMeanSketch):

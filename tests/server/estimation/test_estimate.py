@@ -9,8 +9,17 @@ from scipy import stats
 
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.fit import onto_simplex, onto_subsimplex
+from dither_server.tally.repeats import Repeats
 from dither_server.tally.tally import Tally
-from dither_shared import Mechanism, ParameterError, RandomizedResponse, SymmetricUnary
+from dither_shared import (
+    BitFlip,
+    Mechanism,
+    OptimizedUnary,
+    ParameterError,
+    ProjectiveSketch,
+    RandomizedResponse,
+    SymmetricUnary,
+)
 
 SURVEY = RandomizedResponse(size=2, truth=Fraction(3, 4))
 NAMES = ("no", "yes")
@@ -80,6 +89,55 @@ def test_no_reports_say_nothing() -> None:
     answer = estimate(SURVEY, NAMES, Tally.zero(SURVEY))
     assert np.isnan(answer.frequency).all()
     assert (answer.low.tolist(), answer.high.tolist()) == ([0, 0], [1, 1])
+
+
+@pytest.mark.parametrize("repeats", [Repeats(), Repeats((1, 1, 1))])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RandomizedResponse.calibrate(2, 1.2),  # of which two reports are enough
+        OptimizedUnary.calibrate(4, 0.5),
+        OptimizedUnary.calibrate(4, 0.5, 1.0),
+        BitFlip.calibrate(6, 0.5, 3),
+        ProjectiveSketch.calibrate(None, 0.5, buckets=64),
+    ],
+    ids=lambda m: m.name,
+)
+def test_shares_are_shown_once_the_error_of_0_tells_it_from_1(mechanism: Mechanism, repeats: Repeats) -> None:
+    """In a one-sided test at 95%; a device's reports share their permanent draw, and no noise without one."""
+    names = tuple("abcdef"[: mechanism.size or 2])
+
+    def variance(p: Fraction, q: Fraction) -> float:
+        return float(q * (1 - q) / (p - q) ** 2)
+
+    shared, coverage = mechanism.permanent_stage, float(mechanism.coverage)
+    once = variance(mechanism.p, mechanism.q) + (repeats.effect - 1) * (variance(shared.p, shared.q) if shared else 0)
+    enough = int(np.ceil(once / coverage * stats.norm.ppf(0.95) ** 2 / mechanism.cohorts))
+    assert enough > 1 or mechanism.cohorts > 1
+    for reports in (enough - 1, enough):
+        each = np.full(mechanism.cohorts, reports)
+        tally = Tally(each, np.repeat(each[:, np.newaxis] // 2, mechanism.cells, axis=1), repeats)
+        shown = np.isfinite(estimate(mechanism, names, tally).frequency)
+        assert shown.tolist() == [reports == enough] * len(names)
+
+
+def test_value_of_which_no_report_speaks_is_unknown_beside_others_that_are_known() -> None:
+    mechanism = BitFlip.calibrate(6, 4.0, 2)
+    tally = Tally.zero(mechanism)
+    tally.reports[0], tally.counts[0] = 1_000, 500
+    answer = estimate(mechanism, tuple("abcdef"), tally)
+    speaking = [bool(mechanism.supporting(value, 0)) for value in range(6)]
+    assert sorted(set(speaking)) == [False, True]
+    assert np.isfinite(answer.frequency).tolist() == speaking
+    assert [*zip(answer.low == 0, answer.high == 1, strict=True)] == [(not known, not known) for known in speaking]
+
+
+def test_size_of_an_estimate_is_about_that_of_its_columns() -> None:
+    for labels in (2, 5):
+        mechanism = RandomizedResponse.calibrate(labels, 1.0)
+        answer = estimate(mechanism, tuple("abcde"[:labels]), tally_of([100] * labels, 100 * labels))
+        held = sum(column.nbytes for column in vars(answer).values() if isinstance(column, np.ndarray))
+        assert held < answer.size < 1.2 * held + 8
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])

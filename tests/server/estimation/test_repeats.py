@@ -11,7 +11,13 @@ import pytest
 from dither_server.estimation.estimate import estimate
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.intervals.exact import exact_interval
-from dither_server.estimation.intervals.score import noise_law, score_interval, shared_variance, third_moment
+from dither_server.estimation.intervals.score import (
+    noise_law,
+    score_interval,
+    share_interval,
+    shared_variance,
+    third_moment,
+)
 from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.estimation.numeric.tabulated import law_of
 from dither_server.estimation.strings.discovery import Spelling, discover
@@ -290,11 +296,19 @@ def test_people_in_both_rows_of_a_sketch_are_in_the_error_of_a_frequent_string()
     """Without permanent draws the noise of reports does not depend on whose these are, and who is asked counts once."""
     sketch, people = ProjectiveSketch.calibrate(None, 2.0), Population(("a", "b"), np.array([1_500, 1_500]))
     once = tally_of(sketch, people, np.random.default_rng(1))
-    again = Tally(once.reports, once.counts, Repeats((300,) * 10))
-    alone, same = (estimate(sketch, ("a", "b"), tally) for tally in (once, again))
-    assert same.noise_error == pytest.approx(alone.noise_error, rel=0.02)
-    share = alone.frequency
-    assert same.standard_error**2 - alone.standard_error**2 == pytest.approx(9 * share * (1 - share) / 3_000, rel=0.05)
+    alone = estimate(sketch, ("a", "b"), once)
+    share, error = alone.frequency, alone.standard_error
+    assert alone.low == pytest.approx(share - 1.96 * error, rel=1e-5)
+    assert alone.high == pytest.approx(share + 1.96 * error, rel=1e-5)
+    for repeats, days in ((10, (300,) * 10), (1.5, (2_250, 750))):
+        same = estimate(sketch, ("a", "b"), Tally(once.reports, once.counts, Repeats(days)))
+        assert same.repeats == repeats
+        assert same.noise_error == pytest.approx(alone.noise_error, rel=0.02)
+        added = same.standard_error**2 - error**2
+        assert added == pytest.approx((repeats - 1) * share * (1 - share) / 3_000, rel=0.05)
+        low, high = share_interval(sketch, same.frequency, np.full(2, 3_000.0), 0.05, repeats=repeats, sampled=True)
+        assert (same.low <= low + 1e-12).all()
+        assert (same.high >= high - 1e-12).all(), "nor is it narrower than that of few people, of which some are missed"
 
 
 def test_people_in_both_rows_are_in_the_error_of_a_string_that_is_discovered() -> None:

@@ -40,7 +40,7 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, len(GOOD + GOOD + CHUNKED)), max_size=12))
-def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) -> None:
+def test_request_is_parsed_the_same_however_it_is_cut_into_parts(cuts: list[int]) -> None:
     whole = GOOD + GOOD + CHUNKED
     places = [0, *sorted(cuts), len(whole)]
     found = read(whole[start:end] for start, end in pairwise(places))
@@ -182,11 +182,13 @@ def test_a_read_takes_what_the_body_lacks_and_little_beside_it() -> None:
         (b"ftp://x/a", None),
     ],
 )
-def test_targets(target: bytes, path: tuple[bytes, bytes] | None) -> None:
+def test_request_target_is_split_into_path_and_query_or_refused(
+    target: bytes, path: tuple[bytes, bytes] | None
+) -> None:
     assert path_of(target) == path
 
 
-def test_headers_in_wsgi() -> None:
+def test_headers_are_passed_on_as_wsgi_variables() -> None:
     names = [(b"X_Forwarded_For", b"1"), (b"Cookie", b"a"), (b"cookie", b"b"), (b"X-A", b" 1 "), (b"x-a", b"2")]
     environ = environ_of(
         Request("GET", b"/%C3%A4", "1.1", names, b"", is_chunked=False, keeps_alive=True), "p", ("h", 1)

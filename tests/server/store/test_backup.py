@@ -110,7 +110,7 @@ def test_a_backup_is_one_file_that_only_its_owner_reads(folder: Path) -> None:
     assert invoke(folder, "backup", saved, "--overwrite").exit_code == 0
 
 
-def test_backup_refuses_targets_that_cannot_be(folder: Path) -> None:
+def test_backup_to_the_database_itself_or_to_no_plain_file_is_refused(folder: Path) -> None:
     (folder / "link.db").symlink_to(folder / "dither.db")
     before = (folder / "dither.db").read_bytes()
     for name, what in (

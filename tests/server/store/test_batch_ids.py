@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dither.reporting.outbox import MAX_DAYS
 from dither_server.store import Store, Upload, batch_ids
 from dither_server.store.batch_ids import LEAST
 from server.collecting import COUNTED, METRICS, THEME, TODAY, upload
@@ -111,6 +112,22 @@ def test_ids_are_deleted_by_day_and_counts_stay(url: str) -> None:
         assert store.tally(THEME).total == 20 * len(sent)
         assert store.commit(sent[41], TODAY, SHARD) == [COUNTED] * 20
         assert store.tally(THEME).total == 20 * len(sent) + 20  # deleted: it counts again
+
+
+def test_ids_are_kept_while_devices_retry_and_deleted_slice_by_slice(url: str) -> None:
+    """30 later days must have ids; each step then searches the ids of one slice, of which there is one a first byte."""
+    assert LEAST == MAX_DAYS == 30
+    ids = [bytes([first, place]) * 8 for place, first in enumerate((0, 1, 2, 3, 3, 4, 255))]
+    with closing(opened(url)) as store:
+        store.commit([upload(rows=b"\x00", name=one) for one in ids], TODAY, SHARD)
+        for day in range(1, LEAST + 1):
+            assert store.forget(TODAY + timedelta(days=100)) is False
+            store.commit(some(1), TODAY + timedelta(days=day), SHARD)
+        left = []
+        for more in (True, True, True, False):
+            assert store.forget(TODAY + timedelta(days=100)) is more
+            left.append(kept(url) - LEAST)
+    assert left == [6, 5, 4, 0]
 
 
 @pytest.mark.parametrize("slices", [0, 1])

@@ -156,6 +156,27 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp
     assert same(store.tally(many), Tally.fold(many.mechanism, rows))
 
 
+def test_condition_of_sqlite_counts_file_and_log_and_names_its_version(store: Store, tmp_path: Path) -> None:
+    store.commit([upload(THEME, rows_of(THEME, 50))], TODAY, SHARD)
+    found = store.condition()
+    wal = (tmp_path / "dither.db-wal").stat().st_size
+    assert wal > 0
+    assert found.engine == f"sqlite {sqlite3.sqlite_version}"
+    assert (found.size, found.wal) == ((tmp_path / "dither.db").stat().st_size + wal, wal)
+    assert (found.ids, found.disk is None) == (1, False)
+
+
+def test_condition_of_postgresql_is_what_its_server_says(postgresql_url: str) -> None:
+    with closing(Store(postgresql_url)) as store:
+        found = store.condition()
+    ((version, size),) = execute(
+        postgresql_url, "SELECT current_setting('server_version'), pg_database_size(current_database())"
+    )
+    name, at_first, *others = found
+    assert (name, others) == (f"postgresql {version.split()[0]}", [None, 0, None])
+    assert 0 < at_first <= size <= 2 * at_first
+
+
 def test_store_waits_five_seconds_for_whoever_writes(tmp_path: Path) -> None:
     Store(url_of(tmp_path)).close()
     waits: list[object] = []

@@ -63,7 +63,7 @@ def test_bad_parameters_are_refused_by_name(parameters: dict[str, float | str], 
     assert raised.value.place == place
 
 
-def test_what_makes_no_mechanism_is_refused() -> None:
+def test_discrete_laplace_of_impossible_parameters_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"size: .* its grid follows"):
         DiscreteLaplace.configure(65, {"epsilon": 1.0})
     for size in (1, MAX_RESOLUTION + 2):

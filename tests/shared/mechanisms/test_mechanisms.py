@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -27,7 +28,7 @@ from dither_shared import (
     SubsetSelection,
     SymmetricUnary,
 )
-from dither_shared.mechanism import MAX_CELLS, MAX_COUNTERS
+from dither_shared.mechanism import MAX_CELLS, MAX_COUNTERS, NUMBERS, SPELLED, STRINGS
 from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_shared.primitives.bloom import bloom_positions
 
@@ -190,6 +191,36 @@ def test_impossible_parameters_are_refused(make: object, complaint: str) -> None
     with pytest.raises(ParameterError) as caught:
         make()  # type: ignore[operator]
     assert str(caught.value).startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "least", "most"),
+    [
+        ("bit-flip", ("bits",), 1, 6),
+        ("set-response", ("window",), 1, 16),
+        ("privset", ("report_budget",), 1, 1 << 20),
+        ("privset", ("at_most",), 1, 4096),
+        ("rappor", ("bits", "hashes", "cohorts"), 1, 1 << 16),
+        ("count-mean-sketch", ("bits", "cohorts"), 1, 1 << 16),
+        ("hadamard-count-mean-sketch", ("bits", "cohorts"), 1, 1 << 16),
+        ("projective-count-mean-sketch", ("buckets",), 2, 1 << 16),
+        ("prefix-sketch", ("characters", "length", "buckets"), 1, 1 << 16),
+        ("dithered-response", ("resolution",), 1, 256),
+        ("dithered-response", ("steps",), 1, 1023),
+        *((name, ("resolution",), 1, 128) for name in ("discrete-laplace", "exponential", "discrete-gaussian")),
+    ],
+)
+def test_whole_numbers_of_a_definition_have_their_ranges(
+    name: str, keys: tuple[str, ...], least: int, most: int
+) -> None:
+    """Whatever is asked for beside them."""
+    family = MECHANISMS[name]
+    size = None if family.items in {STRINGS, SPELLED, NUMBERS} else 6
+    beside = {"delta": 0.01} if "delta" in family.keys else {"at_most": 2} if name == "privset" else {}
+    for key, number in product(keys, (least - 1, most + 1)):
+        with pytest.raises(ParameterError) as caught:
+            family.configure(size, {"epsilon": 1.0, **beside, key: number})
+        assert str(caught.value) == f"{key}: {number} is out of range; it must lie between {least} and {most}"
 
 
 def test_parameters_at_the_ends_of_their_ranges_are_taken() -> None:

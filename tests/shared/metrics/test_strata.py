@@ -89,8 +89,8 @@ def test_stored_strata_are_read_back() -> None:
     assert ONE.stored() == [["platform", ["linux", "windows", "macos", "other"]]]
 
 
-def test_strata_in_words() -> None:
-    assert TWO.words == "platform (linux, other or macos), channel (stable, beta or other)"
+def test_strata_are_described_in_words() -> None:
+    assert TWO.words() == "platform (linux, other or macos), channel (stable, beta or other)"
     assert TWO.described("linux/beta") == "platform linux, channel beta"
     assert TWO.label_of(TWO.example) == TWO.labels[0]
 

@@ -12,7 +12,7 @@ import pytest
 
 from contract.cases import each
 from dither_shared import Entropy, KeyedEntropy, SystemEntropy
-from dither_shared.primitives.entropy import KeyedFamily, bits_below
+from dither_shared.primitives.entropy import KeyedFamily
 from dither_shared.primitives.probability import ONE
 
 PRECISION = 3
@@ -37,7 +37,8 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: t
     outcomes: Counter[int] = Counter()
     for slices in product(range(4), repeat=PRECISION):
         noise = 0b10101000  # the bits beyond the last lane must not matter
-        outcomes[bits_below(Script(bytes(cut | noise for cut in slices)), 2, marked, high, low, PRECISION)] += 1
+        script = Script(bytes(cut | noise for cut in slices))
+        outcomes[script.bernoulli_bits(2, marked, high, low, PRECISION)] += 1
     streams = 4**PRECISION
     for bits in range(4):
         chance = Fraction(1)
@@ -57,7 +58,7 @@ def test_a_choice_takes_as_many_words_as_its_share_and_none_without(word: int, c
 @pytest.mark.parametrize(
     ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
 )
-def test_certainty_draws_nothing(high: int, low: int, expected: int) -> None:
+def test_draw_of_probability_0_or_1_reads_no_random_bytes(high: int, low: int, expected: int) -> None:
     assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
 
 

@@ -10,7 +10,7 @@ from dither_shared.primitives.galois import Field, field_integers, prime_power, 
 SMALL = prime_powers(32)
 
 
-def test_prime_powers() -> None:
+def test_prime_powers_and_no_other_numbers_are_recognized() -> None:
     assert SMALL == (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32)
     assert [prime_power(order) for order in (1, 6, 8, 97, 121)] == [None, None, (2, 3), (97, 1), (11, 2)]
     with pytest.raises(ParameterError, match="field: 6 is not a prime power"):
@@ -18,7 +18,7 @@ def test_prime_powers() -> None:
 
 
 @pytest.mark.parametrize("order", SMALL)
-def test_field_axioms(order: int) -> None:
+def test_finite_field_satisfies_the_field_axioms(order: int) -> None:
     space, elements = Field(order), range(order)
     for one, two, three in product(elements, elements, range(min(order, 5))):
         assert space.add(one, two) == space.add(two, one)

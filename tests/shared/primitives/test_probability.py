@@ -98,7 +98,7 @@ def test_certainty_is_a_probability(end: float) -> None:
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, False, None])
-def test_what_is_no_probability_is_refused(wrong: object) -> None:
+def test_number_that_is_no_probability_is_refused(wrong: object) -> None:
     with pytest.raises(ParameterError, match="truth: "):
         as_probability(wrong, "truth")  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ def test_a_law_has_the_probabilities_that_are_written_down() -> None:
 
 
 @pytest.mark.parametrize("weights", [(), (ONE - 1,), (ONE, 1), (ONE + 1, -1)])
-def test_what_is_no_law_is_refused(weights: tuple[int, ...]) -> None:
+def test_weights_that_make_no_law_are_refused(weights: tuple[int, ...]) -> None:
     with pytest.raises(ParameterError, match="weights: "):
         TabulatedLaw(weights)
 

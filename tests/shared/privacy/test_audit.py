@@ -345,3 +345,7 @@ def test_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int) ->
     exact = stats.binomtest(successes, trials).proportion_ci(0.998, method="exact")
     assert lower_bound(successes, trials, 0.999) == pytest.approx(exact.low, rel=1e-9, abs=1e-12)
     assert upper_bound(successes, trials, 0.999) == pytest.approx(exact.high, rel=1e-9)
+
+
+def test_bound_that_a_float_cannot_tell_from_1_is_1() -> None:
+    assert upper_bound(10**6 - 1, 10**6, math.nextafter(1, 0)) == 1.0

@@ -38,7 +38,7 @@ CELLS = ("light / false", "light / true", "dark / false", "dark / true", "other 
 def test_crossing_asks_for_all_pairs_with_the_first_axis_slowest() -> None:
     assert BOTH.labels == CELLS
     assert BOTH.question.size == BOTH.mechanism.size == 6
-    assert BOTH.question.words == "theme (light, dark, other) and failed (false, true), both in one report"
+    assert BOTH.question.words() == "theme (light, dark, other) and failed (false, true), both in one report"
     assert BOTH.item(BOTH.question.example) == 0
     assert BOTH.question.odds(BOTH.mechanism, CELLS[:2]).startswith("if your answer is light / false, we see it ")
     for item, label in enumerate(CELLS):

@@ -170,7 +170,7 @@ def test_report_and_odds_of_a_discovery_in_words() -> None:
         "a report covers the beginning of your text, or of all of it; "
         "somebody who thought two answers equally likely is at most 73 in 100 sure after one report"
     )
-    assert one.words == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
+    assert one.words() == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
 
 
 @pytest.mark.parametrize(

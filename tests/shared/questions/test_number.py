@@ -119,8 +119,8 @@ def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
             NumberQuestion(0, 60, unit=unit)
     versions = {parse_metrics(f"{head}{other}\n")["m"].version for other in others}
     assert len(versions - {one.version}) == 3
-    assert one.question.words == "a number from 0.5 to 60 s"
-    assert NumberQuestion(0, 2026000).words == "a number from 0 to 2026000"
+    assert one.question.words() == "a number from 0.5 to 60 s"
+    assert NumberQuestion(0, 2026000).words() == "a number from 0 to 2026000"
 
 
 def test_a_mechanism_of_listed_answers_has_no_grid() -> None:

@@ -193,7 +193,7 @@ def test_stored_selection_is_read_back() -> None:
 
 def test_question_and_odds_in_words() -> None:
     sure = "as sure of anything about all your values together"
-    assert (metric().question.words, metric("at_most = 1", '["a", "b"]').question.words) == (
+    assert (metric().question.words(), metric("at_most = 1", '["a", "b"]').question.words()) == (
         "any of: a, b, c, d, e, f, g, h",
         "at most 1 of: a, b",
     )

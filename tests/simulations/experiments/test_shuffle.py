@@ -37,7 +37,7 @@ def test_the_table_has_both_bounds_the_attack_and_the_conditions() -> None:
     assert all(condition in result.stdout for condition in CONDITIONS)
 
 
-def test_rows_are_what_the_function_says() -> None:
+def test_shuffle_rows_agree_with_the_bounds_of_the_library() -> None:
     (row,) = rows("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--forged", "10%", "--batches", "7")
     found = amplified(usual("randomized-response"), 4500, 1e-6)
     assert (row["honest"], row["generic"], row["blanket"]) == (4500, found.generic, found.blanket)
@@ -70,7 +70,7 @@ def test_what_has_no_amplification_says_why() -> None:
     ("name", "size"), [("randomized-response", 2), ("randomized-response", 3), ("hadamard-response", 3)]
 )
 @pytest.mark.parametrize("reports", [1, 2, 3, 6])
-def test_what_an_attack_proves_is_true(name: str, size: int, reports: int) -> None:
+def test_epsilon_that_an_attack_proves_is_below_the_exact_one(name: str, size: int, reports: int) -> None:
     """The exact δ at the ε that it proves is not below the δ that was granted."""
     mechanism = MECHANISMS[name].calibrate(size, 1.0)
     table = table_of(mechanism, range(size))

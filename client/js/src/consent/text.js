@@ -17,9 +17,10 @@ import { labelOf } from "../reporting/strata.js";
  * @param {import("../types.js").Entropy} entropy
  * @param {number} today Days since 1970.
  * @param {{ [attribute: string]: unknown }} strata The attributes of this device, which the example shows as they are.
+ * @param {import("../types.js").Sentences} sentences
  * @returns {Promise<Shown>}
  */
-export async function shown(metric, entropy, today, strata) {
+export async function shown(metric, entropy, today, strata, sentences) {
   const { name, description, words, question, example } = metric;
   const first = Object.fromEntries(metric.strata.map(([attribute, [value]]) => [attribute, value]));
   const label = labelOf(metric, { ...first, ...strata });
@@ -28,7 +29,7 @@ export async function shown(metric, entropy, today, strata) {
     (report) => report.body,
     (error) => `none: ${error}`,
   );
-  return { name, description: description || "no description", facts: words, example: body };
+  return { name, description: description || sentences["missing.description"], facts: words, example: body };
 }
 
 /** @param {[string, string]} fact */
@@ -39,16 +40,15 @@ const line = (fact) => "    " + fact.join(": ");
  * @param {string} app
  * @param {Shown[]} questions
  * @param {boolean} clear Whether any of them sends strata.
+ * @param {import("../types.js").Sentences} sentences
  * @returns {string}
  */
-export function textOf(app, questions, clear) {
+export function textOf(app, questions, clear, sentences) {
   const count = questions.length;
-  const head =
-    `${app} would like to ask ${count} question${count === 1 ? "" : "s"}. Each answer is changed at random on this ` +
-    "device before it is kept or\nsent, so that nobody, not even the collector, can know your true answer." +
-    (clear ? "\nWhat is sent in the clear is not changed." : "");
+  const ask = sentences[count === 1 ? "ask.one" : "ask.many"];
+  const head = ask.replace("{app}", () => app).replace("{count}", `${count}`) + (clear ? "\n" + sentences["ask.clear"] : "");
   const texts = questions.map(({ name, description, facts, example }) =>
-    [`${name}: ${description}`, ...facts.map(line), line(["An upload, for example", example])].join("\n"),
+    [`${name}: ${description}`, ...facts.map(line), line([sentences["fact.example"], example])].join("\n"),
   );
   return [head, ...texts].join("\n\n");
 }

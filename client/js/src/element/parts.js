@@ -59,12 +59,13 @@ export function questionOf({ name, description, facts, example }, labels, level)
  * Return a table of what each question has cost.
  * @param {import("../transparency/status.js").MetricStatus[]} metrics
  * @param {Labels} labels
+ * @param {{ [state: string]: string }} states In another language than English.
  */
-export function costs(metrics, labels) {
+export function costs(metrics, labels, states) {
   const columns = [labels.collected, labels.spent, labels.reports];
   const head = [labels.question, ...columns].map((label) => h("th", { scope: "col", role: "columnheader" }, label));
   const rows = metrics.map(({ name, state, spent, reports }) => {
-    const cells = [state, spent.toPrecision(3), `${reports}`];
+    const cells = [states[state === "not accepted" ? "accepted" : state] ?? state, spent.toPrecision(3), `${reports}`];
     const shown = cells.map((text, place) => h("td", { role: "cell", "data-label": columns[place] }, text));
     return h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, name), ...shown);
   });

@@ -6,7 +6,7 @@ from datetime import date
 from typing import NamedTuple
 
 from dither_shared.counted import counted
-from dither_shared.metrics.period import DAYS_IN, first_day
+from dither_shared.metrics.period import first_day
 
 from ...reading.estimates import EstimateReader
 from ...reading.query import TrendQuery
@@ -93,7 +93,7 @@ class Gatherer:
             for day, reports in self._reports(edition, (edition.days[0], edition.days[-1])).items():
                 monday = date.fromordinal(first_day(day.toordinal(), "week"))
                 sums[monday] = sums.get(monday, 0) + reports
-        return bars_of_days(sums, DAYS_IN["week"])
+        return bars_of_days(sums, 7)
 
     def _reports(self, edition: Edition, span: tuple[date, date]) -> dict[date, int]:
         found = self._store.reports_by_day(edition.metric)

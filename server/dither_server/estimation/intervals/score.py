@@ -258,7 +258,7 @@ def informative(error: Floats | float, alpha: float) -> Booleans:
     ``error`` is the standard error of a share of 0. If even an estimate of 1, the largest share, is not clear of 0 by
     it, its interval is the whole range. Near 0 all of ``alpha`` lies in one tail (``intervals.feldman_cousins``).
     """
-    score = NormalDist().inv_cdf(max(1 - alpha, 0.5))
+    score = -NormalDist().inv_cdf(min(alpha, 0.5))
     return np.asarray(error) < (1 / score if score else np.inf)
 
 

@@ -65,7 +65,7 @@ class _Estimated(Protocol):
 
 
 class Steps(NamedTuple):
-    """The steps of a time series: the first and the last day of ``each`` day or week with reports, oldest first."""
+    """The steps of a time series: the first and last day of ``each`` day, week or month with reports, oldest first."""
 
     each: str
     spans: Sequence[tuple[date, date]]

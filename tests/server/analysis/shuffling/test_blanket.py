@@ -188,7 +188,7 @@ def test_every_number_of_reports_has_a_bound_that_falls_with_reports_and_delta(n
     assert blanket_delta(law, reports, most + 1e-9) == 0
 
 
-def test_one_report_is_not_hidden() -> None:
+def test_blanket_of_one_report_hides_it_no_better_than_its_own_noise() -> None:
     law = law_of("randomized-response", 2, 1.0)
     coin = built("randomized-response", 2, 1.0)
     for after in (0.0, 0.5, 0.9):
@@ -198,6 +198,6 @@ def test_one_report_is_not_hidden() -> None:
 
 
 @pytest.mark.parametrize(("reports", "delta", "place"), [(0, 1e-6, "reports"), (10, 0.0, "delta"), (10, 1.0, "delta")])
-def test_what_cannot_be_is_refused(reports: int, delta: float, place: str) -> None:
+def test_blanket_of_no_reports_or_an_impossible_delta_is_refused(reports: int, delta: float, place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         blanket_epsilon(law_of("randomized-response", 2, 1.0), reports, delta)

@@ -96,6 +96,6 @@ def test_a_search_takes_few_steps_wherever_it_begins(power: int) -> None:
         (1.0, 10, math.nan, "delta"),
     ],
 )
-def test_what_cannot_be_is_refused(epsilon: float, reports: int, delta: float, place: str) -> None:
+def test_generic_bound_of_impossible_numbers_is_refused(epsilon: float, reports: int, delta: float, place: str) -> None:
     with pytest.raises(ParameterError, match=place):
         generic_epsilon(epsilon, reports, delta)

@@ -218,16 +218,27 @@ def test_all_intervals_of_a_unary_encoding_together() -> None:
             assert getattr(together, name) == pytest.approx(getattr(alone, name))
 
 
-@each(lambda: product((-0.8, 0.0, 1.5), (0.0, 0.3, 1.0), (0.0, 0.02)))
-def test_the_ends_of_a_score_interval_are_so_many_errors_away(case: tuple[float, float, float]) -> None:
-    """In the middle of the range both ends f have |estimate - f| = z error(f), the error being that at f itself."""
-    slope, thinning, bias = case
-    law, z = Law(1.1, slope, thinning), 1.959963984540054
-    estimate, trials = np.array([0.35, 0.5, 0.6]), np.array([400, 401, 1000])
+@each(lambda: product((-0.8, 0.0, 1.5), (0.0, 0.3, 1.0), (0.0, 0.02), (1, 400)))
+def test_the_ends_of_a_score_interval_are_so_many_errors_away(case: tuple[float, float, float, int]) -> None:
+    """In the middle of the range both ends f have |estimate - f| = z error(f), the error being that at f itself.
+
+    Of one report, too, if it tells as much as 400.
+    """
+    slope, thinning, bias, each = case
+    law, z = Law(1.1 / each, slope / each, thinning / each), 1.959963984540054
+    estimate, trials = np.array([0.35, 0.5, 0.6]), np.array([400, 401, 1000]) // each
     low, high = score_interval(law, estimate, trials, 0.05, bias)
     assert ((low > 0) & (low < estimate) & (estimate < high) & (high < 1)).all()
     np.testing.assert_allclose(estimate - low, z * law.error(low, trials, bias), rtol=1e-6)
     np.testing.assert_allclose(high - estimate, z * law.error(high, trials, bias), rtol=1e-6)
+
+
+def test_error_of_no_report_is_that_of_one() -> None:
+    law, share = Law(1.1, 0.5, 0.3), np.array([0.2])
+    spread = 1.1 + 0.5 * 0.2 + 0.3 * 0.2 * 0.8
+    for trials, counted in ((0, 1), (1, 1), (2, 2)):
+        assert law.error(share, np.array([trials]))[0] == pytest.approx((spread / counted) ** 0.5)
+        assert law.error(share, np.array([trials]), 0.1)[0] == pytest.approx((spread / counted + 0.01) ** 0.5)
 
 
 def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:

@@ -104,6 +104,6 @@ def test_the_law_is_that_of_a_mechanism() -> None:
     ("phases", "steps", "p", "q"),
     [(0, 1, "3/4", "1/4"), (1, 0, "3/4", "1/4"), (2, 1, "1/4", "3/4"), (2, 2, "3/4", "1/4"), (2, 1, "1", "0")],
 )
-def test_what_is_no_law_is_refused(phases: int, steps: int, p: str, q: str) -> None:
+def test_dithered_law_of_impossible_numbers_is_refused(phases: int, steps: int, p: str, q: str) -> None:
     with pytest.raises(ParameterError):
         Dithered(phases, steps, Fraction(p), Fraction(q))

@@ -32,7 +32,7 @@ def fits() -> list[Fit]:
     return surveys(12, 100_000)
 
 
-def test_what_is_found_is_mostly_true(fits: list[Fit]) -> None:
+def test_few_of_the_found_candidates_are_false(fits: list[Fit]) -> None:
     """About 350 are found; if 5% of them are false, 17, then 45 or more are with probability below 1e-6."""
     assert all(np.isinf(fit.unlisted_error) for fit in fits)  # more than can be fitted together
     false = sum(int(fit.found[len(TRUE) :].sum()) for fit in fits)
@@ -85,7 +85,7 @@ def test_what_is_not_found_counts_for_what_it_likely_is(shares: NDArray[np.float
     assert np.mean([np.abs(fit.consistent - held).sum() for fit in fits]) < most
 
 
-def test_nothing_is_found_where_nothing_is() -> None:
+def test_regression_finds_no_candidate_that_nobody_holds() -> None:
     """All that is found is false, so in 95 of 100 surveys nothing may be; 8 of 12 would be 2 in 10^8."""
     rng = np.random.default_rng(3)
     tallies = [sampled(rng, MECHANISM, UNLISTED, np.full(10, 0.1), 50_000) for _ in range(12)]

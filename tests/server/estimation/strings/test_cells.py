@@ -11,7 +11,7 @@ from server.estimation.strings.sketched import noiseless
 BUCKETS = 4096
 
 
-def test_collisions_are_undone() -> None:
+def test_strings_whose_marks_collide_are_fitted_apart() -> None:
     marks = np.array([[3, 3, 7, 9], [1, 2, 2, 5]], dtype=np.uint16)  # the first three hang together in a chain
     shares = [0.4, 0.1, 0.2, 0.3]
     fit = Cells(noiseless(marks, shares, BUCKETS), 0.0).fit(marks)
@@ -41,7 +41,7 @@ def test_strings_of_the_same_buckets_are_not_told_apart() -> None:
     assert fit.read.frequency[2] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_others_are_read_as_if_each_alone_were_fitted_beside() -> None:
+def test_candidates_beside_a_fit_are_read_as_if_each_were_added_to_it() -> None:
     marks = np.array([[3, 3, 7, 9, 11], [1, 2, 2, 5, 12]], dtype=np.uint16)
     rows = noiseless(marks, [0.3, 0.1, 0.2, 0.2, 0.0], BUCKETS)
     fitted = Cells(rows, 0.0).fit(marks[:, [0, 3]])

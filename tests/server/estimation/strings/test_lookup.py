@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dither_server.estimation.estimate import Estimate, Unlisted, estimate
+from dither_server.estimation.intervals.score import share_interval
 from dither_server.tally.tally import Tally
 from dither_shared import PrefixSketch, ProjectiveSketch
 from dither_simulations.users.populations import Population
@@ -61,6 +63,52 @@ def test_share_beyond_a_long_list_is_covered_or_not_stated(surveys: list[tuple[P
         assert rest.standard_error < 0.05
         held += rest.low <= 1 - float(people.shares[:250].sum()) <= rest.high
     assert held >= 12  # P[Bin(20, 0.95) < 12] < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("frequency", "low", "high"), [(-0.5, 0, 0), (-0.1, 0, 0.135), (0.5, 0.265, 0.735), (1.05, 0.815, 1), (1.5, 1, 1)]
+)
+def test_interval_of_the_unlisted_share_is_cut_to_the_range(frequency: float, low: float, high: float) -> None:
+    rest = Unlisted.of(frequency, 0.12, 0.05)
+    assert rest is not None
+    assert (rest.low, rest.high) == pytest.approx((low, high), abs=0.001)
+
+
+def test_noise_of_a_fit_is_what_sampling_leaves_of_its_error() -> None:
+    """Of a share outside the range sampling takes nothing; where it would take more than all, nobody's noise is told.
+
+    So it is for chance strings of few reports.
+    """
+    sketch, rng, seen = ProjectiveSketch.calibrate(None, 4.0, buckets=256), np.random.default_rng(0), set()
+    for reports in (50, 20_000):
+        for shares in ([1.0, 0.0], [0.5, 0.5]):
+            people = Population(("a", "b"), (np.array(shares) * reports).astype(np.int64))
+            told = estimate(sketch, ("a", "b", *LONG[500:900]), tally_of(sketch, people, rng))
+            share = np.clip(told.frequency, 0, 1)
+            left = told.standard_error**2 - share * (1 - share) / reports
+            nobodys = sketch.variance() / (sketch.fitted_cells * reports)
+            few = reports == 50
+            assert np.isnan(told.noise_low).all() == np.isnan(told.noise_high).all() == few
+            assert (told.unlisted is None) or not few
+            low, high = share_interval(sketch, told.frequency, np.full(402, reports), 0.05, sampled=True)
+            assert not few or ((told.low <= low + 1e-12).all() and (told.high >= high - 1e-12).all())
+            assert told.noise_error == pytest.approx(np.sqrt(np.where(left > 0, left, nobodys)), rel=1e-6)
+            seen |= {
+                name
+                for name, some in [("none", left <= 0), ("below", told.frequency < 0), ("above", told.frequency > 1)]
+                if some.any()
+            }
+    assert seen == {"none", "below", "above"}
+
+
+def test_the_surest_interval_of_a_string_is_of_the_largest_number_below_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of 20 million strings together, at the highest confidence that there is."""
+    monkeypatch.setattr("dither_server.estimation.estimate.level_of_each", lambda *_: ("bonferroni", 5e-17))
+    people = Population(("a", "b"), np.array([25_000, 25_000]))
+    tally = tally_of(SKETCH, people, np.random.default_rng(1))
+    told = estimate(SKETCH, ("a", "b"), tally, simultaneous=True)
+    score = -stats.norm.ppf(2**-54)
+    assert told.high - told.frequency == pytest.approx(score * told.standard_error)
 
 
 def test_whether_an_unlisted_share_is_stated_depends_on_its_error_alone() -> None:

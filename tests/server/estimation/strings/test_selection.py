@@ -55,7 +55,7 @@ def test_false_discoveries_are_few_where_frequent_strings_are_not_listed() -> No
     assert false < 20
 
 
-def test_nothing_is_found_of_nothing() -> None:
+def test_selection_finds_no_string_where_nobody_holds_any() -> None:
     false = 0
     for seed in range(40):
         rng = np.random.default_rng([3, seed])

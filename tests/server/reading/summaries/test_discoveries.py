@@ -153,7 +153,7 @@ def test_terminal_says_that_nothing_is_found_and_what_it_takes() -> None:
     assert len(after) == 1
 
 
-def test_reach_in_words() -> None:
+def test_reach_of_a_discovery_is_described_in_words() -> None:
     sought = {"share": 0.01, "reports": 12_000}
     assert reach_text({"sought": sought, "reach": 0.02}) == (
         "A string that 2.00% of people have is found half of the time. "

@@ -115,7 +115,7 @@ def test_pages_of_no_report_one_report_one_day_and_several_days(app: Flask) -> N
         assert "None" not in page
 
 
-def test_nothing_of_a_definition_runs(app: Flask) -> None:
+def test_page_escapes_markup_of_a_hostile_definition(app: Flask) -> None:
     for path in ("/", "/m/hostile"):
         text = app.test_client().get(path).text
         page = Page(text)

@@ -1,0 +1,342 @@
+"""Sentences of the papers: each states a fact, and names the settings, or the tests, from which it follows.
+
+A setting is a key of ``operator.toml`` ("operator.retention_days") or of a metric ("metrics.epsilon"). What holds for
+every app that embeds dither names a test of this project that checks it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from dither_shared.counted import counted
+from dither_shared.errors import ParameterError
+from dither_shared.languages import ENGLISH
+from dither_shared.metrics.metric import Metric
+
+from ...reporting.ledger import cap_of
+from ...reporting.outbox import MAX_DAYS, MAX_REPORTS
+from ...transparency.explain import facts
+from ...upload.transport import Endpoint
+from .operator import Operator
+
+_CONSENT = "tests/client/consent/test_rules.py::"
+_CONTROLS = "tests/client/transparency/test_controls.py::"
+_TRANSPORT = "tests/client/upload/test_transport.py::"
+_EXACT = (
+    "tests/contract/test_privacy.py::test_exact_ratio_is_the_stated_one_and_spends_the_declared_epsilon",
+    "tests/contract/test_law.py::test_cells_are_reported_with_the_stated_probabilities",
+)
+_NOTHING_STORED = (
+    "tests/server/test_process.py::test_who_sent_a_report_is_written_nowhere",
+    "tests/server/store/test_store.py::test_nothing_finer_than_a_day_is_kept",
+)
+_DEVICE = ("tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag",)
+
+_MOST_IN_A_PAGE = 1_000
+"""Reports that wait in a browser at most: ``MAX_REPORTS`` of ``client/js/src/reporting/ledger.js``."""
+
+_LITTLE_DOUBT = 5.0
+"""The total epsilon above which the papers say that it protects little: of two answers equally likely before, one may
+become 99.3% sure."""
+
+_LAW = ("metrics.type", "metrics.values", "metrics.epsilon", "metrics.permanent_epsilon", "metrics.mechanism")
+_LOSS = ("metrics.epsilon", "metrics.permanent_epsilon", "metrics.mechanism", "metrics.period", "metrics.cap")
+_KEYS = {
+    "why": ("metrics.why",),
+    "owner": ("metrics.owner",),
+    "tier": ("metrics.tier",),
+    "expires": ("metrics.expires",),
+    "period": ("metrics.period", "metrics.one_of"),
+    "values": ("metrics.type", "metrics.values"),
+    "strata": ("metrics.strata",),
+    "seal": ("seal.key",),
+    "odds": _LAW,
+    "cost": _LOSS,
+}
+"""Of each fact that a user is shown before consent, the settings from which it follows."""
+
+
+class Fact(NamedTuple):
+    """A sentence, or several, and what they follow from."""
+
+    text: str
+    sources: tuple[str, ...]
+
+
+def say(text: str, *sources: str) -> Fact:
+    """Return a fact that follows from ``sources``."""
+    return Fact(" ".join(text.split()), sources)
+
+
+class Open(str):
+    """A question that only the operator can answer."""
+
+    __slots__ = ()
+
+
+Part = str | Fact | Sequence[Fact]
+"""A heading or what a law asks, which states no fact of this app; a paragraph; or a list."""
+
+
+class Draft(NamedTuple):
+    """A paper: the name of its file, its title and its parts."""
+
+    file: str
+    title: str
+    parts: Sequence[Part]
+
+    def facts(self) -> Iterable[Fact]:
+        """Yield every sentence that states a fact."""
+        for part in self.parts:
+            if isinstance(part, Fact):
+                yield part
+            elif not isinstance(part, str):
+                yield from part
+
+    def open(self) -> list[str]:
+        """Return the questions that only the operator can answer."""
+        return [part for part in self.parts if isinstance(part, Open)]
+
+    def text(self, *, sources: bool = False) -> str:
+        """Return the paper as Markdown; with ``sources``, each fact is followed by what it follows from."""
+
+        def shown(fact: Fact) -> str:
+            return f"{fact.text} ({', '.join(fact.sources)})" if sources else fact.text
+
+        lines = [f"# {self.title}", _NO_ADVICE]
+        for part in self.parts:
+            if isinstance(part, Fact):
+                lines.append(shown(part))
+            elif isinstance(part, Open):
+                lines.append(f"**To answer:** {part}")
+            elif isinstance(part, str):
+                lines.append(part)
+            else:
+                lines.append("\n".join(f"- {shown(fact)}" for fact in part))
+        return "\n\n".join(lines) + "\n"
+
+
+_NO_ADVICE = (
+    "*Draft, written by `python -m dither papers` from metrics.toml and operator.toml. It is no legal advice: let"
+    " somebody who knows the law read it before you use it. Change the settings and write it again, rather than"
+    " changing what it states.*"
+)
+
+
+class Telemetry:
+    """The facts of one app's telemetry that several papers state.
+
+    Raises ParameterError if metrics.toml and operator.toml contradict each other about the relay.
+    """
+
+    def __init__(self, operator: Operator, metrics: Iterable[Metric]) -> None:
+        self.operator = operator
+        self.metrics = list(metrics)
+        self.sealed = any(metric.seal is not None for metric in self.metrics)
+        if self.sealed and not operator.relay:
+            raise ParameterError("relay", "missing, but metrics.toml has [seal]; say who runs the relay")
+        if operator.relay and not self.sealed:
+            raise ParameterError("relay", "given, but metrics.toml has no [seal], so no report goes through a relay")
+
+    def question(self, metric: Metric) -> list[Part]:
+        """Return a metric's heading, and all that a user is shown of it before consent."""
+        told = [say(f"{ENGLISH(f'fact.{key}')}: {text}", *_KEYS[key]) for key, text in facts(metric)]
+        version = say(f"Mechanism: {metric.mechanism.name}, version {metric.version}", *_LAW, "metrics.strata")
+        asked = say(metric.description or "No description is given.", "metrics.description")
+        return [f"### {metric.name}", asked, [*told, version]]
+
+    def questions(self) -> list[Part]:
+        """Return the questions of all metrics."""
+        return [part for metric in self.metrics for part in self.question(metric)]
+
+    def changed(self) -> Fact:
+        """State what happens to an answer before it leaves."""
+        return say(
+            "Each answer is changed at random on the device before it is kept or sent (local differential privacy), so"
+            " that one report never shows for certain what a person answered. How much it can tell is stated for each"
+            " question, and is exact.",
+            *_EXACT,
+        )
+
+    def off(self) -> list[Fact]:
+        """State who decides whether anything is collected, and how that ends."""
+        op = self.operator
+        return [
+            say(
+                "Telemetry is off until somebody turns it on. While it is off, nothing is drawn, written or sent.",
+                _CONSENT + "test_off_draws_nothing_and_writes_nothing",
+            ),
+            self._asked(),
+            say(
+                "A question that is new, or has changed in purpose, reader, frequency or privacy loss, stays off until"
+                " the person has seen and accepted it.",
+                "tests/client/consent/test_permission.py::test_a_metric_that_has_changed_is_not_what_was_accepted",
+            ),
+            say(
+                f"To turn it off at any time, {op.withdraw}. Reports that wait on the device are then dropped.",
+                "operator.withdraw",
+                _CONSENT + "test_withdrawn_consent_drops_what_waits",
+            ),
+        ]
+
+    def _asked(self) -> Fact:
+        if self.operator.web:
+            text = (
+                "The person is asked, unless their browser sends Global Privacy Control or Do Not Track, which mean no."
+            )
+            return say(text, "operator.web", "tests/js/consent/rules.test.js")
+        return say(
+            "The person who uses the app is asked, unless the environment variables DO_NOT_TRACK or DITHER, or a policy"
+            " file of the machine's administrator, decide for them.",
+            "operator.web",
+            _CONSENT + "test_the_first_authority_that_is_set_decides",
+        )
+
+    def sent(self) -> list[Fact]:
+        """State what leaves a device, and who sees it."""
+        found = [
+            say(
+                "A report holds the name and version of the question, a random number that is used once, and the"
+                " changed answer. It holds no name, account or identifier of the device.",
+                _TRANSPORT + "test_all_requests_look_alike",
+            ),
+            self._address(),
+            *self._clear(),
+            *self._linked(),
+            *self._relay(),
+        ]
+        if not Endpoint.parse(self.operator.endpoint).secure:
+            text = "The connection is not encrypted: everybody on the way can read the reports."
+        else:
+            text = "The connection is encrypted (https)."
+        return [*found, say(text, "operator.endpoint")]
+
+    def _address(self) -> Fact:
+        op = self.operator
+        if self.sealed:
+            return say(
+                f"Reports are sent to the relay at {op.endpoint}. As with every connection, it sees the device's"
+                " network address and the time.",
+                "operator.endpoint",
+                "seal.key",
+            )
+        return say(
+            f"Reports are sent to the collector at {op.endpoint}. As with every connection, it sees the device's"
+            " network address and the time; it stores neither.",
+            "operator.endpoint",
+            "seal.key",
+            *_NOTHING_STORED,
+        )
+
+    def _clear(self) -> list[Fact]:
+        named = [f"{one.name}: {one.strata.words()}" for one in self.metrics if one.strata is not None]
+        if not named:
+            return [say("Nothing else about the device is sent with a report.", "metrics.strata")]
+        return [say(f"Sent in the clear, not changed at random: {'; '.join(named)}.", "metrics.strata")]
+
+    def _linked(self) -> list[Fact]:
+        named = ", ".join(one.name for one in self.metrics if one.mechanism.memoised)
+        if not named:
+            return []
+        return [
+            say(
+                f"For {named} a device repeats one permanent random answer. This bounds what many reports reveal, but"
+                " reports that repeat it may be recognized as coming from one device.",
+                "metrics.permanent_epsilon",
+                "metrics.mechanism",
+                "tests/client/test_linkage.py::test_a_permanent_row_is_a_feature_of_its_device_and_the_only_one",
+            )
+        ]
+
+    def _relay(self) -> list[Fact]:
+        if not self.sealed:
+            return []
+        op = self.operator
+        if op.relay == op.name:
+            text = "We run both relay and collector, so the relay hides no address from us."
+            return [say(text, "operator.relay", "operator.name", "seal.key")]
+        return [
+            say(
+                f"The relay is run by {op.relay}. It sees address, time, question and what is sent in the clear,"
+                " but not the answer, which is sealed for the collector. The collector sees the changed answer,"
+                " but not the address. This holds unless the two work together.",
+                "operator.relay",
+                "seal.key",
+                "tests/end_to_end/test_sealed.py::test_the_relay_sees_no_report_and_the_collector_no_address",
+            )
+        ]
+
+    def kept(self) -> list[Fact]:
+        """State how long what is kept, from the device to backups."""
+        op = self.operator
+        days, most = op.retention_days, _MOST_IN_A_PAGE if op.web else MAX_REPORTS
+        sums = f"for {counted(days, 'day')}, and then deleted" if days else "without a limit"
+        return [
+            say(
+                f"On the device: a report waits for at most {MAX_DAYS} days, and at most {most:,} wait; the last"
+                " 30 that were sent are kept for the person to see. No true answer is kept.",
+                "operator.web",
+                "tests/client/reporting/test_outbox.py::test_old_reports_are_dropped_and_counted_on_the_device",
+                _CONTROLS + "test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted",
+                *_DEVICE,
+            ),
+            say(
+                "On the device: the choice, and how much privacy was spent, are kept until the person deletes them.",
+                _CONTROLS + "test_forgetting_leaves_nothing_but_the_choice",
+            ),
+            say(
+                "At the collector: a report is added to the sum of its question and day, and is not kept once it"
+                " is counted. No network address, account or time of day is stored.",
+                *_NOTHING_STORED,
+            ),
+            say(
+                f"At the collector: random numbers of uploads, which prevent counting one twice, are kept for"
+                f" {counted(op.horizon_days, 'day')}.",
+                "operator.horizon_days",
+            ),
+            say(f"At the collector: sums are kept {sums}.", "operator.retention_days"),
+            self._logs(),
+            self._backups(),
+        ]
+
+    def _logs(self) -> Fact:
+        days = self.operator.address_log_days
+        if not days:
+            return say("No log with network addresses is kept in front of the collector.", "operator.address_log_days")
+        text = f"In front of the collector, logs with network addresses and times are kept for {counted(days, 'day')}."
+        return say(text, "operator.address_log_days")
+
+    def _backups(self) -> Fact:
+        days = self.operator.backup_days
+        if not days:
+            return say("No backups of the collector's database are kept.", "operator.backup_days")
+        text = f"Backups of the collector's database are kept for {counted(days, 'day')}, and hold what it held."
+        return say(text, "operator.backup_days")
+
+    def total(self) -> Fact:
+        """State the most that all questions may cost one device."""
+        unbounded = [one.name for one in self.metrics if math.isinf(_bound(one))]
+        if unbounded:
+            text = f"No total is bounded: each further report of {', '.join(unbounded)} costs privacy again."
+            return say(text, *_LOSS)
+        total = math.fsum(map(_bound, self.metrics))
+        text = f"All questions together can cost one device at most epsilon {math.ceil(100 * total) / 100:g}."
+        if total > _LITTLE_DOUBT:
+            text += " So much protects no answer from somebody who can put all reports of one device together."
+        return say(text, *_LOSS)
+
+    def sensitive(self) -> Fact:
+        """State which questions are about the person, by their tier."""
+        named = ", ".join(one.name for one in self.metrics if one.tier == "sensitive")
+        untold = ", ".join(one.name for one in self.metrics if one.tier is None)
+        text = f"Declared as being about the person who uses the app: {named or 'none'}."
+        return say(text + (f" Not declared: {untold}." if untold else ""), "metrics.tier")
+
+    def purposes(self) -> list[Fact]:
+        """State what each question is asked for."""
+        return [say(f"{one.name}: {one.why or 'no purpose is given'}.", "metrics.why") for one in self.metrics]
+
+
+def _bound(metric: Metric) -> float:
+    """Return the most that a metric may ever cost one device; inf if nothing bounds it."""
+    return min(cap_of(metric), metric.charge if metric.period == "once" else math.inf)
