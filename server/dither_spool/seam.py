@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from dither_server.cli.examination.findings import Finding, ok, problem, warning
+from dither_server.cli.examination.findings import CheckResult, ok, problem, warning
 from dither_server.cli.examination.machine import FORGETS, NETWORKS, durability, file_system_of
 from dither_server.config.settings import Config
 from dither_server.store import Store, StoreError, UnmadeError
@@ -46,7 +46,7 @@ def describe(config: Config) -> str:
     return f"reports are appended to {layout.blobs} by way of {layout.journals}; dither-server fold counts them"
 
 
-def findings_of_configuration(config: Config, database: str | None) -> Iterator[Finding]:
+def findings_of_configuration(config: Config, database: str | None) -> Iterator[CheckResult]:
     """Yield the owner of the spool, and how full it is. Below some load a spool is only a delay."""
     layout = _layout(config)
     try:
@@ -77,7 +77,7 @@ def findings_of_configuration(config: Config, database: str | None) -> Iterator[
         yield warning(_ABOUT, f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each", "")
 
 
-def findings_of_folds(config: Config, store: Store, now: datetime | None = None) -> Iterator[Finding]:
+def findings_of_folds(config: Config, store: Store, now: datetime | None = None) -> Iterator[CheckResult]:
     """Yield when the last fold began, and whether segments wait too long for the next. Raises StoreError."""
     up_to, waiting = store.folds.up_to(), _segments(config)
     age = None if up_to is None else (now or datetime.now(UTC)) - up_to
@@ -89,7 +89,7 @@ def findings_of_folds(config: Config, store: Store, now: datetime | None = None)
         yield ok("fold", last)
 
 
-def findings(config: Config) -> Iterator[Finding]:
+def findings(config: Config) -> Iterator[CheckResult]:
     """Yield what is found in the folder of journals."""
     layout = _layout(config)
     if not layout.journals.is_dir():

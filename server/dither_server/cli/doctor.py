@@ -22,7 +22,7 @@ from .terminal_tables import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .examination.findings import Finding
+    from .examination.findings import CheckResult
     from .examination.running import Peer
 
 _INDENT = " " * 9
@@ -63,7 +63,7 @@ def doctor(
     from .examination.running import Peer
 
     config, peer = configured(found), None if url is None else Peer(url, token)
-    findings: list[Finding] = []
+    findings: list[CheckResult] = []
     for finding in in_configuration(config) if before_start else _examined(config, peer, thorough=thorough):
         findings.append(finding)
         if not as_json:
@@ -97,12 +97,12 @@ def _shown(line: str) -> str:
     return textwrap.fill(line, width, subsequent_indent=_INDENT, break_on_hyphens=False)
 
 
-def _summary(findings: "Sequence[Finding]") -> str:
+def _summary(findings: "Sequence[CheckResult]") -> str:
     levels = Counter(finding.level.name.lower() for finding in findings)
     return ", ".join(counted(levels[name], name) for name in ("problem", "warning"))
 
 
-def _examined(config: Config, peer: "Peer | None", *, thorough: bool) -> "Iterator[Finding]":
+def _examined(config: Config, peer: "Peer | None", *, thorough: bool) -> "Iterator[CheckResult]":
     """Examine a configuration, and the collector that runs at ``peer``; checks follow those that they depend on.
 
     With ``thorough`` a large database is read completely, to check whether it is damaged.

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.cli.examination import machine
-from dither_server.cli.examination.findings import Finding, Level
+from dither_server.cli.examination.findings import CheckResult, Level
 from dither_server.cli.main import cli
 from dither_server.store import Store, StoredToken
 from dither_shared.metrics.period import utc_today
@@ -65,5 +65,5 @@ def traces(folder: Path) -> dict[str, tuple[str, int, int]]:
     }
 
 
-def levels(findings: Iterator[Finding], about: str = "") -> list[tuple[str, Level]]:
+def levels(findings: Iterator[CheckResult], about: str = "") -> list[tuple[str, Level]]:
     return [(one.text, one.level) for one in findings if not about or one.about == about]

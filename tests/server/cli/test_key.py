@@ -10,7 +10,7 @@ from click.testing import Result
 
 from dither_server.cli.examination.configuration import in_configuration
 from dither_server.cli.examination.database import in_field
-from dither_server.cli.examination.findings import Finding, Level
+from dither_server.cli.examination.findings import CheckResult, Level
 from dither_server.ingest.sealed.key_file import KeyFile
 from dither_server.store import Refusal, Store
 from dither_shared import parse_metrics
@@ -82,7 +82,7 @@ def test_without_the_sealed_extra_key_says_what_to_install(folder: Path, monkeyp
     keep(folder / "seal-keys.json")
 
 
-def of_seals(folder: Path, **changed: object) -> list[Finding]:
+def of_seals(folder: Path, **changed: object) -> list[CheckResult]:
     return [one for one in in_configuration(config(folder, **changed)) if "seal" in one.text]
 
 
@@ -96,10 +96,10 @@ def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypa
     assert missing.text == f"metrics.toml: seal.key is {print_of}, which {path} does not hold; its keys: none"
     keep(path, drawn(), key)
     assert of_seals(folder, **asked) == [
-        Finding(Level.OK, "configuration", f"reports sealed for {print_of} are opened here")
+        CheckResult(Level.OK, "configuration", f"reports sealed for {print_of} are opened here")
     ]
     assert of_seals(folder) == [
-        Finding(Level.OK, "configuration", "seal keys in the file: 2; metrics.toml names none in [seal]")
+        CheckResult(Level.OK, "configuration", "seal keys in the file: 2; metrics.toml names none in [seal]")
     ]
     with monkeypatch.context() as patch:
         patch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
@@ -108,7 +108,7 @@ def test_doctor_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypa
     if os.name == "posix":
         path.chmod(0o644)
         (open_to_all,) = of_seals(folder, **asked)
-        assert open_to_all == Finding(
+        assert open_to_all == CheckResult(
             Level.PROBLEM, "configuration", f"seal_keys: {path}: others may read it; chmod 600 {path}"
         )
         assert invoke(folder, "doctor", "--before-start").exit_code == 2

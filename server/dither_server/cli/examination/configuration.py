@@ -19,7 +19,7 @@ from ...store import Store, StoredToken, UnmadeError
 from ...store.sink import spool_package
 from ...tally.retention import ALL
 from ..startup import mute_pages, roles_of, shut_out
-from .findings import Finding, ok, problem, warning
+from .findings import CheckResult, ok, problem, warning
 
 _OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
 """Variables that are not settings: where the settings are, and the token of ``doctor``."""
@@ -37,24 +37,24 @@ _BOTH_WAYS = (
 )
 
 
-def _ok(text: str) -> Finding:
+def _ok(text: str) -> CheckResult:
     return ok("configuration", text)
 
 
-def _warning(text: str) -> Finding:
+def _warning(text: str) -> CheckResult:
     return warning("configuration", text, "")
 
 
-def _problem(text: str) -> Finding:
+def _problem(text: str) -> CheckResult:
     return problem("configuration", text, "")
 
 
-def _unreadable(error: DitherError) -> Finding:
+def _unreadable(error: DitherError) -> CheckResult:
     """Return the finding for a database or spool that cannot be read; one that does not exist yet is only a warning."""
     return (_warning if isinstance(error, UnmadeError) else _problem)(str(error))
 
 
-def in_configuration(config: Config) -> Iterator[Finding]:
+def in_configuration(config: Config) -> Iterator[CheckResult]:
     """Examine metrics, database and access without writing anything."""
     metrics: dict[str, Metric] = {}
     try:
@@ -96,7 +96,7 @@ def in_configuration(config: Config) -> Iterator[Finding]:
     yield from _misspelt(os.environ)
 
 
-def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
+def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult]:
     """Yield whether reports that devices seal can be opened here."""
     named = {metric.seal for metric in metrics.values() if metric.seal is not None}
     file = KeyFile(config.seal_file())
@@ -117,7 +117,7 @@ def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
         yield _ok(f"seal keys in the file: {len(ours)}; metrics.toml names none in [seal]")
 
 
-def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
+def _misspelt(environment: Iterable[str]) -> Iterator[CheckResult]:
     """Find environment variables that look like settings but are not."""
     known = {*_OTHERS, *map(variable_of, SETTINGS)}
     for name in sorted(environment):
@@ -125,7 +125,7 @@ def _misspelt(environment: Iterable[str]) -> Iterator[Finding]:
             yield _warning(f"{name}: not a setting, and ignored{did_you_mean(name, known)}")
 
 
-def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
+def _access(config: Config, tokens: list[StoredToken]) -> Iterator[CheckResult]:
     for role, near in shut_out(config, roles_of(tokens, config.today())):
         yield _warning(f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
     if (why := mute_pages(config)) is not None:
@@ -145,7 +145,7 @@ def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Finding]:
         )
 
 
-def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Finding]:
+def _expiring(tokens: list[StoredToken], today: date) -> Iterator[CheckResult]:
     """Yield the tokens that end soon, or have ended."""
     for one in tokens:
         if one.expires is not None and one.expires <= today + _SOON:

@@ -8,7 +8,7 @@ from dither_serving.problems import Kind
 from dither_shared.counted import counted
 
 from ...store import Condition, Refusal, Store
-from .findings import Finding, ok, problem, size, warning
+from .findings import CheckResult, ok, problem, size, warning
 from .machine import compared
 
 _LARGE = 1_000_000_000
@@ -24,7 +24,7 @@ _MOST = 5
 _REASONS = 3
 
 
-def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
+def in_database(store: Store, thorough: bool) -> Iterator[CheckResult]:
     """Examine an open database."""
     condition = store.condition()
     ids = counted(condition.ids, "batch id")
@@ -43,7 +43,7 @@ def in_database(store: Store, thorough: bool) -> Iterator[Finding]:
         yield compared("the database's clock", there, before, datetime.now(UTC))
 
 
-def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Finding]:
+def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[CheckResult]:
     """Check a SQLite file for damage; PostgreSQL has tools of its own for that."""
     if condition.wal is None:
         return
@@ -60,7 +60,7 @@ def _whole(store: Store, condition: Condition, thorough: bool) -> Iterator[Findi
         yield ok("database", "checked completely, and not damaged")
 
 
-def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
+def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[CheckResult]:
     """Examine when reports came last, and what was refused in the last week.
 
     Of sealed reports the share ``seal_alarm`` may be refused without a warning.
@@ -72,7 +72,7 @@ def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
     yield from _unknown(refused, {version for _, version in store.definitions.registered()})
 
 
-def _last(last: date | None, today: date) -> Finding:
+def _last(last: date | None, today: date) -> CheckResult:
     if last is None:
         return ok("reports", "none have come yet")
     if last > today:
@@ -84,7 +84,7 @@ def _last(last: date | None, today: date) -> Finding:
     return ok("reports", f"the last came on {last}")
 
 
-def _in_all(refused: Mapping[Refusal, int]) -> Finding:
+def _in_all(refused: Mapping[Refusal, int]) -> CheckResult:
     kinds: Counter[str] = Counter()
     for one, number in refused.items():
         kinds[one.kind] += number
@@ -98,7 +98,7 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
     return ok("refused", f"{' and '.join(parts)} in the last 7 days; see dither-server refusals")
 
 
-def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:
+def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[CheckResult]:
     """Find the metric versions with too many refused sealed reports."""
     unopened: Counter[tuple[str, str]] = Counter()
     for one, reports in refused.items():
@@ -115,7 +115,7 @@ def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: 
             yield warning("sealed", about, advice)
 
 
-def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[Finding]:
+def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[CheckResult]:
     """Yield the versions that apps send and the collector refuses as unknown."""
     versions: Counter[tuple[str, str]] = Counter()
     for one, batches in refused.items():

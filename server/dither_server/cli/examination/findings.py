@@ -12,7 +12,7 @@ class Level(Enum):
     PROBLEM = 2
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """One finding: its subject, its text, and advice, "" if nothing is to be done."""
 
     level: Level
@@ -25,19 +25,19 @@ class Finding(NamedTuple):
         return f"{self.level.name.lower():7}  {self.about}: {self.text}{'. ' + self.advice if self.advice else ''}"
 
 
-def ok(about: str, text: str) -> Finding:
+def ok(about: str, text: str) -> CheckResult:
     """Return a finding that is as it should be."""
-    return Finding(Level.OK, about, text)
+    return CheckResult(Level.OK, about, text)
 
 
-def warning(about: str, text: str, advice: str) -> Finding:
+def warning(about: str, text: str, advice: str) -> CheckResult:
     """Return a finding that may become a problem, or with which the collector can work."""
-    return Finding(Level.WARNING, about, text, advice)
+    return CheckResult(Level.WARNING, about, text, advice)
 
 
-def problem(about: str, text: str, advice: str) -> Finding:
+def problem(about: str, text: str, advice: str) -> CheckResult:
     """Return a finding that loses reports, or stops the collector from working."""
-    return Finding(Level.PROBLEM, about, text, advice)
+    return CheckResult(Level.PROBLEM, about, text, advice)
 
 
 def size(count: float) -> str:

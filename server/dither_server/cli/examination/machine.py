@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dither_shared.counted import counted
 
-from .findings import Finding, ok, problem, size, warning
+from .findings import CheckResult, ok, problem, size, warning
 
 _WRITES = 20
 """Writes that are measured, of a page each."""
@@ -34,7 +34,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 """Where Linux lists what is mounted."""
 
 
-def on_machine(folder: Path) -> Iterator[Finding]:
+def on_machine(folder: Path) -> Iterator[CheckResult]:
     """Yield what is found about the folder of a database."""
     if not folder.is_dir():
         yield problem("disk", f"{folder} is not a folder", "Make it, or mount what should be there")
@@ -44,7 +44,7 @@ def on_machine(folder: Path) -> Iterator[Finding]:
     yield durability(folder)
 
 
-def _room(folder: Path) -> Finding:
+def _room(folder: Path) -> CheckResult:
     usage = shutil.disk_usage(folder)
     share = usage.free / usage.total if usage.total else 0.0
     text = f"{100 * share:.0f}% free, {size(usage.free)} of {size(usage.total)}"
@@ -54,7 +54,7 @@ def _room(folder: Path) -> Finding:
     return warning("disk", text, advice) if usage.free < 1e9 or share < 0.1 else ok("disk", text)
 
 
-def _kind(name: str) -> Iterator[Finding]:
+def _kind(name: str) -> Iterator[CheckResult]:
     if name in FORGETS:
         yield problem(
             "disk", f"{name} is in memory, and everything is lost at the next start", "Put the database on a disk"
@@ -81,7 +81,7 @@ def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:
     return found
 
 
-def durability(folder: Path) -> Finding:
+def durability(folder: Path) -> CheckResult:
     """Return what is found about making a page durable in a folder."""
     try:
         seconds = fsync_times(folder)
@@ -114,7 +114,7 @@ def fsync_times(folder: Path) -> list[float]:
     return seconds
 
 
-def compared(whose: str, there: datetime, before: datetime, after: datetime) -> Finding:
+def compared(whose: str, there: datetime, before: datetime, after: datetime) -> CheckResult:
     """Compare a clock of whole seconds with ours, which was read before and after it."""
     behind = before - (there + timedelta(seconds=1))
     ahead = there - after

@@ -13,7 +13,7 @@ from dither_shared import VERSION, Metric, ParameterError
 from dither_shared.bounded_http import Answer
 
 from ...config.settings import Config
-from .findings import Finding, Level, ok, problem, warning
+from .findings import CheckResult, Level, ok, problem, warning
 from .machine import compared
 
 _MOST = 200
@@ -45,7 +45,7 @@ class Peer:
         return self.url.ask("".join(f"/{quote(part, safe='')}" for part in path), fields, _SECONDS, _LONGEST)
 
 
-def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
+def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Iterator[CheckResult]:
     """Examine the collector at an address."""
     try:
         before = datetime.now(UTC)
@@ -78,7 +78,7 @@ def _json(answer: Answer) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _health(health: Answer) -> Finding:
+def _health(health: Answer) -> CheckResult:
     if health.status == 200 and _json(health).get("status") == "ok":
         return ok("collector", "answers")
     if 300 <= health.status < 400:
@@ -89,7 +89,7 @@ def _health(health: Answer) -> Finding:
     )
 
 
-def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Finding]:
+def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[CheckResult]:
     """Yield a comparison with the clock that answers, which may be that of a proxy."""
     try:
         there = parsedate_to_datetime(health.fields.get("date", ""))
@@ -99,13 +99,13 @@ def _clock(health: Answer, before: datetime, after: datetime) -> Iterator[Findin
         yield compared("the clock of the server that answers", there, before, after)
 
 
-def _readiness(ready: Answer) -> Iterator[Finding]:
+def _readiness(ready: Answer) -> Iterator[CheckResult]:
     if ready.status != 200:
         what = "cannot write its database, or its spool"
         yield problem("collector", what, "Its log says why; until then reports are answered 503")
 
 
-def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
+def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[CheckResult]:
     """Yield whether the collector counts what ``metrics.toml`` asks, which it read when it started."""
     unknown = [one for one in metrics if peer.get("v1", "metrics", one.name, "versions", one.version).status == 404]
     if metrics and not unknown:
@@ -115,7 +115,7 @@ def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
         yield problem("collector", f"does not count {metric.name} in version {metric.version}", advice)
 
 
-def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
+def _proxies(peer: Peer, config: Config) -> Iterator[CheckResult]:
     """Yield what the collector sees of a request to this address, if the token is allowed to ask."""
     if not peer.has_token:
         yield ok("proxies", f"not checked; {_ADMIN}")
@@ -137,7 +137,7 @@ def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
     yield from seen(sight, is_loopback(peer.url.host), config.connections_per_address)
 
 
-def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Finding]:
+def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[CheckResult]:
     """Yield what the collector's view of a request means; ``is_near`` if it was sent to this machine itself."""
     signs, address = sight.get("signs"), sight.get("address")
     signs = ", ".join(map(str, signs)) if isinstance(signs, list) else ""
