@@ -263,7 +263,7 @@ def test_of_a_large_body_that_does_not_open_only_64_rows_are_tried(
 
         return opened
 
-    monkeypatch.setattr("dither_server.ingest.sealed.key_file.opener", counting)
+    monkeypatch.setattr("dither_server.ingest.sealed.keyring.opener", counting)
     with closing(collector_of(app)) as collector:
         client = app.test_client()
         assert problem(post(client, batch_of(THEME, noise(12_000)).encode())) == (400, "sealed")
