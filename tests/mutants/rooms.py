@@ -72,17 +72,17 @@ ROOMS: dict[str, Room] = {
     "store": Room(
         (
             *_named(f"{_SERVER}/store", "store", "counting/uploads", "engine"),
-            *_named(f"{_SERVER}/store/tables", "definitions", "estimates", "refusals", "tokens"),
+            *_named(f"{_SERVER}/store/tables", "definitions", "tallies", "tokens"),
         ),
         (
-            *_tests("server/store", "engine", "store", "tables/test_sealed", "removal"),
+            *_tests("server/store", "engine", "store", "tables/test_sealed", "removal", "closing"),
             *_tests("server/store", "counting/test_uploads", "tables/test_definitions"),
             *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),
     ),
     "ids": Room(
-        _named(f"{_SERVER}/store", "batch_ids", "tables/tallies"),
+        _named(f"{_SERVER}/store", "batch_ids"),
         _tests("server/store", "store", "removal", "closing", "batch_ids"),
     ),
     "spool": Room(
