@@ -150,21 +150,20 @@ class VersionKeys:
 
     def kept(self, tag: str, drawn: int) -> Permanent:
         """Return the record of a draw."""
+        masked = drawn << 8 * _CHECK_BYTES ^ self._mask(tag)
         self._drawn = tag, drawn
-        return tuple.__new__(Permanent, (self._name, tag, self._masked(tag, drawn << 8 * _CHECK_BYTES).hex()))
+        return tuple.__new__(Permanent, (self._name, tag, masked.to_bytes(self._width, "big").hex()))
 
     def replay(self, record: Permanent) -> int:
         """Return the draw of a record."""
         if self._drawn[0] != record.tag:
             if len(record.draw) != 2 * self._width:
                 raise DitherError("a permanent draw is not of this metric")
-            plain = int.from_bytes(self._masked(record.tag, int(record.draw, 16)), "big")
-            drawn, check = divmod(plain, 1 << 8 * _CHECK_BYTES)
+            drawn, check = divmod(int(record.draw, 16) ^ self._mask(record.tag), 1 << 8 * _CHECK_BYTES)
             if check:
                 raise DitherError("a permanent draw is not of this device")
             self._drawn = record.tag, drawn
         return self._drawn[1]
 
-    def _masked(self, tag: str, plain: int) -> bytes:
-        mask = self._kept.first(tag.encode("ascii"), self._width)
-        return (plain ^ int.from_bytes(mask, "big")).to_bytes(self._width, "big")
+    def _mask(self, tag: str) -> int:
+        return int.from_bytes(self._kept.first(tag.encode("ascii"), self._width), "big")

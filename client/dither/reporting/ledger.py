@@ -95,9 +95,9 @@ class Account:
 
     def charged(self, record: Charged | Permanent) -> int:
         """Apply the charge of a tag, and its draw; return by how much the size has grown."""
-        before = self.size
-        self.tags.add(record.tag)
-        self.charges = max(self.charges, len(self.tags))
+        before, tags = self.size, self.tags
+        tags.add(record.tag)
+        self.charges = max(self.charges, len(tags))
         if type(record) is Permanent:
             self.last = record
         return self.size - before
