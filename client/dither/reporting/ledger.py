@@ -67,6 +67,9 @@ _BETWEEN_CORRECTIONS = 30
 _MOST = 10_000
 """Maximum number of metric versions and charged values together; a device has some hundred."""
 
+_DIGITS = 250
+"""Digits of a permanent draw that count as one entry."""
+
 _VALUES = 10
 """Number of values that a metric with permanent draws pays for if its definition sets no cap."""
 
@@ -94,18 +97,16 @@ class Account:
         self.charges = max(self.charges, charges)
 
     def charged(self, record: Charged | Permanent) -> int:
-        """Apply the charge of a tag, and its draw; return by how much the size has grown."""
-        before, tags = self.size, self.tags
+        """Apply the charge of a tag, and its draw; return by how many entries the account has grown."""
+        tags, last = self.tags, self.last
+        grown = -len(tags)
         tags.add(record.tag)
+        grown += len(tags)
         self.charges = max(self.charges, len(tags))
         if type(record) is Permanent:
+            grown += len(record.draw) // _DIGITS - (len(last.draw) // _DIGITS if last else 0)
             self.last = record
-        return self.size - before
-
-    @property
-    def size(self) -> int:
-        """Number of tags, and one more for each 250 digits of the last permanent draw."""
-        return len(self.tags) + (len(self.last.draw) // 250 if self.last else 0)
+        return grown
 
     @property
     def spent(self) -> float:
@@ -239,7 +240,8 @@ class Ledger:
         account = self._accounts.get(metric.version)
         if account is None or not account.charges or tag in account.tags:
             return True
-        return self._pays(self._price(metric), account)
+        price = self._prices.get(metric.version) or self._price(metric)
+        return account.charges + self._hold.damaged < price.most
 
     def debit(self, metric: Metric, today: int, drawn: Permanent | None = None) -> Debit:
         """Return the debit for one more report of ``metric``; it counts once applied.
@@ -274,7 +276,11 @@ class Ledger:
         The order of the records decides which draw is the last one, and which marks a correction changes.
         """
         if isinstance(record, Debit):
-            self._apply_debit(record)
+            self._account(record.version).note(record)
+            name, day = record.name, record.day
+            if day > self._last.get(name, _NEVER):
+                self._last[name] = day
+            self.furthest = max(self.furthest, day)
         elif isinstance(record, (Permanent, Charged)):
             self._draws += self._account(record.version).charged(record)
         elif isinstance(record, Hold):
@@ -285,14 +291,6 @@ class Ledger:
             self.furthest = max(self.furthest, record.day)
         else:
             self._correct(record.day)
-
-    def _apply_debit(self, record: Debit) -> None:
-        account = self._account(record.version)
-        account.note(record)
-        name, day = record.name, record.day
-        if day > self._last.get(name, _NEVER):
-            self._last[name] = day
-        self.furthest = max(self.furthest, day)
 
     def _account(self, version: str) -> Account:
         account = self._accounts.get(version)
