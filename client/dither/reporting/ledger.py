@@ -255,9 +255,11 @@ class Ledger:
         new = drawn is not None and drawn.tag not in tags
         if (new or not reports) and self._size() >= _MOST:
             raise StateError("the ledger is full")
-        charges += not price.lasting or new
-        claim = price.cap if price.lasting else 0.0
-        return tuple.__new__(Debit, (metric.name, version, today, reports + 1, charges, price.charge, claim))
+        charge, cap, _, lasting = price
+        charges += not lasting or new
+        return tuple.__new__(
+            Debit, (metric.name, version, today, reports + 1, charges, charge, cap if lasting else 0.0)
+        )
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
