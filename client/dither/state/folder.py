@@ -29,7 +29,7 @@ from dither_shared.light import contextmanager, suppress
 
 from .files import delete, is_own, overwrite, read_small, replace
 from .folder_journal import KEEPS_OPEN, FolderJournal
-from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line
+from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line, to_lines
 from .locks import FileLock, holder_of, sign
 from .state import StateError
 
@@ -98,7 +98,7 @@ class FolderState(FolderJournal):
         self.make_folder()
         records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]
         try:
-            replace(self._paths["consent"], b"".join(map(to_line, records)))
+            replace(self._paths["consent"], to_lines(records))
         except OSError:
             if choice.mode == "off":  # for example on a full disk; then at least no yes remains
                 delete(self._paths["consent"])

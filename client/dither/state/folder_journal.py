@@ -29,7 +29,7 @@ from itertools import chain, islice
 from dither_shared.light import contextmanager, suppress
 
 from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
-from .journal_records import Header, from_lines, to_line
+from .journal_records import Header, from_lines, to_line, to_lines
 from .locks import FileLock
 from .state import BusyError, Cursor, News, StateError
 
@@ -161,7 +161,7 @@ class FolderJournal:
 
     def append(self, records: Iterable[Record]) -> int:
         """Append records, all or none, and return the position after them."""
-        data = b"".join(map(to_line, records))
+        data = to_lines(records)
         if self.size + len(data) > _LARGEST:
             raise StateError("the journal is full, and could not be compacted")
         descriptor = self._descriptor()
@@ -180,7 +180,7 @@ class FolderJournal:
         """Replace all records atomically and durably."""
         draft = f"{self._path}.{os.getpid()}.new"
         try:
-            write(draft, (b"".join((_new_header(), *map(to_line, records))),))
+            write(draft, (_new_header(), to_lines(records)))
             self._replace(draft)
         finally:
             delete(draft)
@@ -304,7 +304,7 @@ def paced(records: Iterable[Record]) -> Iterator[Record]:
 def _slices(records: Iterable[Record]) -> Iterator[bytes]:
     """Yield the lines of records, a few at a time."""
     rest = iter(records)
-    while lines := b"".join(map(to_line, islice(rest, _SLICE))):
+    while lines := to_lines(islice(rest, _SLICE)):
         yield lines
 
 
