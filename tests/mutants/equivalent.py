@@ -100,7 +100,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (
         f"{_SERVER}/estimation/intervals/exact.py",
         "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 5)",
-    ): "another first guess leads to the same root",
+    ): "another guess leads to the same root",
     (
         f"{_SERVER}/estimation/intervals/exact.py",
         "close = np.abs(coefficients[- 1:]).max() < _CLOSE * scale.min()",
@@ -207,8 +207,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
             "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
             "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
-            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "a first guess alone",
-            "success = (seen + score**2 / 3 - half) / (trials + score**2)": "a first guess alone",
+            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess leads to the same root",
+            "success = (seen + score**2 / 3 - half) / (trials + score**2)": "another guess leads to the same root",
         }.items()
     },
     **{
@@ -240,6 +240,23 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             ("mechanisms/discrete_gaussian", "_widest: int = field(init=False, repr=False, compare=True)"),
         )
     },
+    **{
+        (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
+        for times in (1, 3)
+    },
+    **{
+        (f"{_PRIVACY}/audit.py", f"for _ in range( {halvings}):"): "a quantile to its last digit but one, or the last"
+        for halvings in (59, 61)
+    },
+    (
+        f"{_SERVER}/store/counting/uploads.py",
+        "if len(fresh) == len(self.sealing.ids) and not fresh:",
+    ): "rows of which all are fresh are put together of all",
+    (
+        f"{_SERVER}/analysis/health.py",
+        "Check(test=name, says=says, p_value=p_value, level=level, odd=p_value <= level) "
+        "for name, says, p_value in held",
+    ): "two floats are hardly ever the same",
     ("server/dither_spool/records.py", "most = 2"): "ranks are only compared, and 0 is still the least",
     (
         "server/dither_spool/records.py",
