@@ -107,7 +107,7 @@ def retention_text(about: Telemetry) -> Draft:
             say(
                 "In the browser, forget() deletes the ledger and the reports that wait, and turns telemetry off."
                 if about.operator.web
-                else "On the device, the command forget deletes secret, ledger and reports that wait, and turns telemetry off.",
+                else "On the device, forget deletes secret, ledger and reports that wait, and turns telemetry off.",
                 "operator.web",
                 "tests/client/transparency/test_controls.py::test_forgetting_leaves_nothing_but_the_choice",
             ),
