@@ -207,7 +207,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
             "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
             "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
-            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess leads to the same root",
+            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess finds the same root",
             "success = (seen + score**2 / 3 - half) / (trials + score**2)": "another guess leads to the same root",
         }.items()
     },
