@@ -13,6 +13,7 @@ from dither.__main__ import main
 from dither.cli.compile import compiled_file, sentences
 from dither.cli.users import run
 from dither.consent.rules import decide
+from dither.consent.stopped import Stopped
 from dither_shared import ParameterError
 from dither_shared.languages import Language
 
@@ -88,9 +89,13 @@ def test_whatever_decides_can_be_said_in_german() -> None:
     environs: tuple[dict[str, str], ...] = ({"DO_NOT_TRACK": "1"}, {"DITHER": "on"}, {"DITHER": "maybe"}, {})
     said = {decide(environ, None, policy=policy).decided_by for environ in environs for policy in (None, "off", "x")}
     said |= {decide({}, None, automatic=sign).decided_by for sign in ("CI in the environment", "pytest is running")}
+    closed, forgotten = Stopped(), Stopped()
+    closed.close()
+    forgotten.forget()
+    said |= {closed.reason, forgotten.reason}
     german = Language.of("de")
     assert {one for one in said if german.again("by.", one) == one} == set()
-    assert len(said) == 8
+    assert len(said) == 10
 
 
 @pytest.mark.parametrize("command", ["catalogue", "status"])
