@@ -83,6 +83,8 @@ class Client:
       app starts or stops sealing, reports that wait in the outbox are dropped.
     - ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
     - ``language`` is that of what people are shown: "en", "de", or texts of the app's own, by their identifiers.
+    - ``https_proxy=True`` sends through the proxy that ``HTTPS_PROXY`` names, unless ``NO_PROXY`` exempts the
+      collector; otherwise the environment's proxies are not used.
     - ``spread``: each report leaves at a random moment within this many seconds, or on ``flush``.
     - ``exit_wait``: a program that finds a report due at its start and ends at once waits for that upload, for at most
       this many seconds (0 disables that), and not within ``exit_every`` seconds of a wait in vain.
@@ -120,6 +122,7 @@ class Client:
         strata: Mapping[str, object] = NONE_GIVEN,
         seal: str | SealKey | None = None,
         language: str | Mapping[str, str] | Language = "en",
+        https_proxy: bool = False,
     ) -> None:
         def build() -> ClientCore:
             from .core import ClientCore, Setup, transport_for  # noqa: PLC0415 - who is off does not pay for it
@@ -134,7 +137,8 @@ class Client:
                 given = state_of(state, app)
                 asked = sealed_for(seal, metrics_of(metrics, lambda path: load(path, given)))
                 cap, own = epsilon_cap("lifetime_cap", lifetime_cap), strata_of(strata)
-                setup = setup._replace(metrics=asked, transport=transport_for(asked, transport, endpoint, token))
+                carrier = transport_for(asked, transport, endpoint, token, https_proxy=https_proxy)
+                setup = setup._replace(metrics=asked, transport=carrier)
                 setup = setup._replace(lifetime_cap=cap, state=given)
                 times: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
                 core = ClientCore(setup._replace(strata=own, language=language, **times))

@@ -70,7 +70,12 @@ class Setup(NamedTuple):
 
 
 def transport_for(
-    metrics: Mapping[str, Metric], given: Transport | None, endpoint: str, token: str | None
+    metrics: Mapping[str, Metric],
+    given: Transport | None,
+    endpoint: str,
+    token: str | None,
+    *,
+    https_proxy: bool = False,
 ) -> Transport:
     """Return the transport for the reports of ``metrics``: the one that was given, or HTTP to ``endpoint``.
 
@@ -79,7 +84,7 @@ def transport_for(
     """
     if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
         require()
-    return given or HttpTransport(endpoint, token=token)
+    return given or HttpTransport(endpoint, token=token, https_proxy=https_proxy)
 
 
 PLAIN_HTTP = "endpoint: http:// is not encrypted, so the network can read each report; use https://"

@@ -13,7 +13,7 @@ from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 from dither_shared import Metric, ParameterError
 
-from .access.gatekeeper import Gatekeeper
+from .access.gatekeeper import Gatekeeper, ProxyLogin
 from .access.tokens import KnownTokens
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
@@ -58,7 +58,8 @@ class Collector(Served):
         # rows.
         self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
-        self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
+        login = ProxyLogin(config.login_header, self.proxies, self.prometheus.login_ignored)
+        self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here, login)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
         seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)

@@ -41,6 +41,13 @@ class Prometheus(ServerNumbers):
         )
         self._analyses = counter("dither_analyses", about, ["outcome"])
 
+        about = "Requests with a login header that no declared proxy sent; the header was ignored."
+        self._logins_ignored = counter("dither_logins_ignored", about)
+
+    def login_ignored(self) -> None:
+        """Count a login header that counts for nothing."""
+        self._logins_ignored.inc()
+
     def acknowledged(self, metric: str, reports: int) -> None:
         """Count reports whose batch is committed."""
         self._reports.labels(metric).inc(reports)

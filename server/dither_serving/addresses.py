@@ -111,6 +111,11 @@ class Proxies:
     def __contains__(self, address: str) -> bool:
         return bool(self._networks) and self._known(address)
 
+    @property
+    def holds_all(self) -> bool:
+        """Whether every address of a family counts as a proxy's."""
+        return any(network.prefixlen == 0 for network in self._networks)
+
     def forwarded(self, header: str) -> str:
         """Return the client behind a chain of proxies: the last address of X-Forwarded-For that is not a proxy's.
 

@@ -220,6 +220,26 @@ def connect(host: str, port: int, deadline: Deadline, *, secure: bool) -> Stream
     return secured(stream, host) if secure else stream
 
 
+def tunnel(proxy: tuple[str, int], host: str, port: int, deadline: Deadline) -> Stream:
+    """Return a stream over TLS to ``host`` through an HTTP proxy (CONNECT, RFC 9110, section 9.3.6); raise OSError.
+
+    The proxy learns the name and port of ``host``, and carries what it cannot read.
+    """
+    try:
+        stream = connect(*proxy, deadline, secure=False)
+    except OSError as error:
+        raise AnswerError("the proxy cannot be reached") from error
+    try:
+        authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        answer = exchange(stream, request("CONNECT", authority, {"Host": authority}))
+        if not 200 <= answer.status < 300:
+            raise AnswerError(f"the proxy answered {answer.status}")
+    except BaseException:
+        stream.close()
+        raise
+    return secured(stream, host)
+
+
 def request(method: str, path: str, fields: Mapping[str, str], body: bytes = b"") -> bytes:
     """Return the bytes of a request; path and fields are ASCII."""
     head = "\r\n".join([f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import binascii
 
 from .errors import WireError
-from .flat_json import base64, quoted, read_base64, read_object
+from .flat_json import quoted, read_base64, read_object
 from .light import NamedTuple, lru_cache
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ class Batch(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the JSON body; its length depends on names, stratum and number of rows, never on an answer."""
-        reports = base64(self.reports)
+        reports = binascii.b2a_base64(self.reports, newline=False).decode("ascii")
         name = quoted(self.metric)  # the others are hex digits
         stratum = "" if self.stratum is None else f',"stratum":{quoted(self.stratum)}'
         text = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}"{stratum},"reports":"{reports}"}}'

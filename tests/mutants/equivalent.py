@@ -15,6 +15,8 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
     (f"{_SERVER}/analysis/composition.py", "_GUARD = 15"): "one digit less still leaves roundings a thousandth of δ's",
+    (f"{_SERVER}/estimation/intervals/exact.py", "_SECANTS, _HALVINGS = 10, 60"): "ends are found before",
+    (f"{_SERVER}/estimation/intervals/exact.py", "_DEGREE = 15"): "polynomials that have not converged are split",
     (f"{_SERVER}/estimation/intervals/exact.py", "_FEW = 400"): "ends above it differ by 1e-6 standard errors at most",
 }
 """Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
@@ -97,12 +99,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): "of two rows the first is taken",
     (
         f"{_SERVER}/estimation/intervals/exact.py",
-        "_SECANTS, _HALVINGS = 10, 61",
-    ): "one halving more than the digits of a double",
-    (
-        f"{_SERVER}/estimation/intervals/exact.py",
         "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 5)",
-    ): "another first guess leads to the same root",
+    ): "another guess leads to the same root",
     (
         f"{_SERVER}/estimation/intervals/exact.py",
         "close = np.abs(coefficients[- 1:]).max() < _CLOSE * scale.min()",
@@ -174,6 +172,91 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/analysis/health.py",
         "chance = supporting.sum(axis=1) / np.maximum(trials.sum(axis=1), 2)",
     ): "of so few reports no windows are compared",
+    **{
+        (f"{_SERVER}/estimation/intervals/exact.py", line): reason
+        for line, reason in {
+            "_CLOSE = -0.99999999": "all ends are computed one by one",
+            "_BESIDE = 1.01": "more ends are computed one by one",
+            "if p <= q:  # the opposite is reported more often: count how many do not support the value": (
+                "where both are the same a report tells nothing, which no mechanism allows"
+            ),
+            "scale = np.minimum(np.maximum(from_1, _NOUGHT) / self.tails.alike, 2)": "a factor above 0 moves no root",
+            "scale = np.minimum(np.maximum(from_1, _NOUGHT) * self.tails.alike, 1)": "a factor above 0 moves no root",
+            "far = (chance < _TINY) & (seen >= 0)": "none or more are seen with a probability of 1",
+            "far = (chance < _TINY) & (seen > -1)": "none or more are seen with a probability of 1",
+            "far = (chance < _TINY) & (seen > 1)": "one or more are seen too often for that",
+            "score = np.minimum(scipy.special.ndtri(np.where(seen >= 0, chance, 1.0)), _CERTAIN)": (
+                "none or more are seen with a probability of 1"
+            ),
+            "score = np.minimum(scipy.special.ndtri(np.where(seen > -1, chance, 1.0)), _CERTAIN)": (
+                "none or more are seen with a probability of 1"
+            ),
+            "low[active], high[active] = np.where(value <= 0, (point, high[active]), (low[active], point))": (
+                "where the value is 0 the search is over"
+            ),
+            "open_ = np.abs(move) >= np.maximum(_NEAR * error, _ROUNDED * bracket[1])[active]": (
+                "one step more changes no digit that counts"
+            ),
+            "open_ = np.abs(move) > np.maximum(_NEAR * error, _ROUNDED * bracket[ 0])[active]": (
+                "more steps change no digit that counts"
+            ),
+            "inside = (low[active] < following) & (following < high[active]) & (step <= _SECANTS)": (
+                "one secant more is tried before the range is halved"
+            ),
+            "upper = part < (least + most) / 2": "the halves are only taken in another order",
+            "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
+            "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
+            "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
+            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess leads to the same root",
+            "success = (seen + score**2 / 3 - half) / (trials + score**2)": "another guess leads to the same root",
+        }.items()
+    },
+    **{
+        (
+            f"{_SERVER}/estimation/intervals/exact.py",
+            f"new = np.append(True, (np.diff(seen) {one}) | (np.diff(trials) {other}))[: len(seen)]"
+            "  # of none there is none",
+        ): "the same count is computed several times"
+        for one, other in (("!= -1", "!= 0"), ("!= 0", "!= -1"), ("!= 0", "== 0"))
+    },
+    **{
+        (f"{_SERVER}/estimation/intervals/exact.py", line): "others are interpolated, to within 1e-6 standard errors"
+        for few in ("< _FEW", ">= _FEW")
+        for line in (
+            f"found = ends.ends(seen, trials) if len(seen) {few} else _interpolated(ends, seen, trials)",
+            f"if len(places) {few}:",
+        )
+    },
+    (
+        "server/dither_spool/bucket.py",
+        'begin, end = np.searchsorted(keys, others[: 2])[0], np.searchsorted(keys, others[-1:], side="right")[0]',
+    ): "of two places the first is taken",
+    **{
+        (f"shared/dither_shared/{file}.py", line): "it follows from parameters, which are compared"
+        for file, line in (
+            *(("mechanism", f"{name}: Fraction = field(init=False, repr=False, compare=True)") for name in "abpq"),
+            ("mechanisms/numeric", "_laws: tuple[TabulatedLaw, ...] = field(init=False, repr=False, compare=True)"),
+            ("mechanisms/discrete_gaussian", "_noise: TabulatedLaw = field(init=False, repr=False, compare=True)"),
+            ("mechanisms/discrete_gaussian", "_widest: int = field(init=False, repr=False, compare=True)"),
+        )
+    },
+    **{
+        (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
+        for times in (1, 3)
+    },
+    **{
+        (f"{_PRIVACY}/audit.py", f"for _ in range( {halvings}):"): "a quantile to its last digit but one, or the last"
+        for halvings in (59, 61)
+    },
+    (
+        f"{_SERVER}/store/counting/uploads.py",
+        "if len(fresh) == len(self.sealing.ids) and not fresh:",
+    ): "rows of which all are fresh are put together of all",
+    (
+        f"{_SERVER}/analysis/health.py",
+        "Check(test=name, says=says, p_value=p_value, level=level, odd=p_value <= level) "
+        "for name, says, p_value in held",
+    ): "two floats are hardly ever the same",
     ("server/dither_spool/records.py", "most = 2"): "ranks are only compared, and 0 is still the least",
     (
         "server/dither_spool/records.py",

@@ -1,4 +1,4 @@
-"""Mutants of a source file: everywhere that an operator applies, but where a type or a decorator stands."""
+"""Mutants of a source file: where an operator applies, but not to types, decorators and the ``strict`` of zip."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -87,13 +87,15 @@ def _binary(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
 
 
 def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
-    """Yield the stretches of annotations, decorators and aliases of types, which mypy holds."""
+    """Yield the stretches of annotations, decorators and aliases of types, which mypy holds, and of assertions."""
     for node in ast.walk(tree):
         parts: list[ast.expr | None] = []
         if isinstance(node, ast.FunctionDef):
             parts = [*node.decorator_list, node.returns]
         elif isinstance(node, ast.ClassDef):
             parts = list(node.decorator_list)
+        elif isinstance(node, ast.keyword) and node.arg == "strict":  # an assertion, which holds in what is tested
+            parts = [node.value]
         elif isinstance(node, ast.arg | ast.AnnAssign):
             parts = [node.annotation]
         elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=8)
 def below(one: int, /, *, two: int | None = None) -> bool | None:
     return one < two if two else not one
+
+
+below(*zip([4], [5], strict=True))
 '''
 
 
@@ -55,5 +58,11 @@ def test_mutants_change_signs_comparisons_and_constants_but_no_types(tmp_path: P
         "return one > two if two else not one",
         "return one < two if two else  one",
     }
-    assert {after for line, after in changes if line != before} == {"LIMIT: int | None = 4", "LIMIT: int | None = 2"}
+    assert {after for line, after in changes if line != before} == {
+        *("LIMIT: int | None = 4", "LIMIT: int | None = 2"),
+        *(
+            f"below(*zip([{one}], [{two}], strict=True))"
+            for one, two in (("4", " 6"), ("4", " 4"), (" 5", "5"), (" 3", "5"))
+        ),
+    }
     assert list(mutants_of("room", path, tmp_path)) == list(mutants_of("room", path, tmp_path))

@@ -73,10 +73,12 @@ class Permission:
         except Exception as error:
             self._diagnostics.failed("consent", error)
             choice, policy = ConsentChoice("", {}), None
-        inputs = choice, policy, self._peek(), self._tested()
+        inputs = choice, policy, self._peek(), "pytest" in sys.modules
         decided = self._decided
         if decided is None or decided[0] != inputs:  # it seldom changes, and each report asks for it
-            automatic = self._automatic or self._tested()
+            automatic = self._automatic
+            if not (automatic or self._sealed_off) and "pytest" in sys.modules:
+                automatic = "pytest is running"
             consent = decide(self._environ, choice, policy=policy, automatic=automatic)
             decided = self._decided = inputs, consent
         return decided[1]
@@ -148,9 +150,6 @@ class Permission:
         if known is None:
             known = self._terms[id(metric)] = metric, covering(metric)  # keep the metric, so that its id stays in use
         return known[1]
-
-    def _tested(self) -> str:
-        return "" if self._sealed_off or "pytest" not in sys.modules else "pytest is running"
 
 
 def _peek(environ: Mapping[str, str]) -> Callable[[], object]:

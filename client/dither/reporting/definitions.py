@@ -17,7 +17,7 @@ from dither_shared.encoding import BooleanAnswers, ChoiceAnswers, NumberAnswers,
 from dither_shared.errors import ParameterError
 from dither_shared.light import cast, suppress
 from dither_shared.primitives.digests import sha256
-from dither_shared.primitives.entropy import KeyedFamily, SystemEntropy
+from dither_shared.primitives.entropy import KeyedFamily, SystemEntropy, encoded
 
 from ..consent.rules import covering
 from ..forks import importing
@@ -130,9 +130,8 @@ def load(path: str, state: State) -> Mapping[str, Metric]:
         return load_metrics(path)
     whole, file = Whole(text, path), os.path.join(state.folder, "definitions")
     try:
-        family = KeyedFamily(
-            state.secret(SystemEntropy(), may_create=False), b"definitions", VERSION.encode(), sha256(text).digest()
-        )
+        secret = state.secret(SystemEntropy(), may_create=False)
+        family = KeyedFamily(encoded(secret, b"definitions", VERSION.encode(), sha256(text).digest()))
     except (StateError, OSError):
         return whole.metrics()
     with suppress(Exception):  # if anything is wrong with it, it counts as missing

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dither_shared.primitives.entropy import Entropy
 
     from ..state.journal_records import Corrected, Fate, Queued, Record
-    from ..state.state import State
+    from ..state.state import News, State
 
 _REST = 10
 _SLACK = 1_000_000
@@ -262,16 +262,17 @@ class Journal:
 
         The process may have been stopped for days since it asked for the day, so a correction asks again.
         """
-        self._catch_up(today)
+        if (news := self.state.news(self.cursor)) is not None:
+            self._catch_up(news, today)
         latest = max(self.outbox.latest, self.ledger.furthest)
         if is_ahead(latest, today) and is_ahead(latest, now := self._today()):
             self._correct(now)
 
-    def _catch_up(self, today: int) -> None:
+    def _catch_up(self, news: News | None, today: int) -> None:
         """Read what others wrote, piece by piece, so that memory is bounded by the number of accounts and reports."""
         cursor, records, damaged = self.cursor, 0, 0
         rewritten = torn = False
-        while (news := self.state.news(cursor)) is not None:
+        while news is not None:
             if news.rewritten:
                 self._start_over()
             for record in news.records:
@@ -279,6 +280,7 @@ class Journal:
             self.ledger.check_size()
             cursor, records, damaged = news.cursor, records + len(news.records), damaged + news.damaged
             rewritten, torn = rewritten or news.rewritten, news.torn
+            news = self.state.news(cursor)
         if cursor == self.cursor:
             return
         self.cursor = cursor  # last: if a piece cannot be applied, all is read again

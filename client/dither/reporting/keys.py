@@ -33,7 +33,7 @@ tested against tags and draws; that is inherent, because the device itself has t
 from __future__ import annotations
 
 from dither_shared.errors import DitherError
-from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
+from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily, encoded
 
 from ..state.journal_records import Permanent
 
@@ -52,8 +52,7 @@ class Keys:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._cohorts = KeyedFamily(secret, b"cohort")
-        self._families = tuple(KeyedFamily(secret, name) for name in (b"charged", b"permanent", b"kept"))
+        self._contexts = tuple(encoded(secret, name) for name in (b"cohort", b"charged", b"permanent", b"kept"))
         self._versions: dict[str, VersionKeys] = {}
         self._asked: tuple[Survey, int, str] | None = None
 
@@ -95,7 +94,7 @@ class Keys:
         last = self._asked
         if last is None or last[:2] != (survey, period):
             day = period.to_bytes(4, "big")
-            tickets = KeyedFamily(self._secret, b"survey", survey.name.encode("ascii"), day)
+            tickets = KeyedFamily(encoded(self._secret, b"survey", survey.name.encode("ascii"), day))
             drawn = max(survey.metrics, key=lambda name: tickets.first(name.encode("ascii"), _TAG_BYTES))
             last = self._asked = survey, period, drawn
         return last[2]
@@ -104,7 +103,7 @@ class Keys:
         """Return the keyed draws of a metric's version."""
         version = self._versions.get(metric.version)
         if version is None:
-            version = self._versions[metric.version] = VersionKeys(metric, self._cohorts, *self._families)
+            version = self._versions[metric.version] = VersionKeys(metric, *self._contexts)
         return version
 
 
@@ -113,17 +112,16 @@ class VersionKeys:
 
     __slots__ = ("_charged", "_drawn", "_draws", "_item", "_kept", "_marks", "_name", "_permanent", "_width", "cohort")
 
-    def __init__(
-        self, metric: Metric, cohorts: KeyedFamily, charged: KeyedFamily, permanent: KeyedFamily, kept: KeyedFamily
-    ) -> None:
+    def __init__(self, metric: Metric, cohorts: bytes, charged: bytes, permanent: bytes, kept: bytes) -> None:
         self._name = metric.version
         self._draws = draws = metric.draws
         self._width = draws.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
-        self.cohort = draws.draw_cohort(cohorts.stream(version))
-        cohort = self.cohort.to_bytes(4, "big")
-        self._charged, self._permanent = charged.under(version, cohort), permanent.under(version, cohort)
-        self._kept = kept.under(version)
+        self.cohort = draws.draw_cohort(KeyedEntropy(version, start=cohorts))
+        own = encoded(version)
+        self._kept = KeyedFamily(kept + own)
+        own += encoded(self.cohort.to_bytes(4, "big"))
+        self._charged, self._permanent = KeyedFamily(charged + own), KeyedFamily(permanent + own)
         self._item: Item | None = None
         self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
         self._drawn = "", 0
@@ -150,21 +148,20 @@ class VersionKeys:
 
     def kept(self, tag: str, drawn: int) -> Permanent:
         """Return the record of a draw."""
+        masked = drawn << 8 * _CHECK_BYTES ^ self._mask(tag)
         self._drawn = tag, drawn
-        return tuple.__new__(Permanent, (self._name, tag, self._masked(tag, drawn << 8 * _CHECK_BYTES).hex()))
+        return tuple.__new__(Permanent, (self._name, tag, masked.to_bytes(self._width, "big").hex()))
 
     def replay(self, record: Permanent) -> int:
         """Return the draw of a record."""
         if self._drawn[0] != record.tag:
             if len(record.draw) != 2 * self._width:
                 raise DitherError("a permanent draw is not of this metric")
-            plain = int.from_bytes(self._masked(record.tag, int(record.draw, 16)), "big")
-            drawn, check = divmod(plain, 1 << 8 * _CHECK_BYTES)
+            drawn, check = divmod(int(record.draw, 16) ^ self._mask(record.tag), 1 << 8 * _CHECK_BYTES)
             if check:
                 raise DitherError("a permanent draw is not of this device")
             self._drawn = record.tag, drawn
         return self._drawn[1]
 
-    def _masked(self, tag: str, plain: int) -> bytes:
-        mask = self._kept.first(tag.encode("ascii"), self._width)
-        return (plain ^ int.from_bytes(mask, "big")).to_bytes(self._width, "big")
+    def _mask(self, tag: str) -> int:
+        return int.from_bytes(self._kept.first(tag.encode("ascii"), self._width), "big")

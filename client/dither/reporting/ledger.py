@@ -67,6 +67,9 @@ _BETWEEN_CORRECTIONS = 30
 _MOST = 10_000
 """Maximum number of metric versions and charged values together; a device has some hundred."""
 
+_DIGITS = 250
+"""Digits of a permanent draw that count as one entry."""
+
 _VALUES = 10
 """Number of values that a metric with permanent draws pays for if its definition sets no cap."""
 
@@ -94,18 +97,16 @@ class Account:
         self.charges = max(self.charges, charges)
 
     def charged(self, record: Charged | Permanent) -> int:
-        """Apply the charge of a tag, and its draw; return by how much the size has grown."""
-        before = self.size
-        self.tags.add(record.tag)
-        self.charges = max(self.charges, len(self.tags))
+        """Apply the charge of a tag, and its draw; return by how many entries the account has grown."""
+        tags, last = self.tags, self.last
+        grown = -len(tags)
+        tags.add(record.tag)
+        grown += len(tags)
+        self.charges = max(self.charges, len(tags))
         if type(record) is Permanent:
+            grown += len(record.draw) // _DIGITS - (len(last.draw) // _DIGITS if last else 0)
             self.last = record
-        return self.size - before
-
-    @property
-    def size(self) -> int:
-        """Number of tags, and one more for each 250 digits of the last permanent draw."""
-        return len(self.tags) + (len(self.last.draw) // 250 if self.last else 0)
+        return grown
 
     @property
     def spent(self) -> float:
@@ -245,7 +246,8 @@ class Ledger:
         account = self._accounts.get(metric.version)
         if account is None or not account.charges or tag in account.tags:
             return True
-        return self._pays(self._price(metric), account)
+        price = self._prices.get(metric.version) or self._price(metric)
+        return account.charges + self._hold.damaged < price.most
 
     def debit(self, metric: Metric, today: int, drawn: Permanent | None = None) -> Debit:
         """Return the debit for one more report of ``metric``; it counts once applied.
@@ -259,9 +261,11 @@ class Ledger:
         new = drawn is not None and drawn.tag not in tags
         if (new or not reports) and self._size() >= _MOST:
             raise StateError("the ledger is full")
-        charges += not price.lasting or new
-        claim = price.cap if price.lasting else 0.0
-        return tuple.__new__(Debit, (metric.name, version, today, reports + 1, charges, price.charge, claim))
+        charge, cap, _, lasting = price
+        charges += not lasting or new
+        return tuple.__new__(
+            Debit, (metric.name, version, today, reports + 1, charges, charge, cap if lasting else 0.0)
+        )
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
@@ -280,7 +284,11 @@ class Ledger:
         The order of the records decides which draw is the last one, and which marks a correction changes.
         """
         if isinstance(record, Debit):
-            self._apply_debit(record)
+            self._account(record.version).note(record)
+            name, day = record.name, record.day
+            if day > self._last.get(name, _NEVER):
+                self._last[name] = day
+            self.furthest = max(self.furthest, day)
         elif isinstance(record, (Permanent, Charged)):
             self._draws += self._account(record.version).charged(record)
         elif isinstance(record, Hold):
@@ -294,14 +302,6 @@ class Ledger:
             self.furthest = max(self.furthest, self.first_use)
         else:
             self._correct(record.day)
-
-    def _apply_debit(self, record: Debit) -> None:
-        account = self._account(record.version)
-        account.note(record)
-        name, day = record.name, record.day
-        if day > self._last.get(name, _NEVER):
-            self._last[name] = day
-        self.furthest = max(self.furthest, day)
 
     def _account(self, version: str) -> Account:
         account = self._accounts.get(version)

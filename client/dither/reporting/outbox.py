@@ -74,14 +74,16 @@ class Outbox:
 
     def _add(self, entry: Queued) -> None:
         """Queue a report, and drop the oldest beyond the bounds."""
-        if entry.batch not in self._queue:
-            self._queue[entry.batch] = entry
-            self.bytes += len(entry.body)
-            self._locals += entry.local
-            self.sealed += kind_of(entry.body) is SEALED
-            self.latest = max(self.latest, entry.day)
-            while len(self._queue) > self._max_reports or (self.bytes > self._max_bytes and len(self._queue) > 1):
-                self._finish(Done(next(iter(self._queue)), "dropped"))
+        batch, _, day, local, body = entry
+        queue = self._queue
+        if batch not in queue:
+            queue[batch] = entry
+            self.bytes += len(body)
+            self._locals += local
+            self.sealed += kind_of(body) is SEALED
+            self.latest = max(self.latest, day)
+            while len(queue) > self._max_reports or (self.bytes > self._max_bytes and len(queue) > 1):
+                self._finish(Done(next(iter(queue)), "dropped"))
 
     def _finish(self, done: Done) -> None:
         entry = self._queue.pop(done.batch, None)

@@ -171,7 +171,7 @@ class Recorder:
         entropy = self._entropy.ahead(_BYTES)
         if not metric.draws.memoised:
             return build(metric, answer.rounded(entropy), keys, entropy, today, local, stratum=stratum), None
-        item = keys.rounded(metric, answer)
+        item = answer.item if answer.rest is None else keys.rounded(metric, answer)
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
         return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 
@@ -213,7 +213,7 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
     account, own = ledger.account(metric), keys.of(metric)
     last = None if account is None else account.last
     replayed = None if last is None else own.replay(last)
-    tag = own.tag(item)
+    tag = own.marks(item)[2]
     if last is not None and replayed is not None and last.tag == tag:
         return replayed, None
     if ledger.pays(metric, tag):

@@ -88,12 +88,14 @@ class Transactions:
         self._follow = follow
         self._turns = Turns()
 
-    def hold(self, work: Callable[[], Result], today: int | None = None) -> Result:
+    def hold(self, work: Callable[[], Result], today: int) -> Result:
         """Call ``work`` in a transaction and return its result; raises BusyError, StateError or OSError, too."""
         turn = Turn()
         try:
             try:
-                self._enter(turn, today)
+                self._turns.enter(turn)
+                self._state.acquire()
+                self._follow(today)
                 return work()
             finally:
                 self._leave(turn)
@@ -107,7 +109,11 @@ class Transactions:
         turn = Turn()
         try:
             try:
-                yield self._enter(turn, None)
+                self._turns.enter(turn)
+                self._state.acquire()
+                today = self._today()  # only now, because waiting may have taken long
+                self._follow(today)
+                yield today
             finally:
                 self._leave(turn)
         finally:
@@ -128,14 +134,6 @@ class Transactions:
     def after_fork(self) -> None:
         """Start again in a child process, where no other thread is."""
         self._turns = Turns()
-
-    def _enter(self, turn: Turn, today: int | None) -> int:
-        self._turns.enter(turn)
-        self._state.acquire()
-        if today is None:
-            today = self._today()  # only now, because waiting may have taken long
-        self._follow(today)
-        return today
 
     def _leave(self, turn: Turn) -> None:
         if self._turns.has(turn):  # otherwise it was released before

@@ -31,7 +31,7 @@ from dither_shared.light import contextmanager, suppress
 
 from .files import delete, is_own, overwrite, read_small, replace
 from .folder_journal import KEEPS_OPEN, FolderJournal
-from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line
+from .journal_records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, Secret, from_lines, to_line, to_lines
 from .locks import FileLock, holder_of, sign
 from .state import StateError
 
@@ -61,7 +61,6 @@ class FolderState(FolderJournal):
         self.folder = os.fspath(folder)
         super().__init__(self.folder, keeps_open=keeps_open)
         self._paths = {name: os.path.join(self.folder, name) for name in _FILES}
-        self._made = False
         self._seen: tuple[int, int, int] | None = None
         self._choice: ConsentChoice | None = None
         self._secret_seen = False  # since the choice was made
@@ -98,10 +97,10 @@ class FolderState(FolderJournal):
 
     def choose(self, choice: ConsentChoice) -> None:
         """Store the user's choice."""
-        self._make_folder()
+        self.make_folder()
         records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]
         try:
-            replace(self._paths["consent"], b"".join(map(to_line, records)))
+            replace(self._paths["consent"], to_lines(records))
         except OSError:
             if choice.mode == "off":  # for example on a full disk; then at least no yes remains
                 delete(self._paths["consent"])
@@ -115,12 +114,6 @@ class FolderState(FolderJournal):
         """Return whether there was a journal: the secret is only drawn when there is one."""
         return self._key is not None or self.has_secret()
 
-    def acquire(self) -> None:
-        """Hold the journal against all other processes."""
-        if not self._made:
-            self._make_folder()
-        super().acquire()
-
     def begun_anew(self) -> None:
         """Forget the secret that is known, because after "forget" a new one is drawn."""
         self._key = None
@@ -130,7 +123,7 @@ class FolderState(FolderJournal):
 
         Raises StateError if the folder is not this user's, whatever lies in it.
         """
-        self._make_folder()
+        self.make_folder()
         if may_create and not self.has_secret():
             replace(self._paths["secret"], to_line(Secret(entropy.take(SECRET_BYTES).hex())))
             self._key = None
@@ -201,8 +194,9 @@ class FolderState(FolderJournal):
                 close()
         self._sendings.clear()
 
-    def _make_folder(self) -> None:
-        if self._made:
+    def make_folder(self) -> None:
+        """Make the folder, or refuse one that is not this user's."""
+        if self.made:
             return
         if not os.path.isdir(self.folder):
             from pathlib import Path  # noqa: PLC0415 - once in a device's life
@@ -216,7 +210,7 @@ class FolderState(FolderJournal):
         if found.st_mode & 0o077:
             os.chmod(self.folder, 0o700)
         self._discard_drafts()
-        self._made = True
+        self.made = True
 
     def _discard_drafts(self) -> None:
         """Delete the drafts that killed programs left; ``journal.new`` belongs to the uploader."""

@@ -29,7 +29,7 @@ from itertools import chain, islice
 from dither_shared.light import contextmanager, suppress
 
 from .files import TRIES, OpenFile, delete, open_private, overwrite, read, read_small, rename, sync, sync_folder, write
-from .journal_records import Header, from_lines, to_line
+from .journal_records import Header, from_lines, to_line, to_lines
 from .locks import FileLock
 from .state import BusyError, Cursor, News, StateError
 
@@ -64,12 +64,14 @@ _APPEND = os.O_RDWR | os.O_APPEND
 class FolderJournal:
     """The journal in ``folder``; ``keeps_open`` says whether its files stay open between calls.
 
-    ``size``, in bytes, and ``mark``, which is the first line, are known while it is held.
+    ``size``, in bytes, and ``mark``, which is the first line, are known while it is held. ``made`` is whether the
+    folder is known to be there.
     """
 
     def __init__(self, folder: str, *, keeps_open: bool = KEEPS_OPEN) -> None:
         self.size = 0
         self.mark = b""
+        self.made = False
         self._folder = folder
         self._path, self._extent_path = os.path.join(folder, "journal"), os.path.join(folder, "extent")
         self._draft_path = f"{self._path}.new"
@@ -80,6 +82,10 @@ class FolderJournal:
     def __del__(self) -> None:
         with suppress(Exception):  # at the end of the interpreter anything may be missing
             self.close()
+
+    def make_folder(self) -> None:
+        """Make the folder if it is not there."""
+        raise NotImplementedError
 
     def was_begun(self) -> bool:
         """Return whether a journal was made before, so that a missing one is lost."""
@@ -94,6 +100,8 @@ class FolderJournal:
 
         Raises BusyError, StateError or OSError; ``release`` must be called even then.
         """
+        if not self.made:
+            self.make_folder()
         self.acquire_lock()
         file = self._file
         found = None if file is None else file.status_at(self._path)
@@ -153,7 +161,7 @@ class FolderJournal:
 
     def append(self, records: Iterable[Record]) -> int:
         """Append records, all or none, and return the position after them."""
-        data = b"".join([to_line(record) for record in records])
+        data = to_lines(records)
         if self.size + len(data) > _LARGEST:
             raise StateError("the journal is full, and could not be compacted")
         descriptor = self._descriptor()
@@ -172,7 +180,7 @@ class FolderJournal:
         """Replace all records atomically and durably."""
         draft = f"{self._path}.{os.getpid()}.new"
         try:
-            write(draft, (b"".join((_new_header(), *map(to_line, records))),))
+            write(draft, (_new_header(), to_lines(records)))
             self._replace(draft)
         finally:
             delete(draft)
@@ -296,7 +304,7 @@ def paced(records: Iterable[Record]) -> Iterator[Record]:
 def _slices(records: Iterable[Record]) -> Iterator[bytes]:
     """Yield the lines of records, a few at a time."""
     rest = iter(records)
-    while lines := b"".join(map(to_line, islice(rest, _SLICE))):
+    while lines := to_lines(islice(rest, _SLICE)):
         yield lines
 
 

@@ -18,7 +18,7 @@ from dither_shared.light import Literal, NamedTuple, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 Fate = Literal["sent", "dropped"]
@@ -235,10 +235,18 @@ _TEXTS: dict[type[Record], Callable[[Any], bytes]] = {
 """Writers of the records of each report; they give the same text as ``_text`` in half the time."""
 
 
+def to_lines(records: Iterable[Record]) -> bytes:
+    """Return the lines of records, each with its checksum and line feed."""
+    lines = []
+    for record in records:
+        text = _TEXTS.get(type(record), _text)(record)
+        lines.append(b"%08x %b\n" % (crc32(text), text))
+    return b"".join(lines)
+
+
 def to_line(record: Record) -> bytes:
-    """Return the line of a record, with its checksum and line feed."""
-    text = _TEXTS.get(type(record), _text)(record)
-    return b"%08x %b\n" % (crc32(text), text)
+    """Return the line of a record."""
+    return to_lines((record,))
 
 
 def from_line(line: bytes) -> Record | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ..reporting.bodies import read
 from ..state.state import BusyError
 from .retry import BUSY, GONE, AnswerRule, kind_of, rule_for
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 
 _PAUSE = 1.0
 """Seconds to wait for another thread or process that uses the same outbox."""
-
-_SHORT = 1.0
-"""Seconds for which a report may leave later than it is due, because the program is recording."""
 
 _LOOK = 60.0
 """Seconds after which to check for new reports, even if the known ones are postponed for longer."""
@@ -46,6 +45,7 @@ class Sender:
         self._schedule = schedule or UploadSchedule()
         self._flushes = self._flushes_over = 0  # how many flushes were begun, and how many of them have ended
         self._tried: set[str] = set()  # batches sent in this flush
+        self._looks_at = 0.0  # when the next report is due, or it is time to look for new ones
 
     @property
     def flushing(self) -> bool:
@@ -79,8 +79,9 @@ class Sender:
         """
         flushes = self._flushes
         again = self._journal.compact(courteous=True)
-        if 0 < again < _SHORT and not self.flushing:
-            return again  # what a look at 10,000 reports takes would hold up the program
+        if again and not self.flushing and (left := self._looks_at - time.monotonic()) > 0:
+            return min(again, left)  # the program is recording, and a look at 10,000 reports would hold it up
+        self._looks_at = 0.0
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:
@@ -92,7 +93,11 @@ class Sender:
             self._end_flush(flushes)
             raise
         self._end_flush(flushes)
-        return again or None if entry is None else min(wait, again or _LOOK)
+        if entry is None:
+            return again or None
+        wait = min(wait, _LOOK)
+        self._looks_at = time.monotonic() + wait
+        return min(wait, again or wait)
 
     def _next(self) -> tuple[Queued | None, float]:
         """Return the report that leaves next, and in how many seconds; None if none waits."""

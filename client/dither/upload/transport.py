@@ -1,8 +1,8 @@
 """Transport: carry a body to the collector, by one method, so that tests and simulations can bring their own.
 
 Each upload has its own connection and the same fixed headers, so that only the network address links two uploads of a
-device. Redirects are answers like any other and are never followed; the system's proxies are not used. Only the status
-and Retry-After of an answer are read: nothing in it can change what the device draws.
+device. Redirects are answers like any other and are never followed; the system's proxies are not used unless the app
+wants that. Only the status and Retry-After of an answer are read: nothing in it can change what the device draws.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..settings import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import NoReturn, Self
 
     from dither_shared.bounded_http import Stream
@@ -69,11 +70,16 @@ class HttpTransport:
 
     ``timeout`` bounds the whole upload, from the look-up of the name to the head of the answer. ``token`` is sent with
     each upload to a collector, which may ask for one, but not to a relay. It must be the app's, the same for all its
-    users: a token for each device would identify it. Raises ParameterError for an invalid endpoint, timeout or token.
+    users: a token for each device would identify it. With ``https_proxy``, uploads to an https endpoint go through the
+    proxy that the environment names when they leave (see ``proxy_for``). Raises ParameterError for an invalid endpoint,
+    timeout or token.
     """
 
-    def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
+    def __init__(
+        self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None, *, https_proxy: bool = False
+    ) -> None:
         self._endpoint = Endpoint.parse(endpoint)
+        self._https_proxy = https_proxy
         self._token = None if token is None else checked_token(token)
         self._timeout = seconds("timeout", timeout)
         if not self._timeout:
@@ -103,9 +109,38 @@ class HttpTransport:
 
         secure, host, port, *_ = self._endpoint
         try:
-            return bounded_http.connect(host, port, bounded_http.Deadline(self._timeout), secure=secure)
+            deadline = bounded_http.Deadline(self._timeout)
+            if self._https_proxy and secure and (proxy := proxy_for(host)):
+                return bounded_http.tunnel(proxy, host, port, deadline)
+            return bounded_http.connect(host, port, deadline, secure=secure)
         except OSError as error:
             raise UnreachableError(error.errno, "nobody was reached") from error
+
+
+def proxy_for(host: str, environ: Mapping[str, str] = os.environ) -> tuple[str, int] | None:
+    """Return the host and port of the proxy that the environment names for https to ``host``; None if it names none.
+
+    ``https_proxy`` counts before ``HTTPS_PROXY``. ``no_proxy`` or ``NO_PROXY`` lists names, with all names below them,
+    or is "*". Raises AnswerError for a proxy that cannot be used: only http:// without a user name can. Then nothing is
+    sent, because a network that wants a proxy may not want the app to go around it.
+    """
+    from dither_shared.bounded_http import AnswerError  # noqa: PLC0415 - only who uploads loads sockets
+
+    given = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
+    if not given or _is_exempt(host, environ.get("no_proxy") or environ.get("NO_PROXY") or ""):
+        return None
+    try:
+        proxy = Endpoint.parse(given if "://" in given else f"http://{given}")
+    except ParameterError:
+        raise AnswerError("the proxy in HTTPS_PROXY cannot be used") from None
+    if proxy.secure or proxy.path:
+        raise AnswerError("the proxy in HTTPS_PROXY cannot be used")
+    return proxy.host, proxy.port
+
+
+def _is_exempt(host: str, listed: str) -> bool:
+    names = [name.strip().lower().lstrip(".") for name in listed.split(",")]
+    return "*" in names or any(name and (host.lower() == name or host.lower().endswith(f".{name}")) for name in names)
 
 
 class Endpoint(NamedTuple):

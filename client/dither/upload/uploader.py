@@ -55,6 +55,7 @@ class Uploader:
         self._spread = spread
         self._sender = self._new_sender()
         self._worker = Worker(self._step, failed)
+        self.wake = self._worker.wake
         self._exit = ExitWait(exit_wait, exit_every, attempts, self._worker.rested)
 
     def resume(self) -> None:
@@ -63,10 +64,6 @@ class Uploader:
             self._exit.arm()
         if self._journal.outbox.next() is not None:
             self._worker.wake()
-
-    def wake(self, *, cut: bool = False) -> None:
-        """Upload in the background, now that a report waits; with ``cut``, end a wait between two steps."""
-        self._worker.wake(cut=cut)
 
     def flush(self, timeout: float) -> None:
         """Upload what waits, and wait up to ``timeout`` seconds until it is gone or must be expected to fail."""

@@ -1,5 +1,8 @@
 """Decide who may do what, by three roles and by tokens of which only digests are kept; closed unless opened.
 
+If the setting ``login_header`` is set, a person whom a declared proxy names in that header may read: the proxy has
+asked who they are, by OIDC for example. The header counts from the addresses in ``proxies`` alone, for this role alone.
+
 A token is sent as ``Authorization: Bearer TOKEN``, or as the password of Basic authentication, which browsers ask for
 by themselves. Two things need no token: what the setting ``open`` allows, and reports that are made on the collector's
 own machine (``Here`` says which). Reading from that machine needs one.
@@ -7,24 +10,65 @@ own machine (``Here`` says which). Reading from that machine needs one.
 
 import base64
 import binascii
+import logging
+from collections.abc import Callable
 from wsgiref.types import WSGIEnvironment
 
-from dither_serving.addresses import NOWHERE, Here
+from dither_serving.addresses import NOWHERE, Here, Proxies
 from dither_serving.problems import Kind, Problem
 
 from .roles import Role
-from .tokens import KnownTokens, LocalToken, digest_of, draw_token
+from .tokens import KnownTokens, LocalToken, digest_of, draw_token, is_asked_by_a_person
 
 __all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
 
+_log = logging.getLogger(__name__)
+
 _LONGEST = 256
+
+
+class ProxyLogin:
+    """The login that a proxy in front has done: whom it names in ``header`` may read; "" means nobody may.
+
+    ``ignored`` counts requests that bear the header although no proxy sent them: somebody tries it, or ``proxies`` does
+    not name the proxy.
+    """
+
+    def __init__(self, header: str = "", proxies: Proxies | None = None, ignored: Callable[[], object] = int) -> None:
+        self._key = f"HTTP_{header.upper().replace('-', '_')}" if header else ""
+        self._proxies = proxies or Proxies("")
+        self._ignored = ignored
+        self._said = False
+
+    def reads(self, environ: WSGIEnvironment) -> bool:
+        """Return whether a request reads for somebody whom a proxy names.
+
+        A comma means that the header came twice, once perhaps from outside: a proxy has to replace it, so it is nobody.
+        """
+        named = str(environ.get(self._key, "")).strip() if self._key else ""
+        if not named:
+            return False
+        if (environ.get("REMOTE_ADDR") or "") not in self._proxies:
+            self._ignored()
+            if not self._said:
+                self._said = True
+                _log.warning("a login header is ignored, because it comes from an address that proxies does not name")
+            return False
+        return "," not in named and is_asked_by_a_person(environ)
 
 
 class Gatekeeper:
     """Lets a request pass, or raises the Problem that it is answered with."""
 
-    def __init__(self, tokens: KnownTokens, anyone: frozenset[Role] = frozenset(), here: Here = NOWHERE) -> None:
-        """Ask for one of these ``tokens``, except for the roles of ``anyone`` and for reports from ``here``."""
+    def __init__(
+        self,
+        tokens: KnownTokens,
+        anyone: frozenset[Role] = frozenset(),
+        here: Here = NOWHERE,
+        login: ProxyLogin | None = None,
+    ) -> None:
+        """Ask for one of these ``tokens``, but for the roles of ``anyone``, reports from ``here``, and a ``login``."""
+        self._login = login or ProxyLogin()
         self._tokens = tokens
         self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
         self._here = here
@@ -38,6 +82,8 @@ class Gatekeeper:
     def admit(self, environ: WSGIEnvironment, role: Role) -> None:
         """Return if the request may do what ``role`` may; raise Problem otherwise."""
         if not self.asks_for_token(environ, role) or self._bears_cookie(environ, role):
+            return
+        if role is Role.READ and self._login.reads(environ):
             return
         token = _presented(environ)
         if token is None:

@@ -136,17 +136,8 @@ class LocalToken:
         return _same(self.token, token)
 
     def is_kept_by(self, environ: WSGIEnvironment) -> bool:
-        """Return whether a request reads, and bears the cookie.
-
-        Pages of another port on this host send the cookie, too. If the browser says that such a page asks, and not a
-        person who opens ours, the cookie does not count.
-        """
-        if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
-            return False
-        asks = environ.get("HTTP_SEC_FETCH_SITE", "none")
-        if asks not in {"none", "same-origin"} and environ.get("HTTP_SEC_FETCH_MODE") != "navigate":
-            return False
-        return any(_same(self.cookie, given) for given in self._given(environ))
+        """Return whether a request reads, and bears the cookie, which pages of another port on this host send, too."""
+        return is_asked_by_a_person(environ) and any(_same(self.cookie, given) for given in self._given(environ))
 
     def _given(self, environ: WSGIEnvironment) -> Iterator[str]:
         """Yield every cookie with our name: another server of this host may have set one, too."""
@@ -154,6 +145,14 @@ class LocalToken:
             name, _, value = pair.strip().partition("=")
             if name == self.name and len(value) <= _LONGEST:
                 yield value
+
+
+def is_asked_by_a_person(environ: WSGIEnvironment) -> bool:
+    """Return whether a request reads, and no browser says that another site's page asks instead of a person."""
+    if environ["REQUEST_METHOD"] not in {"GET", "HEAD"}:
+        return False
+    asks = environ.get("HTTP_SEC_FETCH_SITE", "none")
+    return asks in {"none", "same-origin"} or environ.get("HTTP_SEC_FETCH_MODE") == "navigate"
 
 
 def _same(secret: str, given: str) -> bool:

@@ -1,11 +1,12 @@
 """The configuration of a collector: every setting, with its default and its help text."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from dither_serving.addresses import Here
+from dither_serving.addresses import Here, Proxies
 from dither_serving.settings import ServerSettings, setting
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
@@ -13,6 +14,11 @@ from dither_shared.metrics.period import utc_today
 from ..access.origins import NO_ORIGINS, Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
+
+_HEADER = re.compile(
+    r"(?!x-forwarded-(for|proto|host|port|by|server|ssl|prefix)$)(?!x-real-ip$)x-[a-z0-9-]{1,60}", re.IGNORECASE
+)
+"""A header that can name a person; the others stand in requests of everybody."""
 
 _SEAL_KEYS = "seal-keys.json"
 
@@ -54,6 +60,9 @@ class Config(ServerSettings):
     local_token: bool = setting(
         True, "Create a read token, valid until the server stops, and print the pages' address with it."
     )
+    login_header: str = setting(
+        "", "Header in which a proxy of proxies names a person who has logged in, and may read: X-Forwarded-User."
+    )
     rows_limit: int = setting(100_000, "Maximum report rows in a batch.")
     estimates_limit: int = setting(
         500_000, "Maximum values in an answer, times its days or weeks; a larger answer is refused."
@@ -84,6 +93,14 @@ class Config(ServerSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_database(self.db)
+        if self.login_header and not self.proxies:
+            raise ParameterError("login_header", "needs proxies: the addresses from which the header counts")
+        if self.login_header and not _HEADER.fullmatch(self.login_header):
+            raise ParameterError("login_header", f"{self.login_header!r} cannot name a person; X-Forwarded-User can")
+        if self.login_header and Proxies(self.proxies).holds_all:
+            raise ParameterError(
+                "login_header", f"proxies = {self.proxies!r} names every address: anybody could log in"
+            )
         if self.spool:
             from ..store.sink import spool_package  # noqa: PLC0415 - numpy is what a command's help would wait for
 

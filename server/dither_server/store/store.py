@@ -282,7 +282,7 @@ def _condition_of(connection: sa.Connection) -> Condition:
     ids = count_ids(connection)
     path = sqlite_path(connection.engine)
     if path is None:
-        size = connection.scalar(sa.select(sa.func.pg_database_size(sa.func.current_database()))) or 0
+        size = connection.execute(sa.select(sa.func.pg_database_size(sa.func.current_database()))).scalar_one()
         version = str(connection.exec_driver_sql("SHOW server_version").scalar())
         return Condition(f"postgresql {version.partition(' ')[0]}", int(size), None, ids, None)
     version = str(connection.scalar(sa.select(sa.func.sqlite_version())))

@@ -50,6 +50,9 @@ class Language:
         self.code = code
         self._own = own or {}
 
+    def __repr__(self) -> str:
+        return f"Language({self.code!r})"
+
     @classmethod
     def of(cls, given: object) -> Language:
         """Return a language by its code, or that of an app's own texts.

@@ -30,6 +30,9 @@ _WORDS = struct.Struct(">16I")
 class Entropy(ABC):
     """A source of independent, uniformly random bytes, and the exact draws made from them."""
 
+    precision = WORD_BITS
+    """The bits of the thresholds of ``bernoulli_bits``; an enumeration of all streams needs fewer."""
+
     @abstractmethod
     def take(self, count: int) -> bytes:
         """Return the next ``count`` uniformly random bytes."""
@@ -75,7 +78,7 @@ class Entropy(ABC):
         """
         return bisect_right(cumulative, int.from_bytes(self.take(8), "big"))
 
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int, precision: int = WORD_BITS) -> int:
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
         """Return ``width`` independent bits as an integer, bit i being lane i.
 
         A lane whose bit is set in ``marked`` is 1 with probability high/2^precision, any other with probability
@@ -87,7 +90,7 @@ class Entropy(ABC):
         it. So P[bit i = 1] = threshold/2^precision exactly. Half of the open lanes close at each step: about
         2 + log2(width) steps of ``width`` bits are used.
         """
-        lanes, size, certain, steps = _plan(width, high, low, precision)
+        lanes, size, certain, steps = _plan(width, high, low, self.precision)
         thresholds = 0, lanes ^ marked, marked, lanes
         result = thresholds[certain]
         undecided, step, last, from_bytes = lanes ^ result, 0, len(steps), int.from_bytes
@@ -192,7 +195,7 @@ class KeyedEntropy(Entropy):
     """The number of bytes of one digest."""
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
-        self._start = start + len(key).to_bytes(4, "big") + key + (_encoded(*context) if context else b"")
+        self._start = start + len(key).to_bytes(4, "big") + key + (encoded(*context) if context else b"")
         self._number = self._used = 0
         self._block = b""  # of this number, or the requested part of it
 
@@ -221,16 +224,12 @@ class KeyedEntropy(Entropy):
 
 
 class KeyedFamily:
-    """The streams of ``KeyedEntropy`` for one key, which comes first, and all but the last part of the context."""
+    """The streams of ``KeyedEntropy`` for one key and all but the last part of the context, which are ``encoded``."""
 
     __slots__ = ("_start",)
 
-    def __init__(self, *context: bytes, start: bytes = b"") -> None:
-        self._start = start + _encoded(*context)
-
-    def under(self, *context: bytes) -> KeyedFamily:
-        """Return the family with further parts of the context."""
-        return KeyedFamily(*context, start=self._start)
+    def __init__(self, context: bytes) -> None:
+        self._start = context
 
     def __repr__(self) -> str:
         return "KeyedFamily(…)"
@@ -246,8 +245,12 @@ class KeyedFamily:
         return shake_256(self._start + len(part).to_bytes(4, "big") + part + b"\0\0\0\0").digest(count)
 
 
-def _encoded(*parts: bytes) -> bytes:
-    return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
+def encoded(*parts: bytes) -> bytes:
+    """Return a key and a context, or a part of one, with each length before it, as ``KeyedEntropy`` has them."""
+    joined = b""
+    for part in parts:
+        joined += len(part).to_bytes(4, "big") + part
+    return joined
 
 
 @lru_cache(maxsize=256)

@@ -85,7 +85,7 @@ def test_the_commands_speak_and_understand_the_language(
 
 
 def test_whatever_decides_can_be_said_in_german() -> None:
-    environs = ({"DO_NOT_TRACK": "1"}, {"DITHER": "on"}, {"DITHER": "maybe"}, {})
+    environs: tuple[dict[str, str], ...] = ({"DO_NOT_TRACK": "1"}, {"DITHER": "on"}, {"DITHER": "maybe"}, {})
     said = {decide(environ, None, policy=policy).decided_by for environ in environs for policy in (None, "off", "x")}
     said |= {decide({}, None, automatic=sign).decided_by for sign in ("CI in the environment", "pytest is running")}
     german = Language.of("de")

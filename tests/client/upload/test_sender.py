@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,21 +124,26 @@ def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     assert sent.bodies == []
 
 
-@pytest.mark.parametrize(("pause", "waits"), [(0.02, 1), (1.0, 1), (1.0, 0)])
-def test_a_step_comes_again_for_a_compaction_that_waits_for_the_program(
-    monkeypatch: pytest.MonkeyPatch, pause: float, waits: int
-) -> None:
-    sent = Script()
+def test_while_the_program_records_reports_are_looked_at_only_when_one_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent, now = Script(), [1000.0]
+    looks: list[float] = []
+
+    def permitted() -> bool:
+        looks.append(now[0])
+        return True
+
     parts = parts_on(dither.MemoryState("on"))
-    for name in ("mobile", "theme")[: 2 * waits]:
-        parts.record(name, True)
-    sender = sender_of(parts, sent)
-    monkeypatch.setattr(parts.journal, "compact", lambda **_: pause)
-    assert sender.step() == (0.0 if waits and pause >= 1 else pause)
-    assert len(sent.bodies) == (waits if pause >= 1 else 0)
-    sender.flush()
-    assert sender.step() == (0.0 if waits else pause)
-    assert not sender.flushing or waits
+    parts.record("mobile", True)
+    monkeypatch.setattr("dither.upload.sender.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(parts.journal, "compact", lambda **_: 0.5)
+    schedule = UploadSchedule(9.0, uniform=lambda: 0.25, clock=lambda: now[0])
+    sender = Sender(parts.journal, sent, permitted, parts.attempts, schedule=schedule)
+    for pause in (0.5, 0.5, 0.5, 0.5, 0.25, 0.0):
+        assert sender.step() == pause
+        now[0] += pause
+    assert set(looks) == {1000.0, 1002.25}
+    assert len(sent.bodies) == 1
+    assert sender.step() == 0.5, "nothing is left, but the compaction is still to come"
 
 
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:

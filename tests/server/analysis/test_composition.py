@@ -17,6 +17,7 @@ from dither_server.analysis.composition import (
     _binomial,
     _least,
     _Loss,
+    _root_above,
     _sum,
     advanced,
     optimal,
@@ -242,6 +243,13 @@ def test_a_part_adds_up() -> None:
     part = Part(Fraction("0.1"), 365, Fraction("1e-9"))
     assert part.total == Fraction("36.5")
     assert part.total_delta == Fraction("3.65e-7")
+    assert Part(Fraction(3)) == Part(Fraction(3), 1, Fraction(0))
+
+
+@pytest.mark.parametrize("square", [Fraction(0), Fraction(2), Fraction(1, 3), Fraction(10**9 + 1)])
+def test_square_root_is_rounded_up_by_less_than_60_digits_show(square: Fraction) -> None:
+    root, digit = _root_above(square), Fraction(1, 10**60)
+    assert root**2 >= square >= (root - digit) ** 2 * (square > 0)
 
 
 def test_a_group_multiplies_epsilon_and_lets_delta_grow() -> None:

@@ -51,6 +51,20 @@ def test_nobody_else_may_read_what_is_counted(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
+def test_reader_reads_the_log_of_a_writer_and_makes_none_where_there_is_none(tmp_path: Path) -> None:
+    url, log = url_of(tmp_path), tmp_path / "dither.db-wal"
+    with closing(Store(url)) as store:
+        store.register([THEME])
+        store.commit([upload(rows=b"\x00")], TODAY, SHARD)
+        assert log.stat().st_size > 0
+        with closing(Store(url, create=False, read_only=True)) as reader:
+            assert reader.tally(THEME).total == 1
+    assert not log.exists()
+    with closing(Store(url, create=False, read_only=True)) as reader:
+        assert reader.tally(THEME).total == 1
+        assert not log.exists()
+
+
 def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
     Store(url_of(tmp_path)).close()
     (tmp_path / "dither.db").chmod(0o640)

@@ -1,6 +1,8 @@
 """What each family promises beyond the contract: known values, known mistakes avoided, bad parameters refused."""
 
 import math
+import re
+from dataclasses import fields
 from fractions import Fraction
 from itertools import product
 
@@ -251,6 +253,19 @@ def test_item_outside_the_domain_is_refused_without_naming_it() -> None:
         with pytest.raises(ParameterError, match="item: ") as caught:
             mechanism.randomize(item, KeyedEntropy(b""))
         assert "314159" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanism_is_shown_and_compared_by_its_parameters_alone(name: str) -> None:
+    mechanism, family = usual(name, 10), MECHANISMS[name]
+    parameters = {field.name for field in fields(family) if field.init}
+    shown = set(re.findall(r"(\w+)=", repr(mechanism)))
+    assert parameters - {"permanent_inside"} <= shown <= parameters | {"size", "cohorts"}
+    assert not parameters & {"listed", "coverage", "permanent_ratio", "delta", "ratio", "shape", "cells"}
+    assert ("size" in parameters) == (family.items not in {STRINGS, SPELLED})
+    assert ("cohorts" in parameters) == (name in {"rappor", "count-mean-sketch", "hadamard-count-mean-sketch"})
+    again = usual(name, 10)
+    assert (again, hash(again)) == (mechanism, hash(mechanism))
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

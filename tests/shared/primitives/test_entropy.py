@@ -12,7 +12,7 @@ import pytest
 
 from contract.cases import each
 from dither_shared import Entropy, KeyedEntropy, SystemEntropy
-from dither_shared.primitives.entropy import KeyedFamily
+from dither_shared.primitives.entropy import KeyedFamily, encoded
 from dither_shared.primitives.probability import ONE
 
 PRECISION = 3
@@ -38,7 +38,8 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(case: t
     for slices in product(range(4), repeat=PRECISION):
         noise = 0b10101000  # the bits beyond the last lane must not matter
         script = Script(bytes(cut | noise for cut in slices))
-        outcomes[script.bernoulli_bits(2, marked, high, low, PRECISION)] += 1
+        script.precision = PRECISION
+        outcomes[script.bernoulli_bits(2, marked, high, low)] += 1
     streams = 4**PRECISION
     for bits in range(4):
         chance = Fraction(1)
@@ -251,7 +252,7 @@ def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.Mon
 
 
 def test_a_family_offers_the_streams_of_its_members() -> None:
-    family = KeyedFamily(b"key", b"a")
+    family = KeyedFamily(encoded(b"key", b"a"))
     for count in (0, 16, 512, 513, 2000):
         assert (
             family.first(b"bc", count)

@@ -62,6 +62,9 @@ def dpia(about: Telemetry) -> Draft:
             say(f"Legal basis: {op.legal_basis}.", "operator.legal_basis"),
             about.total(),
             about.off(),
+            Open(
+                "Do answers belong to the special categories of Article 9, such as health? They need explicit consent."
+            ),
             Open("Could the purpose be reached with fewer questions, a smaller epsilon, or without asking?"),
             "## Risks for people (Article 35(7)(c))",
             *_risks(about),
@@ -79,10 +82,10 @@ def dpia(about: Telemetry) -> Draft:
 
 def _people(about: Telemetry) -> Fact:
     op = about.operator
-    number = f", about {counted(op.users, 'person', 'people')}" if op.users else ""
+    number = f" (about {counted(op.users, 'person', 'people')})" if op.users else ""
     children = " Children are among them." if op.children else ""
     return say(
-        f"People who use {op.app} and have agreed{number}.{children}",
+        f"People who use {op.app}{number} and have agreed.{children}",
         "operator.app",
         "operator.users",
         "operator.children",
@@ -161,12 +164,43 @@ def _risks(about: Telemetry) -> list[Part]:
             "False reports can move the published shares. They reveal nothing about anyone.",
             "tests/server/analysis/test_poisoning.py::test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much",
         ),
-        say(
-            "Somebody who holds the device's files learns which questions were answered and when, but no answer.",
-            "tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag",
-        ),
+        _thief(about),
+        *([_relay_alone()] if about.sealed else []),
     ]
     return [found]
+
+
+def _thief(about: Telemetry) -> Fact:
+    guesses = any(metric.mechanism.memoised for metric in about.metrics)
+    return say(
+        "Somebody who holds the device's files learns which questions were answered and when, but no answer is stored."
+        + (" With the device's secret they can test guesses of permanent answers." if guesses else ""),
+        "metrics.permanent_epsilon",
+        "metrics.mechanism",
+        "tests/client/reporting/test_permanent.py::test_the_folder_holds_no_value_and_no_day_beside_a_tag",
+    )
+
+
+def _relay_alone() -> Fact:
+    return say(
+        "A dishonest relay that can read the answers while they grow can single out a report that it forwards alone,"
+        " changed at random as it is.",
+        "seal.key",
+    )
+
+
+def _files(about: Telemetry) -> Fact:
+    kept = (
+        "What is kept in the browser can be read by pages of the same site alone"
+        if about.operator.web
+        else "Files on the device can be read by their owner alone"
+    )
+    return say(
+        f"{kept}, and reading answers at the collector takes a token unless its setting open lets everybody read.",
+        "operator.web",
+        "tests/client/reporting/test_keys.py::test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_once",
+        "tests/server/access/test_local_token.py::test_reading_from_this_machine_needs_a_token",
+    )
 
 
 def _measures(about: Telemetry) -> list[Fact]:
@@ -181,13 +215,7 @@ def _measures(about: Telemetry) -> list[Fact]:
             "tests/client/upload/test_transport.py::test_the_length_of_a_body_does_not_depend_on_the_value",
             "tests/client/upload/test_schedule.py::test_each_report_waits_for_a_time_of_its_own_with_full_jitter",
         ),
-        say(
-            "Files on the device can be read by their owner alone, and reading answers at the"
-            " collector takes a token unless its setting open lets everybody read.",
-            "tests/client/reporting/test_keys.py::test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_on"
-            "ce",
-            "tests/server/access/test_local_token.py::test_reading_from_this_machine_needs_a_token",
-        ),
+        _files(about),
         about.sent()[-1],
     ]
 

@@ -105,8 +105,10 @@ def retention_text(about: Telemetry) -> Draft:
                 "tests/server/store/test_removal.py::test_retention_is_applied_once_a_day",
             ),
             say(
-                "On the device, the command forget deletes the secret, the ledger and the reports that wait, and turns"
-                " telemetry off.",
+                "In the browser, forget() deletes the ledger and the reports that wait, and turns telemetry off."
+                if about.operator.web
+                else "On the device, forget deletes secret, ledger and reports that wait, and turns telemetry off.",
+                "operator.web",
                 "tests/client/transparency/test_controls.py::test_forgetting_leaves_nothing_but_the_choice",
             ),
             _no_identity(),

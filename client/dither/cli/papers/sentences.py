@@ -322,7 +322,7 @@ class Telemetry:
         total = math.fsum(map(_bound, self.metrics))
         text = f"All questions together can cost one device at most epsilon {math.ceil(100 * total) / 100:g}."
         if total > _LITTLE_DOUBT:
-            text += " So much protects no answer from somebody who can put all reports of one device together."
+            text += " That may leave no doubt for somebody who can put all reports of one device together."
         return say(text, *_LOSS)
 
     def sensitive(self) -> Fact:

@@ -281,7 +281,7 @@ class Refusals(Repository):
     def rows(self, metric: str, before: date | None = None) -> int:
         """Return the number of rows of a metric, before a day or in all."""
         with self._transaction() as connection:
-            return connection.scalar(sa.select(sa.func.count()).where(*_of(metric, before))) or 0
+            return connection.execute(sa.select(sa.func.count()).where(*_of(metric, before))).scalar_one()
 
     def purge(self, metric: str, before: date | None = None) -> int:
         """Delete these rows; return their number."""

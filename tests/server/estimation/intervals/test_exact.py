@@ -12,6 +12,7 @@ from dither_server.estimation.intervals.exact import (
     LowEnds,
     SupportLaw,
     _degree_for,
+    _let_rise,
     _log_far_tail,
     crossing,
     ends_of_many,
@@ -233,6 +234,47 @@ def test_a_crossing_begins_at_its_guess_or_else_in_the_middle_of_the_bracket() -
     assert tried[0].tolist() == [4.0, 5.0, 5.0, 5.0, 5.0]
     assert found == pytest.approx(5.0)
     assert len(tried) <= 3  # a secant meets a straight line at once
+
+
+def test_a_crossing_that_no_secant_meets_is_halved() -> None:
+    """Little below 0 on one side and far above on the other: secants come no nearer, and 60 halvings meet it."""
+    low, high, places = np.zeros(3), np.full(3, 9.0), np.array([0.1, 4.0, 8.9])
+
+    def excess(places_: np.ndarray, points: np.ndarray) -> np.ndarray:
+        return np.where(points < places[places_], -1.0, 1e3)
+
+    found = crossing(excess, np.full(3, 5.0), (low, high), np.ones(3))
+    assert found == pytest.approx(places, abs=1e-7)
+
+
+@pytest.mark.parametrize(("law", "for_ends", "for_counts"), [("rare", 5.0, 5.46), ("frequent", 3.98, 3.98)])
+def test_few_secants_find_an_end_from_its_first_guess(
+    law: str, for_ends: float, for_counts: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many points are tried of each end, and of each count, on average."""
+    tried: list[int] = []
+    excess = LowEnds.excess
+
+    def counted(self: LowEnds, share: np.ndarray, seen: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        tried.append(len(share))
+        return excess(self, share, seen, trials)
+
+    monkeypatch.setattr(LowEnds, "excess", counted)
+    support, users = LAWS[law], 1e6
+    low, high = support.q * users, support.p * users
+    seen = np.unique(np.round(np.linspace(low - 3 * low**0.5, high + 3 * high**0.5, 200)))
+    ends = LowEnds(support, 0.05)
+    ends.ends(seen, np.full(len(seen), users))
+    assert sum(tried) / len(seen) < for_ends + 0.04
+    tried.clear()
+    ends.counts_at(np.linspace(0.01, 0.99, 50), np.full(50, users))
+    assert sum(tried) / 50 < for_counts + 0.04
+
+
+def test_ends_that_rounding_puts_below_those_of_lesser_counts_are_lifted() -> None:
+    found = np.array([0.1, 0.3, 0.29, 0.28, 0.4, 0.2, 0.1])
+    _let_rise(found, np.array([9.0, 9, 9, 9, 9, 10, 11]))
+    assert found.tolist() == [0.1, 0.3, 0.3, 0.3, 0.4, 0.2, 0.1]
 
 
 def test_tails_too_small_for_a_double_are_known_by_their_logarithm() -> None:
