@@ -7,9 +7,8 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from typing import Protocol
 
 from dither_serving.committer import Committer, Limits
 from dither_serving.logs import OnceAMinute
@@ -17,9 +16,7 @@ from dither_serving.problems import StoreError
 
 from ..prometheus import Prometheus
 from ..store import Refusal, Upload, UploadOutcome
-
-Then = Callable[[UploadOutcome | StoreError], object]
-"""A callback that is called once with the outcome of an upload."""
+from ..store.sink import CommitsReports
 
 _log = logging.getLogger(__name__)
 
@@ -30,19 +27,6 @@ _STRANGE = 16
 """Unknown versions of a metric that are counted by name, per process and day; others are counted together."""
 
 
-class _CommitsReports(Protocol):
-    """The part of a store, or of a sink, that the committer uses."""
-
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
-        """Make uploads durable, and return the outcome of each."""
-
-    def forget(self, before: date) -> bool:
-        """Forget some of the ids from before a day; return whether there are more."""
-
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
-        """Add to the counts of refused batches."""
-
-
 class ReportCommitter(Committer[Upload, UploadOutcome]):
     """A committer that forgets batch ids ``horizon`` days after they were received, some after each commit.
 
@@ -51,7 +35,7 @@ class ReportCommitter(Committer[Upload, UploadOutcome]):
 
     def __init__(
         self,
-        store: _CommitsReports,
+        store: CommitsReports,
         today: Callable[[], date],
         limits: Limits,
         horizon: timedelta,

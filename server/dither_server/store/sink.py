@@ -16,20 +16,24 @@ from .tables.tallies import Refusal
 _PACKAGE = "dither_spool.seam"
 
 
-class Sink(Protocol):
-    """Takes uploads as ``Store`` does, for the committer, and keeps them until they are counted."""
-
-    def start(self) -> None:
-        """Start the sink's threads, once in each process."""
+class CommitsReports(Protocol):
+    """The part of a store, or of a sink, that the committer uses."""
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[UploadOutcome]:
-        """Keep uploads durably, and return their outcomes."""
+        """Make uploads durable, and return the outcome of each."""
 
     def forget(self, before: date) -> bool:
         """Forget some of the ids from before a day; return whether there are more."""
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         """Add to the counts of refused batches."""
+
+
+class Sink(CommitsReports, Protocol):
+    """Takes uploads as ``Store`` does, for the committer, and keeps them until they are counted."""
+
+    def start(self) -> None:
+        """Start the sink's threads, once in each process."""
 
     def require_writable(self) -> None:
         """Raise StoreError if uploads cannot be taken now."""

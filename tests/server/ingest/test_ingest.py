@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,6 @@ from flask.testing import FlaskClient
 
 from dither.upload.retry import GONE
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import Then
 from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from dither_serving.committer import QueueFullError
@@ -157,7 +156,7 @@ def test_other_methods_are_refused_with_those_that_are_right(door: FlaskClient) 
         assert "POST" in response.headers["Allow"]
 
 
-def refuse(_: Upload, then: Then) -> None:
+def refuse(_: Upload, then: Callable[[StoreError], object]) -> None:
     then(StoreError("database: full"))
 
 

@@ -1,7 +1,7 @@
 """Reports from web pages: whose are taken, what is read of them, and what the page may read of the answer."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,6 @@ from werkzeug.test import TestResponse
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.access.origins import Origins
 from dither_server.app import collector_of, create_app
-from dither_server.ingest.committer import Then
 from dither_server.store import Refusal, StoredToken, StoreError, Upload
 from dither_serving.committer import QueueFullError
 from server.collecting import THEME, TODAY, batch, config, problem
@@ -107,10 +106,10 @@ def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch
         assert (problem(response), shares(response, APP)) == (expected, True)
     committer = collector_of(app).committer
 
-    def full(upload: Upload, then: Then) -> None:
+    def full(upload: Upload, then: Callable[[StoreError], object]) -> None:
         raise QueueFullError("full")
 
-    def failing(upload: Upload, then: Then) -> None:
+    def failing(upload: Upload, then: Callable[[StoreError], object]) -> None:
         then(StoreError("no"))
 
     for submit, expected, after in ((full, (503, "overloaded"), "1"), (failing, (503, "unavailable"), "10")):
