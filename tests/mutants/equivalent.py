@@ -207,7 +207,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
             "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
             "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
-            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess leads to the same root",
+            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess, the same root",
             "success = (seen + score**2 / 3 - half) / (trials + score**2)": "another guess leads to the same root",
         }.items()
     },
@@ -227,10 +227,39 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             f"if len(places) {few}:",
         )
     },
-    (
-        "server/dither_spool/bucket.py",
-        'begin, end = np.searchsorted(keys, others[: 2])[0], np.searchsorted(keys, others[-1:], side="right")[0]',
-    ): "of two places the first is taken",
+    **{
+        (
+            "server/dither_spool/bucket.py",
+            f"begin, end = np.searchsorted(keys, others[:{least}, "
+            f'np.searchsorted(keys, others[-1:], side="right")[{most}]',
+        ): "of one place or two the first is taken"
+        for least, most in ((" 2])[0]", "0"), ("1])[ -1]", "0"), ("1])[0]", " -1"))
+    },
+    **{
+        ("server/dither_spool/bucket.py", f"if {smaller} len(others):"): "either look-up finds the same"
+        for smaller in ("len(within) <=", "len(within) >", "not len(within) <")
+    },
+    **{
+        (
+            "server/dither_spool/ids.py",
+            f'magic, count, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", {rest})',
+        ): "a head that is cut short is refused for its magic"
+        for rest in ("0, 1", "0, -1", "1, 0", "-1, 0")
+    },
+    **{
+        (
+            "server/dither_spool/ids.py",
+            f"while content := _read(opened, {size} * _CHUNK, name):",
+        ): "ids are the same in however many parts, as long as these are of whole ids"
+        for size in (" 15", "15", " 17", "17")
+    },
+    **{
+        (
+            "server/dither_spool/records.py",
+            f"cuts = np.unique(np.searchsorted(ends, np.arange( {start}, total, _CHUNK))).tolist()",
+        ): "rows are the same in however many chunks"
+        for start in (1, -1)
+    },
     **{
         (f"shared/dither_shared/{file}.py", line): "it follows from parameters, which are compared"
         for file, line in (

@@ -68,7 +68,7 @@ def bare(metric: Metric, tally: Tally) -> Estimate:
     frequency = debiased(metric.mechanism, metric.labels, tally).frequency
     error = noise_law(metric.mechanism).sampled().error(np.clip(frequency, 0, 1), np.array([tally.total]))
     columns = (frequency, error, frequency, frequency, error, frequency, frequency, frequency)
-    return Estimate(metric.labels, tally.total, 0.95, None, *columns, ())
+    return Estimate(metric.labels, tally.total, 0.95, None, *columns, (), None, None, 1.0)
 
 
 def strangers(metric: Metric, shares: list[list[float]], rng: np.random.Generator, people: int = PEOPLE) -> list[Tally]:

@@ -172,7 +172,7 @@ def test_condition_of_postgresql_is_what_its_server_says(postgresql_url: str) ->
     ((version, size),) = execute(
         postgresql_url, "SELECT current_setting('server_version'), pg_database_size(current_database())"
     )
-    assert found == (f"postgresql {version.split()[0]}", found.size, None, 0, None)
+    assert found._replace(size=0) == (f"postgresql {version.split()[0]}", 0, None, 0, None)
     assert 0 < found.size <= size <= 2 * found.size
 
 

@@ -262,7 +262,7 @@ def test_few_secants_find_an_end_from_its_first_guess(
     monkeypatch.setattr(LowEnds, "excess", counted)
     support, users = LAWS[law], 1e6
     low, high = support.q * users, support.p * users
-    seen = np.unique(np.round(np.linspace(low - 3 * low**0.5, high + 3 * high**0.5, 200)))
+    seen = np.unique(np.round(np.linspace(low - 3 * low**0.5, high + 3 * high**0.5, 200))).astype(np.float64)
     ends = LowEnds(support, 0.05)
     ends.ends(seen, np.full(len(seen), users))
     assert sum(tried) / len(seen) < for_ends + 0.04
