@@ -16,10 +16,17 @@ AMOUNTS: dict[tuple[str, str], str] = {
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
     (f"{_SERVER}/analysis/composition.py", "_GUARD = 15"): "one digit less still leaves roundings a thousandth of δ's",
     (f"{_SERVER}/estimation/intervals/exact.py", "_SECANTS, _HALVINGS = 10, 60"): "ends are found before",
+    **{
+        (f"{_SERVER}/estimation/intervals/exact.py", line): "the root is the same from any first guess"
+        for line in (
+            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 4)",
+            "success = (seen + score**2 / 2 - half) / (trials + score**2)",
+        )
+    },
     (f"{_SERVER}/estimation/intervals/exact.py", "_DEGREE = 15"): "polynomials that have not converged are split",
     (f"{_SERVER}/estimation/intervals/exact.py", "_FEW = 400"): "ends above it differ by 1e-6 standard errors at most",
 }
-"""Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
+"""Lines as they are, of how much is done at once, or where a search begins: no change of them changes a result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
@@ -207,8 +214,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
             "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
             "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
-            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess, the same root",
-            "success = (seen + score**2 / 3 - half) / (trials + score**2)": "another guess leads to the same root",
         }.items()
     },
     **{
@@ -268,6 +273,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             ("mechanisms/discrete_gaussian", "_noise: TabulatedLaw = field(init=False, repr=False, compare=True)"),
             ("mechanisms/discrete_gaussian", "_widest: int = field(init=False, repr=False, compare=True)"),
         )
+    },
+    **{
+        (
+            f"{_PRIVACY}/audit.py",
+            f"secret = entropy.take( {length}) if reports > 1 else None",
+        ): "a secret of another length is as good"
+        for length in (31, 33)
     },
     **{
         (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"
