@@ -14,6 +14,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "_LEFT_OUT = 10 ** (_SPARE - 1)",
+    ): "what is left out is added, where it ends",
     (f"{_SERVER}/analysis/composition.py", "_GUARD = 15"): "one digit less still leaves roundings a thousandth of δ's",
     (f"{_SERVER}/estimation/intervals/exact.py", "_SECANTS, _HALVINGS = 10, 60"): "ends are found before",
     **{
@@ -104,10 +108,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/store/tables/definitions.py",
         "sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
     ): "of two rows the first is taken",
-    (
-        f"{_SERVER}/estimation/intervals/exact.py",
-        "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 5)",
-    ): "another guess leads to the same root",
     (
         f"{_SERVER}/estimation/intervals/exact.py",
         "close = np.abs(coefficients[- 1:]).max() < _CLOSE * scale.min()",
