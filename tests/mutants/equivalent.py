@@ -14,12 +14,23 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     ("server/dither_spool/ids.py", "_CHUNK = 1 << 18"): "ids are the same in however many parts",
+    (
+        f"{_SERVER}/analysis/composition.py",
+        "_LEFT_OUT = 10 ** (_SPARE - 1)",
+    ): "what is left out is added, where it ends",
     (f"{_SERVER}/analysis/composition.py", "_GUARD = 15"): "one digit less still leaves roundings a thousandth of δ's",
     (f"{_SERVER}/estimation/intervals/exact.py", "_SECANTS, _HALVINGS = 10, 60"): "ends are found before",
+    **{
+        (f"{_SERVER}/estimation/intervals/exact.py", line): "the root is the same from any first guess"
+        for line in (
+            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 4)",
+            "success = (seen + score**2 / 2 - half) / (trials + score**2)",
+        )
+    },
     (f"{_SERVER}/estimation/intervals/exact.py", "_DEGREE = 15"): "polynomials that have not converged are split",
     (f"{_SERVER}/estimation/intervals/exact.py", "_FEW = 400"): "ends above it differ by 1e-6 standard errors at most",
 }
-"""Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
+"""Lines as they are, of how much is done at once, or where a search begins: no change of them changes a result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
@@ -97,10 +108,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         f"{_SERVER}/store/tables/definitions.py",
         "sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
     ): "of two rows the first is taken",
-    (
-        f"{_SERVER}/estimation/intervals/exact.py",
-        "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 5)",
-    ): "another guess leads to the same root",
     (
         f"{_SERVER}/estimation/intervals/exact.py",
         "close = np.abs(coefficients[- 1:]).max() < _CLOSE * scale.min()",
@@ -207,8 +214,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             "upper = part >= (least + most) / 2": "what is in the middle may be in either half",
             "close = np.abs(coefficients[-2:]).max() <= _CLOSE * scale.min()": "two floats are hardly ever the same",
             "octave = np.floor(np.log2(np.maximum(trials, 2)))": "1 trial is as like 2 as these are like 3",
-            "half = score * np.sqrt(seen * (trials - seen) / trials + score**2 / 3)": "another guess finds the same root",
-            "success = (seen + score**2 / 3 - half) / (trials + score**2)": "another guess leads to the same root",
         }.items()
     },
     **{
@@ -227,10 +232,39 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             f"if len(places) {few}:",
         )
     },
-    (
-        "server/dither_spool/bucket.py",
-        'begin, end = np.searchsorted(keys, others[: 2])[0], np.searchsorted(keys, others[-1:], side="right")[0]',
-    ): "of two places the first is taken",
+    **{
+        (
+            "server/dither_spool/bucket.py",
+            f"begin, end = np.searchsorted(keys, others[:{least}, "
+            f'np.searchsorted(keys, others[-1:], side="right")[{most}]',
+        ): "of one place or two the first is taken"
+        for least, most in ((" 2])[0]", "0"), ("1])[ -1]", "0"), ("1])[0]", " -1"))
+    },
+    **{
+        ("server/dither_spool/bucket.py", f"if {smaller} len(others):"): "either look-up finds the same"
+        for smaller in ("len(within) <=", "len(within) >", "not len(within) <")
+    },
+    **{
+        (
+            "server/dither_spool/ids.py",
+            f'magic, count, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", {rest})',
+        ): "a head that is cut short is refused for its magic"
+        for rest in ("0, 1", "0, -1", "1, 0", "-1, 0")
+    },
+    **{
+        (
+            "server/dither_spool/ids.py",
+            f"while content := _read(opened, {size} * _CHUNK, name):",
+        ): "ids are the same in however many parts, as long as these are of whole ids"
+        for size in (" 15", "15", " 17", "17")
+    },
+    **{
+        (
+            "server/dither_spool/records.py",
+            f"cuts = np.unique(np.searchsorted(ends, np.arange( {start}, total, _CHUNK))).tolist()",
+        ): "rows are the same in however many chunks"
+        for start in (1, -1)
+    },
     **{
         (f"shared/dither_shared/{file}.py", line): "it follows from parameters, which are compared"
         for file, line in (
@@ -239,6 +273,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
             ("mechanisms/discrete_gaussian", "_noise: TabulatedLaw = field(init=False, repr=False, compare=True)"),
             ("mechanisms/discrete_gaussian", "_widest: int = field(init=False, repr=False, compare=True)"),
         )
+    },
+    **{
+        (
+            f"{_PRIVACY}/audit.py",
+            f"secret = entropy.take( {length}) if reports > 1 else None",
+        ): "a secret of another length is as good"
+        for length in (31, 33)
     },
     **{
         (f"{_SERVER}/analysis/composition.py", f"fine = 10 ** ( {times} * digits)"): "a factor rounded down elsewhere"

@@ -161,7 +161,8 @@ def test_segment_that_is_cut_off_or_gone_amid_a_run_is_skipped(counts: Store, bl
         folded(folding(counts, blobs, after=at(FoldStep.REMEMBERED, 3)))
     blobs.put("segments", names[0], copies[0][: copies[0].index(max(one.upload.batch for one in held))])
     blobs.delete("segments", names[1])
-    assert [skipped.lost is None for skipped in skip(counts, blobs, *names)] == [False, True]
+    skipped = skip(counts, blobs, *reversed(names))
+    assert [(one, lost is None) for one, lost, _ in skipped] == [(names[1], True), (names[0], False)]
     folded(folding(counts, blobs))
     lost = within(held, FILLED[-1]) + within(more, *FILLED[3:])
     assert_same(counts, tmp_path, without(others + held + more, lost))

@@ -125,7 +125,8 @@ def optimal(parts: Iterable[Part], delta: Fraction) -> float:
     waiting = deque(law.rounded_up(step) for law in laws)
     while len(waiting) > 1:
         waiting.append(_sum(waiting.popleft(), waiting.popleft(), digits))
-    return float_above(_least(waiting[0], delta, digits))
+    (law,) = waiting
+    return float_above(_least(law, delta, digits))
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ def test_a_group_multiplies_epsilon_and_lets_delta_grow() -> None:
     ("epsilon", "reports", "delta", "named"),
     [
         ("-1", 1, "0", "epsilon: -1 is not from 1e-30 to 10,000"),
-        ("1e-31", 1, "0", "epsilon"),
+        ("0.9999e-30", 1, "0", "epsilon"),
         ("10001", 1, "0", "epsilon"),
         ("1", 0, "0", "reports: 0 is not from 1 to 1,000,000,000"),
         ("1", 10**9 + 1, "0", "reports"),
@@ -282,6 +282,16 @@ def test_a_group_multiplies_epsilon_and_lets_delta_grow() -> None:
 def test_impossible_parts_are_refused(epsilon: str, reports: int, delta: str, named: str) -> None:
     with pytest.raises(ParameterError, match=named):
         Part(Fraction(epsilon), reports, Fraction(delta))
+
+
+def test_limits_of_parts_and_of_delta_are_taken() -> None:
+    for epsilon, reports, delta in (("1e-30", 1, "0"), ("10000", 10**9, "0"), ("0", 1, "0.999999")):
+        Part(Fraction(epsilon), reports, Fraction(delta))
+    part = Part(Fraction(1))
+    assert optimal([part], Fraction("1e-30")) == 1.0
+    for delta in ("0.9999e-30", "1"):
+        with pytest.raises(ParameterError, match="delta"):
+            optimal([part], Fraction(delta))
 
 
 def test_impossible_groups_are_refused() -> None:
