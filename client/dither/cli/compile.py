@@ -24,7 +24,7 @@ FORMAT = "dither-compiled-1"
 
 _ONCE = (
     "after its storage is cleared, a browser would answer again and spend epsilon again, contrary to what"
-    ' "once" promises; set period = "day" or "week"'
+    ' "once" promises; set period = "day", "week" or "month"'
 )
 _SURVEY = (
     "a device chooses its question by a secret and SHAKE-256; a browser loses the secret when its storage is "
@@ -68,7 +68,7 @@ def compiled(metric: Metric) -> str:
     for refusal in refusals(metric):
         raise refusal
     most = Price.of(metric).most
-    fields = {
+    fields: dict[str, object] = {
         "name": metric.name,
         "version": metric.version,
         "terms": terms(metric),
@@ -83,6 +83,10 @@ def compiled(metric: Metric) -> str:
         "description": metric.description,
         "words": facts(metric),
     }
+    if metric.of is not None:
+        fields["of"] = metric.of
+    if metric.after:
+        fields["after"] = metric.after
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
