@@ -26,6 +26,8 @@
  * @property {() => number} [today] Days since 1970.
  * @property {typeof globalThis.fetch} [fetch]
  * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave.
+ * @property {typeof import("./events.js").events} [events] What "dither-client/events"
+ * exports, for definitions with `of`, `after` or a month as their period.
  * @property {any} [locks] A LockManager, so that tabs take turns in uploading.
  * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
  */
@@ -55,10 +57,14 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const refusal = { holds: false, choice: { mode: "off", accepted: {} } }; // after a no, until a choice is stored
-  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, refusal.holds ? refusal.choice : choice);
+  const refusal = { holds: false }; // after a no, until a choice is stored
+  const consent = (/** @type {Data} */ { choice }) =>
+    decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice);
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
-  return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
+  const sender = new Sender(shared);
+  /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
+  const recorder = new (settings.events ?? Recorder)({ ...shared, sender });
+  return { ...shared, sender, recorder };
 }
 
 /**
@@ -78,7 +84,7 @@ const chosen = (metrics, names) =>
  * @param {ReturnType<typeof partsOf>} parts
  * @param {Iterable<string>} [names]
  */
-const asked = ({ metrics, today }, names) => chosen(metrics, names).filter((metric) => !isOver(metric, today()));
+const asked = (parts, names) => chosen(parts.metrics, names).filter((metric) => !isOver(metric, parts.today()));
 
 /** Telemetry of one app on one device, under local differential privacy; see docs/reference/javascript.md. */
 export class Client {
@@ -126,18 +132,39 @@ export class Client {
    * @param {{ [attribute: string]: unknown }} [strata] In place of those of the client.
    * @returns {Promise<Outcome>}
    */
-  async record(name, value, strata = {}) {
+  record(name, value, strata) {
+    return this.#answer("record", name, value, strata);
+  }
+
+  /**
+   * Note an event of a metric that has `of`: the device forms the answer of its events, and reports it at the first call
+   * in a later period. This needs `dither-client/events`, see there.
+   * @param {string} name
+   * @param {unknown} [value] A number for "sum" and "max", one of the listed values for "set" and "furthest", whether it
+   * is an event at all for "any"; of no meaning for "count" and "days".
+   * @returns {Promise<Outcome>}
+   */
+  add(name, value = 1) {
+    return this.#answer("add", name, value);
+  }
+
+  /**
+   * @param {"record" | "add"} how
+   * @param {any[]} given
+   * @returns {Promise<Outcome>}
+   */
+  async #answer(how, ...given) {
     if (this.#silence) {
       this.#unrecorded++;
       return this.#parts ? "off" : "failed";
     }
     const before = this.#recorded;
     /** @type {Promise<Outcome>} */
-    const work = this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    const work = this.#try(how, "failed", ({ recorder }) => /** @type {any} */ (recorder)[how](...given));
     this.#recorded = work.catch(() => {}).then(() => before);
     const outcome = await work;
-    if (outcome === "failed") this.#lost = true;
     if (outcome === "kept") this.#wake();
+    this.#lost ||= outcome === "failed";
     return outcome;
   }
 
@@ -148,8 +175,9 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   flush(timeout = 5000) {
-    return this.#try("flush", false, async ({ sender }) => {
+    return this.#try("flush", false, async ({ sender, recorder }) => {
       await this.#recorded;
+      await recorder.review?.();
       const kept = !this.#lost && !this.#silence;
       this.#lost = false;
       return (await sender.flush(timeout)) && kept;
@@ -164,8 +192,8 @@ export class Client {
     return this.#try("pending", /** @type {string[]} */ ([]), async ({ metrics, consent, look, today }) => {
       const holds = consent(await look());
       if (holds.mode === "off" && holds.decidedBy !== UNASKED) return [];
-      const isNew = (/** @type {Metric} */ one) => ["off", "not accepted"].includes(permission(holds, one, today()));
-      return [...metrics.values()].filter(isNew).map(({ name }) => name);
+      const isNew = (/** @type {any} */ metric) => /o[ft]/.test(permission(holds, metric, today())); // off, not accepted
+      return [...metrics.keys()].filter((name) => isNew(metrics.get(name)));
     });
   }
 
@@ -176,7 +204,7 @@ export class Client {
    */
   questions(names) {
     return this.#try("questions", [], (parts) =>
-      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.today(), parts.strata))),
+      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.strata))),
     );
   }
 
@@ -187,8 +215,9 @@ export class Client {
    */
   consentText(names) {
     return this.#try("consentText", "", async (parts) => {
-      const clear = asked(parts, names).some(({ strata }) => strata.length);
-      return textOf(parts.app, await this.questions(names), clear);
+      const metrics = asked(parts, names);
+      const text = textOf(parts.app, await this.questions(names), metrics);
+      return parts.recorder.consentText?.(text, metrics) ?? text;
     });
   }
 
@@ -200,13 +229,16 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   consent(mode, names) {
-    return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal }) => {
+    return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal, recorder }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
       const meant = chosen(metrics, names);
       refusal.holds ||= mode === "off";
-      const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
-      await state.update(change, () => renewed(metrics.keys(), today()));
+      await state.update(
+        (data) => choose(data, mode, meant, today(), surroundings),
+        () => renewed(metrics.keys(), today()),
+      );
       refusal.holds = false;
+      await recorder.review?.(true);
       this.#wake();
       return true;
     });
@@ -288,11 +320,11 @@ export class Client {
    */
   async #try(place, fallback, work) {
     try {
-      return this.#parts ? await work(this.#parts) : fallback;
+      if (this.#parts) return await work(this.#parts);
     } catch (error) {
       if (this.#strict) throw error;
       this.#diagnostics.note(place + " failed", told(error));
-      return fallback;
     }
+    return fallback;
   }
 }

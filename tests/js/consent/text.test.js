@@ -93,8 +93,8 @@ test("the text is Python's, but for the example", async () => {
 test("the example shows the attributes of this device, or else the first ones; one that fails says so", async () => {
   const [theme] = (await compiled(TOML)).metrics;
   const entropy = new SystemEntropy();
-  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, 20000, { ...strata })).example).stratum;
+  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, { ...strata })).example).stratum;
   assert.deepEqual([await stratum({ platform: "windows" }), await stratum({})], ["windows", "linux"]);
   const dry = { take: () => { throw new Error("no entropy"); } };
-  assert.equal((await shown(theme, dry, 20000, {})).example, "none: Error: no entropy");
+  assert.equal((await shown(theme, dry, {})).example, "none: Error: no entropy");
 });

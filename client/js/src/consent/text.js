@@ -15,15 +15,14 @@ import { labelOf } from "../reporting/strata.js";
  * Return a question as it is shown to a person.
  * @param {Metric} metric
  * @param {import("../types.js").Entropy} entropy
- * @param {number} today Days since 1970.
  * @param {{ [attribute: string]: unknown }} strata The attributes of this device, which the example shows as they are.
  * @returns {Promise<Shown>}
  */
-export async function shown(metric, entropy, today, strata) {
+export async function shown(metric, entropy, strata) {
   const { name, description, words, question, example } = metric;
   const first = Object.fromEntries(metric.strata.map(([attribute, [value]]) => [attribute, value]));
   const label = labelOf(metric, { ...first, ...strata });
-  const built = buildReport(metric, encode(question, example), label, entropy, today, true);
+  const built = buildReport(metric, encode(question, example), label, entropy);
   const body = await built.then(
     (report) => report.body,
     (error) => `none: ${error}`,
@@ -38,15 +37,15 @@ const line = (fact) => "    " + fact.join(": ");
  * Return the text to show to a person who is asked for consent, line by line that of Python's `consent_text`.
  * @param {string} app
  * @param {Shown[]} questions
- * @param {boolean} clear Whether any of them sends strata.
+ * @param {Metric[]} metrics What they ask.
  * @returns {string}
  */
-export function textOf(app, questions, clear) {
+export function textOf(app, questions, metrics) {
   const count = questions.length;
   const head =
     `${app} would like to ask ${count} question${count === 1 ? "" : "s"}. Each answer is changed at random on this ` +
     "device before it is kept or\nsent, so that nobody, not even the collector, can know your true answer." +
-    (clear ? "\nWhat is sent in the clear is not changed." : "");
+    (metrics.some(({ strata }) => strata[0]) ? "\nWhat is sent in the clear is not changed." : "");
   const texts = questions.map(({ name, description, facts, example }) =>
     [`${name}: ${description}`, ...facts.map(line), line(["An upload, for example", example])].join("\n"),
   );

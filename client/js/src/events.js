@@ -1,0 +1,400 @@
+/**
+ * Events: answers that the device forms itself, of what happened in a period (`of` in `metrics.toml`), and what a
+ * definition with `after`, or with a month as its period, asks of the device. A client has them if it is given them:
+ *
+ *     import { events } from "dither-client/events";
+ *     const client = new Client(metrics, { endpoint, app, events });
+ *
+ * `client.add` notes an event. At the first call in a later period the answer of the ended one is reported; a period in
+ * which a client was made and nothing was added counts, too, because otherwise a report would say that something was. A
+ * period in which none was made gives no report, and one that ended more than 30 days ago is dropped.
+ *
+ * What is kept until then stands in `data.events`, by metric version, with the first day of the period:
+ *
+ *     any, set          the report itself, as it would be sent now. It was drawn for "no" (for the empty set) when the
+ *                       period was opened, and is drawn again for "yes" after each event that is part of the answer. So
+ *                       the row that is sent has exactly the mechanism's law for the true answer, and one copy of the
+ *                       data reveals no more than one report. It is paid for when the period is opened.
+ *     count, sum, max   a number of the current period, and `furthest` a place in the list; deleted once reported
+ *     days              the days of the last 28 on which there was an event
+ *
+ * `weeks-since-first-use` needs only `data.firstUse`: it is reported at once, in the weeks that are listed. Everything is
+ * drawn and changed in one update of the data, so that nothing of it can be kept without the rest, and tabs take turns.
+ * The same rules, with the reasons: client/dither/reporting/events.py.
+ *
+ * @typedef {import("./types.js").Data} Data
+ * @typedef {import("./types.js").Metric} Metric
+ * @typedef {import("./types.js").Kept} Kept
+ * @typedef {import("./types.js").Drawn} Drawn
+ * @typedef {import("./reporting/recorder.js").Parts} Parts
+ */
+import { permission } from "./consent/rules.js";
+import { mechanismOf } from "./mechanisms/index.js";
+import { encode } from "./questions/index.js";
+import { bernoulli } from "./randomness/draws.js";
+import { FIRST_DAY, MONTH, WRITTEN, correct, debit, isAhead, trim } from "./reporting/ledger.js";
+import { Recorder } from "./reporting/recorder.js";
+import { BATCH_BYTES, enclosed, hexOf } from "./reporting/report.js";
+import { labelOf } from "./reporting/strata.js";
+
+FIRST_DAY.month = (day) => day + 1 - new Date(day * 864e5).getUTCDate();
+
+const WEEKS = "weeks-since-first-use";
+const WINDOW = 28;
+const LONGEST_PERIOD = 31;
+const LARGEST = 1e300;
+
+/** The state of a period whose events were lost: it is not reported. */
+const LOST = "lost";
+
+/** @param {Metric} metric */
+const isPrivate = ({ of }) => of === "any" || of === "set";
+
+/**
+ * By `of`, the state of a period without an event, and the state after one more. The largest number of no number is
+ * null, which JSON can hold.
+ * @type {{ [of: string]: [begin: any, after: (state: any, item: any, today: number) => any] }}
+ */
+const STATES = {
+  count: [0, (state) => state + 1],
+  sum: [0, (state, item) => Math.min(Math.max(state + item, -LARGEST), LARGEST)],
+  max: [null, (state, item) => Math.max(state ?? -Infinity, item)],
+  furthest: [-1, (state, item) => Math.max(state, item)],
+  days: [
+    [],
+    (state, _, today) =>
+      state.includes(today) ? state : [...state, today].filter((day) => day > Math.max(today, ...state) - WINDOW),
+  ],
+};
+
+/** A recorder that forms answers of events, too. */
+export class events extends Recorder {
+  #parts;
+  #ages;
+  #reviewed = 0;
+  /** The previous review or event, for which each waits. @type {Promise<any>} */
+  #last = Promise.resolve();
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    super(parts);
+    this.#parts = parts;
+    this.#ages = [...parts.metrics.values()].some(({ of, after }) => after || of === WEEKS);
+    this.review().catch(() => {}); // if strict, the next call rejects
+  }
+
+  /**
+   * Make a report of an answer if one is due, and review; see `Recorder.record`.
+   * @param {string} name
+   * @param {unknown} value
+   * @param {{ [attribute: string]: unknown }} [given]
+   */
+  async record(name, value, given) {
+    if (this.#parts.metrics.get(name)?.of) return this.#mistaken(`metrics.${name}: formed of events; use add, not record`);
+    const done = super.record(name, value, given); // at once, before the app can change the value
+    const [outcome] = await Promise.all([done, this.review()]);
+    return outcome;
+  }
+
+  /**
+   * Note an event, and review. It rejects only if `strict`.
+   * @param {string} name
+   * @param {unknown} value
+   * @returns {Promise<import("./types.js").Outcome>} "noted" if the period has it, or it changes nothing.
+   */
+  async add(name, value) {
+    const metric = this.#parts.metrics.get(name);
+    if (!metric) return super.record(name, value); // says which there are
+    if (!metric.of) return this.#mistaken(`metrics.${name}: not formed of events; use record, not add`);
+    if (metric.of === WEEKS) return this.#mistaken(`metrics.${name}: answered by itself`);
+    const { item, mistake } = eventOf(metric, value); // at once, likewise
+    if (mistake) {
+      this.counts.mistakes++;
+      return this.#mistaken("wrong value for metrics." + name, typeof value);
+    }
+    const data = await this.#do(metric, item);
+    if (!data) return "failed";
+    return this.#covers(data, metric) && data.events?.[metric.version] && data.events[metric.version].state !== LOST
+      ? "noted"
+      : "off";
+  }
+
+  /**
+   * Report the periods that have ended, and open the current ones. Looks at nothing after the first call of a day that
+   * succeeded. It rejects only if `strict`.
+   * @param {boolean} [again] Look all the same, because the person has chosen.
+   */
+  async review(again) {
+    if (again) this.#reviewed = 0;
+    await this.#do();
+  }
+
+  /**
+   * Return the text of `consentText` as it is for these metrics: some events are kept as they are.
+   * @param {string} text
+   * @param {Metric[]} metrics
+   */
+  consentText(text, metrics) {
+    if (metrics.every((metric) => !metric.of || isPrivate(metric))) return text;
+    const more = "true answer.\nWhat is kept on this device to form an answer is said below.";
+    return text.replace("it is kept or\nsent", "it is\nsent").replace("true answer.", more);
+  }
+
+  /**
+   * Return whether a metric may report today; not before the device has been in use for as many days as `after` says.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {number} today
+   */
+  standing(data, metric, today) {
+    const word = super.standing(data, metric, today);
+    return word === "open" && isTooNew(data, metric, today) ? "too new" : word;
+  }
+
+  /**
+   * Tell the app's developer of a mistake.
+   * @param {string} kind
+   * @param {string} [what] It never holds the value.
+   * @returns {"unknown"}
+   */
+  #mistaken(kind, what = "") {
+    if (this.#parts.strict) throw new TypeError(`${kind}: ${what}`);
+    this.#parts.diagnostics.note(kind, what);
+    return "unknown";
+  }
+
+  /**
+   * Review, and note an event if one is given, after what was begun before; resolve to the data, or to nothing if that
+   * was not possible.
+   * @param {Metric} [metric]
+   * @param {unknown} [item]
+   * @returns {Promise<Data | undefined>}
+   */
+  #do(metric, item) {
+    const { diagnostics, strict } = this.#parts;
+    const done = this.#last.then(() => this.#update(metric, item));
+    this.#last = done.catch(() => {});
+    return done.catch((/** @type {any} */ error) => {
+      if (strict) throw error;
+      diagnostics.note("events failed: " + error?.name); // a message may quote the value
+      return undefined;
+    });
+  }
+
+  /**
+   * @param {Metric} [metric]
+   * @param {unknown} [item]
+   */
+  async #update(metric, item) {
+    const { state, today, background, sender } = this.#parts;
+    const day = today();
+    if (!metric && this.#reviewed === day) return;
+    let data = await state.read();
+    const newest = data.outbox.at(-1)?.batch;
+    // Nothing is written if there is nothing to change, as before the person has chosen.
+    if (!this.#changes(data, metric, item).next().done)
+      data = await state.update((data) => {
+        for (const change of this.#changes(data, metric, item)) change();
+        return data;
+      });
+    this.#reviewed = this.#parts.consent(data).mode === "off" ? 0 : day;
+    if (background && data.outbox.at(-1)?.batch !== newest) sender?.wake();
+    return data;
+  }
+
+  /**
+   * Yield the changes that are due, each to be made before the next is asked for.
+   * @param {Data} data
+   * @param {Metric} [metric] With an event.
+   * @param {unknown} [item]
+   * @returns {Generator<() => void, void>}
+   */
+  *#changes(data, metric, item) {
+    const { metrics, consent, today: clock, diagnostics } = this.#parts;
+    const today = clock();
+    if (consent(data).mode === "off") {
+      if (data.events) yield () => delete data.events;
+      return;
+    }
+    if (correct(data, today)) yield () => {};
+    if (isAhead(data.firstUse ?? 0, today) || (this.#ages && !data.firstUse && today >= WRITTEN))
+      yield () => (data.firstUse = today);
+    const formed = [...metrics.values()].filter(({ of }) => of && of !== WEEKS);
+    if (data.events === null)
+      yield () => {
+        diagnostics.note("the events of the current periods could not be read");
+        const lost = formed.map(({ version, period }) => [version, { begun: FIRST_DAY[period](today), state: LOST }]);
+        data.events = Object.fromEntries(lost);
+      };
+    for (const [version, { begun }] of Object.entries(data.events ?? {})) {
+      const known = formed.find((each) => each.version === version);
+      if (isAhead(begun, today) || !(known ? this.#covers(data, known) : today - begun <= LONGEST_PERIOD))
+        yield () => delete data.events?.[version];
+    }
+    for (const each of metrics.values()) if (each.of && this.#covers(data, each)) yield* this.#due(data, each, today);
+    const kept = metric && data.events?.[metric.version];
+    if (!kept || kept.state === LOST || item === undefined || !this.#covers(data, metric)) return;
+    if (!isPrivate(metric)) {
+      const after = /** @type {any} */ (STATES[/** @type {string} */ (metric.of)])[1](kept.state, item, today);
+      if (after !== kept.state) yield () => (kept.state = after);
+    } else if (metric.of === "any" || /** @type {any} */ (item).includes(kept.state.cohort))
+      yield () => (kept.state = this.#drawn(metric, item, kept.state));
+  }
+
+  /**
+   * Yield the changes that are due for one metric: its ended period is reported, and the present one opened.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {number} today
+   * @returns {Generator<() => void, void>}
+   */
+  *#due(data, metric, today) {
+    const { version, period, of = "" } = metric;
+    if (of === WEEKS) {
+      const { firstUse } = data;
+      if (!firstUse || this.standing(data, metric, today) !== "open") return;
+      const answer = encode(metric.question, String((FIRST_DAY.week(today) - FIRST_DAY.week(firstUse)) / 7));
+      if (!answer.outside) yield () => this.#report(data, metric, answer, today);
+      return;
+    }
+    const begun = FIRST_DAY[period](today);
+    let kept = data.events?.[version];
+    if (kept && kept.begun < begun) {
+      const ended = kept;
+      yield () => {
+        delete data.events?.[version];
+        this.#end(data, metric, ended, today);
+      };
+    } else if (kept) return;
+    if (isPrivate(metric)) {
+      if (this.standing(data, metric, today) !== "open") return;
+      yield () => {
+        debit(data, metric, today);
+        (data.events ??= {})[version] = { begun, state: this.#drawn(metric, of === "set" ? [] : 0) };
+      };
+    } else if (!isTooNew(data, metric, today)) {
+      const state = of === "days" && kept && kept.state !== LOST ? kept.state : STATES[of][0];
+      yield () => ((data.events ??= {})[version] = { begun, state });
+    }
+  }
+
+  /**
+   * Report the answer of a period that has ended.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {Kept} kept
+   * @param {number} today
+   */
+  #end(data, metric, { begun, state }, today) {
+    let end = begun;
+    while (FIRST_DAY[metric.period](end + 1) <= begun) end++;
+    if (today - end > MONTH || state === LOST)
+      this.#parts.diagnostics.note("the events of an ended period were dropped: they were lost, or ended long ago");
+    else if (isPrivate(metric)) this.#queue(data, metric, state, today);
+    else if (this.standing(data, metric, today) === "open") this.#report(data, metric, answerOf(metric, state, end), today);
+    else this.counts.ignored++;
+  }
+
+  /**
+   * Draw a report of an answer, and charge the metric, which is open, for it.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {import("./types.js").Encoded} answer
+   * @param {number} today
+   */
+  #report(data, metric, { item, rest, outside }, today) {
+    const { entropy } = this.#parts;
+    const rounded = rest == null ? item : /** @type {number} */ (item) + +bernoulli(entropy, rest);
+    const { row } = this.#row(metric, rounded);
+    debit(data, metric, today);
+    this.#queue(data, metric, { row, batch: this.#batch() }, today);
+    this.counts.outside += +outside;
+  }
+
+  /**
+   * Let a row wait to be sent.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {Pick<Drawn, "batch" | "row">} drawn
+   * @param {number} today
+   */
+  #queue(data, metric, { batch, row }, today) {
+    const { consent, strata } = this.#parts;
+    const local = consent(data).mode === "local";
+    data.outbox.push({ ...enclosed(metric, batch, row, labelOf(metric, strata)), day: today, local });
+    trim(data, today);
+  }
+
+  /**
+   * Draw the row of `any` or `set`: under a new batch id, or in place of the one before it. That of a set is about one
+   * value, in public, and stays so.
+   * @param {Metric} metric
+   * @param {any} item
+   * @param {Drawn} [before]
+   * @returns {Drawn}
+   */
+  #drawn(metric, item, before) {
+    const batch = before?.batch ?? this.#batch();
+    return { batch, ...this.#row(metric, item, metric.of === "set" ? before?.cohort : undefined) };
+  }
+
+  #batch() {
+    return [...this.#parts.entropy.take(BATCH_BYTES)].map((byte) => hexOf(byte, 2)).join("");
+  }
+
+  /**
+   * @param {Metric} metric Of a mechanism without a digest, so that its row is there at once.
+   * @param {any} item
+   * @param {number} [given] The cohort, if it is not to be drawn.
+   */
+  #row({ law }, item, given) {
+    const { entropy } = this.#parts;
+    const { cohort: draw, row } = mechanismOf(law);
+    const cohort = given ?? draw(entropy);
+    return { cohort, row: /** @type {string} */ (row(entropy, item, cohort)) };
+  }
+
+  /**
+   * @param {Data} data
+   * @param {Metric} metric
+   */
+  #covers(data, metric) {
+    return permission(this.#parts.consent(data), metric, this.#parts.today()) === "collected";
+  }
+}
+
+/**
+ * Return whether the device has been in use for fewer days than `after` of a metric.
+ * @param {Data} data
+ * @param {Metric} metric
+ * @param {number} today
+ */
+const isTooNew = ({ firstUse }, { after }, today) => !!after && !(firstUse && today - firstUse >= after);
+
+/**
+ * Return an event of a metric, or no item if it changes no answer.
+ * @param {Metric} metric
+ * @param {any} value
+ * @returns {{ item?: unknown, mistake?: boolean }}
+ */
+function eventOf({ of, question }, value) {
+  if (of === "count" || of === "days") return { item: 1 };
+  if (of === "sum" || of === "max") {
+    const item = /^(number|bigint)$/.test(typeof value) ? Number(value) : NaN;
+    return { item, mistake: !Number.isFinite(item) };
+  }
+  const { item, outside, mistake } = encode(question, of === "set" ? [value] : value);
+  return outside || (of === "any" && !item) ? { mistake } : { item };
+}
+
+/**
+ * Return the answer of a period that ended with this state on the day `end`.
+ * @param {Metric} metric
+ * @param {any} state
+ * @param {number} end
+ */
+function answerOf({ of, question }, state, end) {
+  if (of === "furthest") return state < 0 ? encode(question, "") : { item: state, outside: false, mistake: false };
+  const days = (/** @type {number} */ day) => day <= end && day > end - WINDOW;
+  return encode(question, of === "days" ? state.filter(days).length : (state ?? -Infinity));
+}
