@@ -52,7 +52,7 @@ _SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
                 ("2026-12-14", "print"),
             ),
         )
-        for values in ('["export", "print", "share"]', f"{['print', 'share', 'export', *(f'v{n}' for n in range(254))]}")
+        for values in ('["export", "print", "share"]', f"{['export', 'print', 'share', *map(str, range(254))]}")
     ),
     (
         "exports",
@@ -190,10 +190,10 @@ EVENTS = File(
         "steps": "of each call the day, in UTC; the event, or null if a client is only made, or asked to review; the"
         " bytes of entropy, in hex, and a few more; how many of these are used; the state after it, null if nothing is"
         " kept: the first day of the period as begun, and for any and set the batch id and the row in hex, for days the"
-        " days of the last 28 with an event, for the others a number, which is null for a max of nothing and of furthest"
-        " is a place in the list, or -1; and the bodies of the reports that the call made. From the entropy come, when a"
-        " period of any or set is opened, the 16 bytes of the batch id, the cohort and the report; when it is drawn"
-        " again, the report, in the cohort that it has; and for a report of the others what bodies.json says",
+        " days of the last 28 with an event, for the others a number, which is null for a max of nothing, and of"
+        " furthest a place in the list, or -1; and the bodies of the reports that the call made. From the entropy come,"
+        " when a period of any or set is opened, the 16 bytes of the batch id, the cohort and the report; when it is"
+        " drawn again, the report, in the cohort that it has; and for a report of the others what bodies.json says",
     },
     _events,
 )

@@ -8,28 +8,7 @@
  * @typedef {import("./types.js").Mode} Mode
  * @typedef {import("./types.js").Data} Data
  * @typedef {import("./types.js").Outcome} Outcome
- *
- * @typedef {object} Options
- * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
- * @property {string} app A name that no other app has, such as "org.example.notes".
- * @property {import("./types.js").State} [state]
- * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports
- * of metrics that declare them.
- * @property {number} [lifetimeCap] The most epsilon that all metrics together may ever cost this device.
- * @property {number} [spread] Seconds within which each report leaves, at a random moment: 300.
- * @property {string} [token] The app's, for a collector that asks for one; not for pages of other sites.
- * @property {boolean} [background] false: upload nothing but on `flush`.
- * @property {boolean} [strict] For tests: mistakes of the app's developer throw, or reject.
- * @property {(message: string) => void} [log] console.warn, if left out.
- * @property {import("./types.js").Entropy} [entropy]
- * @property {() => number} [now] Milliseconds since 1970.
- * @property {() => number} [today] Days since 1970.
- * @property {typeof globalThis.fetch} [fetch]
- * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave.
- * @property {typeof import("./events.js").events} [events] What "dither-client/events"
- * exports, for definitions with `of`, `after` or a month as their period.
- * @property {any} [locks] A LockManager, so that tabs take turns in uploading.
- * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
+ * @typedef {import("./settings.js").Options} Options
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
 import { shown, textOf } from "./consent/text.js";
@@ -79,11 +58,7 @@ const chosen = (metrics, names) =>
     throw new TypeError(`no metric ${name}`);
   });
 
-/**
- * Return those of them whose last day is not over.
- * @param {ReturnType<typeof partsOf>} parts
- * @param {Iterable<string>} [names]
- */
+/** Return those of them whose last day is not over. @param {ReturnType<typeof partsOf>} parts @param {Iterable<string>} [names] */
 const asked = (parts, names) => chosen(parts.metrics, names).filter((metric) => !isOver(metric, parts.today()));
 
 /** Telemetry of one app on one device, under local differential privacy; see docs/reference/javascript.md. */
@@ -137,8 +112,7 @@ export class Client {
   }
 
   /**
-   * Note an event of a metric that has `of`: the device forms the answer of its events, and reports it at the first call
-   * in a later period. This needs `dither-client/events`, see there.
+   * Note an event of a metric that has `of`, of which the device forms the answer; only with `dither-client/events`.
    * @param {string} name
    * @param {unknown} [value] A number for "sum" and "max", one of the listed values for "set" and "furthest", whether it
    * is an event at all for "any"; of no meaning for "count" and "days".
@@ -148,11 +122,7 @@ export class Client {
     return this.#answer("add", name, value);
   }
 
-  /**
-   * @param {"record" | "add"} how
-   * @param {any[]} given
-   * @returns {Promise<Outcome>}
-   */
+  /** @param {"record" | "add"} how @param {any[]} given @returns {Promise<Outcome>} */
   async #answer(how, ...given) {
     if (this.#silence) {
       this.#unrecorded++;
@@ -178,9 +148,9 @@ export class Client {
     return this.#try("flush", false, async ({ sender, recorder }) => {
       await this.#recorded;
       await recorder.review?.();
-      const kept = !this.#lost && !this.#silence;
+      const lost = this.#lost || this.#silence;
       this.#lost = false;
-      return (await sender.flush(timeout)) && kept;
+      return (await sender.flush(timeout)) && !lost;
     });
   }
 
@@ -233,10 +203,8 @@ export class Client {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
       const meant = chosen(metrics, names);
       refusal.holds ||= mode === "off";
-      await state.update(
-        (data) => choose(data, mode, meant, today(), surroundings),
-        () => renewed(metrics.keys(), today()),
-      );
+      const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
+      await state.update(change, () => renewed(metrics.keys(), today()));
       refusal.holds = false;
       await recorder.review?.(true);
       this.#wake();

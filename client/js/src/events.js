@@ -29,49 +29,22 @@
  * @typedef {import("./reporting/recorder.js").Parts} Parts
  */
 import { permission } from "./consent/rules.js";
-import { mechanismOf } from "./mechanisms/index.js";
 import { encode } from "./questions/index.js";
-import { bernoulli } from "./randomness/draws.js";
+import { LOST, STATES, WEEKS, answerOf, built, drawn, eventOf, isPrivate, isTooNew, lastDay, redrawn } from "./reporting/formed.js";
 import { FIRST_DAY, MONTH, WRITTEN, correct, debit, isAhead, trim } from "./reporting/ledger.js";
 import { Recorder } from "./reporting/recorder.js";
-import { BATCH_BYTES, enclosed, hexOf } from "./reporting/report.js";
-import { labelOf } from "./reporting/strata.js";
+import { enclosed } from "./reporting/report.js";
+import { labelOf, outsideOf } from "./reporting/strata.js";
 
 FIRST_DAY.month = (day) => day + 1 - new Date(day * 864e5).getUTCDate();
 
-const WEEKS = "weeks-since-first-use";
-const WINDOW = 28;
 const LONGEST_PERIOD = 31;
-const LARGEST = 1e300;
-
-/** The state of a period whose events were lost: it is not reported. */
-const LOST = "lost";
-
-/** @param {Metric} metric */
-const isPrivate = ({ of }) => of === "any" || of === "set";
-
-/**
- * By `of`, the state of a period without an event, and the state after one more. The largest number of no number is
- * null, which JSON can hold.
- * @type {{ [of: string]: [begin: any, after: (state: any, item: any, today: number) => any] }}
- */
-const STATES = {
-  count: [0, (state) => state + 1],
-  sum: [0, (state, item) => Math.min(Math.max(state + item, -LARGEST), LARGEST)],
-  max: [null, (state, item) => Math.max(state ?? -Infinity, item)],
-  furthest: [-1, (state, item) => Math.max(state, item)],
-  days: [
-    [],
-    (state, _, today) =>
-      state.includes(today) ? state : [...state, today].filter((day) => day > Math.max(today, ...state) - WINDOW),
-  ],
-};
 
 /** A recorder that forms answers of events, too. */
 export class events extends Recorder {
   #parts;
   #ages;
-  #reviewed = 0;
+  #reviewed = 0; // the last day on which that succeeded, with consent
   /** The previous review or event, for which each waits. @type {Promise<any>} */
   #last = Promise.resolve();
 
@@ -91,9 +64,8 @@ export class events extends Recorder {
    */
   async record(name, value, given) {
     if (this.#parts.metrics.get(name)?.of) return this.#mistaken(`metrics.${name}: formed of events; use add, not record`);
-    const done = super.record(name, value, given); // at once, before the app can change the value
-    const [outcome] = await Promise.all([done, this.review()]);
-    return outcome;
+    // The value is read at once, before the app can change it.
+    return (await Promise.all([super.record(name, value, given), this.review()]))[0];
   }
 
   /**
@@ -108,15 +80,12 @@ export class events extends Recorder {
     if (!metric.of) return this.#mistaken(`metrics.${name}: not formed of events; use record, not add`);
     if (metric.of === WEEKS) return this.#mistaken(`metrics.${name}: answered by itself`);
     const { item, mistake } = eventOf(metric, value); // at once, likewise
-    if (mistake) {
-      this.counts.mistakes++;
-      return this.#mistaken("wrong value for metrics." + name, typeof value);
-    }
+    this.counts.mistakes += +mistake;
+    if (mistake) return this.#mistaken("wrong value for metrics." + name, typeof value);
     const data = await this.#do(metric, item);
     if (!data) return "failed";
-    return this.#covers(data, metric) && data.events?.[metric.version] && data.events[metric.version].state !== LOST
-      ? "noted"
-      : "off";
+    const kept = this.#covers(data, metric) && data.events?.[metric.version];
+    return kept && kept.state !== LOST ? "noted" : "off";
   }
 
   /**
@@ -181,10 +150,7 @@ export class events extends Recorder {
     });
   }
 
-  /**
-   * @param {Metric} [metric]
-   * @param {unknown} [item]
-   */
+  /** @param {Metric} [metric] @param {unknown} [item] */
   async #update(metric, item) {
     const { state, today, background, sender } = this.#parts;
     const day = today();
@@ -210,17 +176,18 @@ export class events extends Recorder {
    * @returns {Generator<() => void, void>}
    */
   *#changes(data, metric, item) {
-    const { metrics, consent, today: clock, diagnostics } = this.#parts;
+    const { metrics, consent, entropy, today: clock, diagnostics } = this.#parts;
     const today = clock();
     if (consent(data).mode === "off") {
       if (data.events) yield () => delete data.events;
       return;
     }
-    if (correct(data, today)) yield () => {};
+    if (correct(data, today)) yield () => {}; // which is done
     if (isAhead(data.firstUse ?? 0, today) || (this.#ages && !data.firstUse && today >= WRITTEN))
       yield () => (data.firstUse = today);
     const formed = [...metrics.values()].filter(({ of }) => of && of !== WEEKS);
-    if (data.events === null)
+    const { events: before = {} } = data;
+    if (Object(before) !== before)
       yield () => {
         diagnostics.note("the events of the current periods could not be read");
         const lost = formed.map(({ version, period }) => [version, { begun: FIRST_DAY[period](today), state: LOST }]);
@@ -238,7 +205,7 @@ export class events extends Recorder {
       const after = /** @type {any} */ (STATES[/** @type {string} */ (metric.of)])[1](kept.state, item, today);
       if (after !== kept.state) yield () => (kept.state = after);
     } else if (metric.of === "any" || /** @type {any} */ (item).includes(kept.state.cohort))
-      yield () => (kept.state = this.#drawn(metric, item, kept.state));
+      yield () => (kept.state = redrawn(metric, kept.state, item, entropy));
   }
 
   /**
@@ -258,19 +225,18 @@ export class events extends Recorder {
       return;
     }
     const begun = FIRST_DAY[period](today);
-    let kept = data.events?.[version];
-    if (kept && kept.begun < begun) {
-      const ended = kept;
+    const kept = data.events?.[version];
+    if (kept && kept.begun >= begun) return;
+    if (kept)
       yield () => {
         delete data.events?.[version];
-        this.#end(data, metric, ended, today);
+        this.#end(data, metric, kept, today);
       };
-    } else if (kept) return;
     if (isPrivate(metric)) {
       if (this.standing(data, metric, today) !== "open") return;
       yield () => {
         debit(data, metric, today);
-        (data.events ??= {})[version] = { begun, state: this.#drawn(metric, of === "set" ? [] : 0) };
+        (data.events ??= {})[version] = { begun, state: drawn(metric, of === "set" ? [] : 0, this.#parts.entropy) };
       };
     } else if (!isTooNew(data, metric, today)) {
       const state = of === "days" && kept && kept.state !== LOST ? kept.state : STATES[of][0];
@@ -286,8 +252,7 @@ export class events extends Recorder {
    * @param {number} today
    */
   #end(data, metric, { begun, state }, today) {
-    let end = begun;
-    while (FIRST_DAY[metric.period](end + 1) <= begun) end++;
+    const end = lastDay(begun, metric);
     if (today - end > MONTH || state === LOST)
       this.#parts.diagnostics.note("the events of an ended period were dropped: they were lost, or ended long ago");
     else if (isPrivate(metric)) this.#queue(data, metric, state, today);
@@ -302,13 +267,10 @@ export class events extends Recorder {
    * @param {import("./types.js").Encoded} answer
    * @param {number} today
    */
-  #report(data, metric, { item, rest, outside }, today) {
-    const { entropy } = this.#parts;
-    const rounded = rest == null ? item : /** @type {number} */ (item) + +bernoulli(entropy, rest);
-    const { row } = this.#row(metric, rounded);
+  #report(data, metric, answer, today) {
     debit(data, metric, today);
-    this.#queue(data, metric, { row, batch: this.#batch() }, today);
-    this.counts.outside += +outside;
+    this.#queue(data, metric, built(metric, answer, this.#parts.entropy), today);
+    this.counts.outside += +answer.outside;
   }
 
   /**
@@ -319,82 +281,20 @@ export class events extends Recorder {
    * @param {number} today
    */
   #queue(data, metric, { batch, row }, today) {
-    const { consent, strata } = this.#parts;
+    const { consent, diagnostics, strata } = this.#parts;
     const local = consent(data).mode === "local";
     data.outbox.push({ ...enclosed(metric, batch, row, labelOf(metric, strata)), day: today, local });
     trim(data, today);
+    const { unlisted } = this.counts;
+    for (const name of outsideOf(metric, strata)) {
+      const key = `metrics.${metric.name}.strata.${name}`;
+      unlisted[key] = (unlisted[key] ?? 0) + 1;
+      if (strata?.[name] == null) diagnostics.note(`${key} is not given`);
+    }
   }
 
-  /**
-   * Draw the row of `any` or `set`: under a new batch id, or in place of the one before it. That of a set is about one
-   * value, in public, and stays so.
-   * @param {Metric} metric
-   * @param {any} item
-   * @param {Drawn} [before]
-   * @returns {Drawn}
-   */
-  #drawn(metric, item, before) {
-    const batch = before?.batch ?? this.#batch();
-    return { batch, ...this.#row(metric, item, metric.of === "set" ? before?.cohort : undefined) };
-  }
-
-  #batch() {
-    return [...this.#parts.entropy.take(BATCH_BYTES)].map((byte) => hexOf(byte, 2)).join("");
-  }
-
-  /**
-   * @param {Metric} metric Of a mechanism without a digest, so that its row is there at once.
-   * @param {any} item
-   * @param {number} [given] The cohort, if it is not to be drawn.
-   */
-  #row({ law }, item, given) {
-    const { entropy } = this.#parts;
-    const { cohort: draw, row } = mechanismOf(law);
-    const cohort = given ?? draw(entropy);
-    return { cohort, row: /** @type {string} */ (row(entropy, item, cohort)) };
-  }
-
-  /**
-   * @param {Data} data
-   * @param {Metric} metric
-   */
+  /** @param {Data} data @param {Metric} metric */
   #covers(data, metric) {
     return permission(this.#parts.consent(data), metric, this.#parts.today()) === "collected";
   }
-}
-
-/**
- * Return whether the device has been in use for fewer days than `after` of a metric.
- * @param {Data} data
- * @param {Metric} metric
- * @param {number} today
- */
-const isTooNew = ({ firstUse }, { after }, today) => !!after && !(firstUse && today - firstUse >= after);
-
-/**
- * Return an event of a metric, or no item if it changes no answer.
- * @param {Metric} metric
- * @param {any} value
- * @returns {{ item?: unknown, mistake?: boolean }}
- */
-function eventOf({ of, question }, value) {
-  if (of === "count" || of === "days") return { item: 1 };
-  if (of === "sum" || of === "max") {
-    const item = /^(number|bigint)$/.test(typeof value) ? Number(value) : NaN;
-    return { item, mistake: !Number.isFinite(item) };
-  }
-  const { item, outside, mistake } = encode(question, of === "set" ? [value] : value);
-  return outside || (of === "any" && !item) ? { mistake } : { item };
-}
-
-/**
- * Return the answer of a period that ended with this state on the day `end`.
- * @param {Metric} metric
- * @param {any} state
- * @param {number} end
- */
-function answerOf({ of, question }, state, end) {
-  if (of === "furthest") return state < 0 ? encode(question, "") : { item: state, outside: false, mistake: false };
-  const days = (/** @type {number} */ day) => day <= end && day > end - WINDOW;
-  return encode(question, of === "days" ? state.filter(days).length : (state ?? -Infinity));
 }

@@ -43,7 +43,6 @@ function statusOf(metric, consent, data, today, recorder) {
   const { name, version, description, words, epsilon, terms } = metric;
   const word = permission(consent, metric, today);
   const stands = recorder.standing(data, metric, today);
-  const reports = data.accounts[version]?.reports ?? 0;
   const since = consent.accepted?.[terms]?.day;
   return {
     name,
@@ -55,7 +54,7 @@ function statusOf(metric, consent, data, today, recorder) {
     state: word === "collected" && /^[^ao]/.test(stands) ? /** @type {MetricStatus["state"]} */ (stands) : word,
     since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
     spent: spent(data, metric),
-    reports,
+    reports: data.accounts[version]?.reports ?? 0,
     reported: stands !== "open",
   };
 }
