@@ -42,7 +42,7 @@ for (const [name, law] of Object.entries(LAWS)) {
     let reports = 0;
     const start = spent();
     for (; spent() - start < 50_000; reports += 100)
-      for (let i = 0; i < 100; i++) await mechanism.randomize(1, 0, entropy);
+      for (let i = 0; i < 100; i++) await mechanism.row(entropy, 1, 0);
     times.push((spent() - start) / reports);
   }
   times.sort((one, two) => one - two);

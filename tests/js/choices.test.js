@@ -14,11 +14,13 @@ const PROGRAM = `
   const client = open([THEME]);
   await client.consent("on");
   console.log(await client.record("theme", true), (await client.preview()).length);
+  console.log(await open([metric("late", { period: "month" })]).record("late", true));
   console.log(await open([THEME, metric("load", { question: { kind: "number", low: 0, high: 1, borders: [0.5] } })]).record("theme", true));
 `;
 
 test("a client for choices reports them, and names a question that it cannot ask", () => {
   const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", PROGRAM], { encoding: "utf8" });
   const mistake = 'dither: a mistake: TypeError: metrics.load: import "dither-client" for it';
-  assert.deepEqual(printed.trim().split("\n"), ["kept 1", mistake, "failed"]);
+  const late = 'dither: a mistake: TypeError: metrics.late: import "dither-client/events" for it';
+  assert.deepEqual(printed.trim().split("\n"), ["kept 1", late, "failed", mistake, "failed"]);
 });

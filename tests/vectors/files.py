@@ -6,6 +6,7 @@ from .collecting import BATCHES, TALLIES, UPLOADS
 from .compiling import COMPILED, LAWS
 from .devices import BODIES, PERMANENT, SURVEYS
 from .draws import DRAWS, FIELDS, POINTS, STREAMS
+from .events import EVENTS
 from .grids import NUMBERS
 from .questions import ANSWERS, METRICS, REFUSED_METRICS
 from .randomizers import BLOOM, BUCKETS, CHOICES, MECHANISMS, REPORTS
@@ -33,6 +34,7 @@ FILES: dict[str, File] = {
     "permanent.json": PERMANENT,
     "surveys.json": SURVEYS,
     "bodies.json": BODIES,
+    "events.json": EVENTS,
     "batches.json": BATCHES,
     "uploads.json": UPLOADS,
     "verdicts.json": VERDICTS,

@@ -25,7 +25,7 @@ FORMAT = "dither-compiled-1"
 
 _ONCE = (
     "after its storage is cleared, a browser would answer again and spend epsilon again, contrary to what"
-    ' "once" promises; set period = "day" or "week"'
+    ' "once" promises; set period = "day", "week" or "month"'
 )
 _SURVEY = (
     "a device chooses its question by a secret and SHAKE-256; a browser loses the secret when its storage is "
@@ -69,7 +69,7 @@ def compiled(metric: Metric, say: Language = ENGLISH) -> str:
     for refusal in refusals(metric):
         raise refusal
     most = Price.of(metric).most
-    fields = {
+    fields: dict[str, object] = {
         "name": metric.name,
         "version": metric.version,
         "terms": terms(metric),
@@ -84,6 +84,10 @@ def compiled(metric: Metric, say: Language = ENGLISH) -> str:
         "description": say.own(metric.name, "description", metric.description),
         "words": named(facts(metric, say), say),
     }
+    if metric.of is not None:
+        fields["of"] = metric.of
+    if metric.after:
+        fields["after"] = metric.after
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
@@ -94,7 +98,15 @@ def compiled_file(metrics: Iterable[Metric], say: Language = ENGLISH) -> str:
     return f'{{"format":"{FORMAT}","language":{json.dumps(say.code)},"sentences":{texts},"metrics":[\n{lines}\n]}}\n'
 
 
-_OF_PAGES = ("ask.one", "ask.many", "ask.clear", "fact.example", "missing.description")
+_OF_PAGES = (
+    "ask.one",
+    "ask.many",
+    "ask.kept.one",
+    "ask.kept.many",
+    "ask.clear",
+    "fact.example",
+    "missing.description",
+)
 """What the client in JavaScript itself says; the rest is the element's, which has English of its own."""
 
 

@@ -6,7 +6,7 @@ export { IndexedDBState };
 export { MemoryState } from "./state/memory.js";
 
 /**
- * @typedef {import("./client.js").Options} Options
+ * @typedef {import("./settings.js").Options} Options
  * @typedef {import("./consent/text.js").Shown} Shown
  * @typedef {import("./transparency/status.js").Status} Status
  * @typedef {import("./types.js").Mode} Mode

@@ -8,26 +8,7 @@
  * @typedef {import("./types.js").Mode} Mode
  * @typedef {import("./types.js").Data} Data
  * @typedef {import("./types.js").Outcome} Outcome
- *
- * @typedef {object} Options
- * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
- * @property {string} app A name that no other app has, such as "org.example.notes".
- * @property {import("./types.js").State} [state]
- * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports
- * of metrics that declare them.
- * @property {number} [lifetimeCap] The most epsilon that all metrics together may ever cost this device.
- * @property {number} [spread] Seconds within which each report leaves, at a random moment: 300.
- * @property {string} [token] The app's, for a collector that asks for one; not for pages of other sites.
- * @property {boolean} [background] false: upload nothing but on `flush`.
- * @property {boolean} [strict] For tests: mistakes of the app's developer throw, or reject.
- * @property {(message: string) => void} [log] console.warn, if left out.
- * @property {import("./types.js").Entropy} [entropy]
- * @property {() => number} [now] Milliseconds since 1970.
- * @property {() => number} [today] Days since 1970.
- * @property {typeof globalThis.fetch} [fetch]
- * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave.
- * @property {any} [locks] A LockManager, so that tabs take turns in uploading.
- * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
+ * @typedef {import("./settings.js").Options} Options
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
 import { shown, textOf } from "./consent/text.js";
@@ -55,10 +36,14 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const refusal = { holds: false, choice: { mode: "off", accepted: {} } }; // after a no, until a choice is stored
-  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, refusal.holds ? refusal.choice : choice);
+  const refusal = { holds: false }; // after a no, until a choice is stored
+  const consent = (/** @type {Data} */ { choice }) =>
+    decide(surroundings, refusal.holds ? { mode: "off", accepted: {} } : choice);
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, refusal, diagnostics, look };
-  return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
+  const sender = new Sender(shared);
+  /** @type {Recorder & Partial<InstanceType<typeof import("./events.js").events>>} */
+  const recorder = new (settings.events ?? Recorder)({ ...shared, sender });
+  return { ...shared, sender, recorder };
 }
 
 /**
@@ -73,12 +58,8 @@ const chosen = (metrics, names) =>
     throw new TypeError(`no metric ${name}`);
   });
 
-/**
- * Return those of them whose last day is not over.
- * @param {ReturnType<typeof partsOf>} parts
- * @param {Iterable<string>} [names]
- */
-const asked = ({ metrics, today }, names) => chosen(metrics, names).filter((metric) => !isOver(metric, today()));
+/** Return those of them whose last day is not over. @param {ReturnType<typeof partsOf>} parts @param {Iterable<string>} [names] */
+const asked = (parts, names) => chosen(parts.metrics, names).filter((metric) => !isOver(metric, parts.today()));
 
 /** Telemetry of one app on one device, under local differential privacy; see docs/reference/javascript.md. */
 export class Client {
@@ -126,18 +107,34 @@ export class Client {
    * @param {{ [attribute: string]: unknown }} [strata] In place of those of the client.
    * @returns {Promise<Outcome>}
    */
-  async record(name, value, strata = {}) {
+  record(name, value, strata) {
+    return this.#answer("record", name, value, strata);
+  }
+
+  /**
+   * Note an event of a metric that has `of`, of which the device forms the answer; only with `dither-client/events`.
+   * @param {string} name
+   * @param {unknown} [value] A number for "sum" and "max", one of the listed values for "set" and "furthest", whether it
+   * is an event at all for "any"; of no meaning for "count" and "days".
+   * @returns {Promise<Outcome>}
+   */
+  add(name, value = 1) {
+    return this.#answer("add", name, value);
+  }
+
+  /** @param {"record" | "add"} how @param {any[]} given @returns {Promise<Outcome>} */
+  async #answer(how, ...given) {
     if (this.#silence) {
       this.#unrecorded++;
       return this.#parts ? "off" : "failed";
     }
     const before = this.#recorded;
     /** @type {Promise<Outcome>} */
-    const work = this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    const work = this.#try(how, "failed", ({ recorder }) => /** @type {any} */ (recorder)[how](...given));
     this.#recorded = work.catch(() => {}).then(() => before);
     const outcome = await work;
-    if (outcome === "failed") this.#lost = true;
     if (outcome === "kept") this.#wake();
+    this.#lost ||= outcome === "failed";
     return outcome;
   }
 
@@ -148,11 +145,12 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   flush(timeout = 5000) {
-    return this.#try("flush", false, async ({ sender }) => {
+    return this.#try("flush", false, async ({ sender, recorder }) => {
       await this.#recorded;
-      const kept = !this.#lost && !this.#silence;
+      await recorder.review?.();
+      const lost = this.#lost || this.#silence;
       this.#lost = false;
-      return (await sender.flush(timeout)) && kept;
+      return (await sender.flush(timeout)) && !lost;
     });
   }
 
@@ -164,8 +162,8 @@ export class Client {
     return this.#try("pending", /** @type {string[]} */ ([]), async ({ metrics, consent, look, today }) => {
       const holds = consent(await look());
       if (holds.mode === "off" && holds.decidedBy !== UNASKED) return [];
-      const isNew = (/** @type {Metric} */ one) => ["off", "not accepted"].includes(permission(holds, one, today()));
-      return [...metrics.values()].filter(isNew).map(({ name }) => name);
+      const isNew = (/** @type {any} */ metric) => /o[ft]/.test(permission(holds, metric, today())); // off, not accepted
+      return [...metrics.keys()].filter((name) => isNew(metrics.get(name)));
     });
   }
 
@@ -176,7 +174,7 @@ export class Client {
    */
   questions(names) {
     return this.#try("questions", [], (parts) =>
-      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.today(), parts.strata, parts.compiled.sentences))),
+      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.strata, parts.compiled.sentences))),
     );
   }
 
@@ -187,8 +185,7 @@ export class Client {
    */
   consentText(names) {
     return this.#try("consentText", "", async (parts) => {
-      const clear = asked(parts, names).some(({ strata }) => strata.length);
-      return textOf(parts.app, await this.questions(names), clear, parts.compiled.sentences);
+      return textOf(parts.app, await this.questions(names), asked(parts, names), parts.compiled.sentences);
     });
   }
 
@@ -203,13 +200,14 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   consent(mode, names) {
-    return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal }) => {
+    return this.#try("consent", false, async ({ metrics, state, today, surroundings, refusal, recorder }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
       const meant = chosen(metrics, names);
       refusal.holds ||= mode === "off";
       const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
       refusal.holds = false;
+      await recorder.review?.(true);
       this.#wake();
       return true;
     });
@@ -290,11 +288,11 @@ export class Client {
    */
   async #try(place, fallback, work) {
     try {
-      return this.#parts ? await work(this.#parts) : fallback;
+      if (this.#parts) return await work(this.#parts);
     } catch (error) {
       if (this.#strict) throw error;
       this.#diagnostics.note(place + " failed", told(error));
-      return fallback;
     }
+    return fallback;
   }
 }

@@ -4,7 +4,7 @@ import "./all.js";
 export { Client, IndexedDBState, MemoryState } from "./choices.js";
 
 /**
- * @typedef {import("./client.js").Options} Options
+ * @typedef {import("./settings.js").Options} Options
  * @typedef {import("./consent/text.js").Shown} Shown
  * @typedef {import("./transparency/status.js").Status} Status
  * @typedef {import("./types.js").Mode} Mode

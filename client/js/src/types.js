@@ -21,7 +21,10 @@
  * @property {string} name
  * @property {string} version 16 hex digits.
  * @property {string} terms 16 hex digits of what consent is pinned to.
- * @property {"day" | "week"} period
+ * @property {"day" | "week" | "month"} period
+ * @property {"any" | "count" | "days" | "furthest" | "max" | "set" | "sum" | "weeks-since-first-use"} [of] What the
+ * device forms the answer of, if the app does not give it.
+ * @property {number} [after] For how many days the device must have been in use before the first report.
  * @property {string | null} expires The last day on which it is asked, as 2027-06-30.
  * @property {number} epsilon The privacy loss of one report.
  * @property {number | null} reports How many reports its cap allows, if it has one.
@@ -34,9 +37,16 @@
  * @typedef {{ [identifier: string]: string }} Sentences What people are shown, in the language of `compile`.
  * @typedef {{ format: "dither-compiled-1", language: string, sentences: Sentences, metrics: Metric[] }} Compiled
  * @typedef {"off" | "local" | "on"} Mode
- * @typedef {"kept" | "answered" | "off" | "spent" | "unknown" | "failed"} Outcome
+ * @typedef {"kept" | "answered" | "off" | "spent" | "too new" | "unknown" | "failed" | "noted"} Outcome
  * What became of an answer: a report was made; the period has its report; there is no consent, or no more, to it; its
- * cap is reached; no such metric is defined; it could not be kept.
+ * cap is reached; the device has been in use for fewer days than its `after`; no such metric is defined; it could not be
+ * kept. An event is noted, or off: nothing is collected of it in this period.
+ * @typedef {object} Drawn A report of `any` or `set` that may be drawn again.
+ * @property {string} batch Its batch id, 32 hex digits.
+ * @property {number} cohort
+ * @property {string} row In base64, the cohort with it.
+ * @typedef {{ begun: number, state: any }} Kept The first day of a period, and the answer so far (events.js): a `Drawn`,
+ * a number, the days of events, or "lost".
  * @typedef {object} Queued A report that waits.
  * @property {string} batch 32 hex digits.
  * @property {string} metric
@@ -60,6 +70,9 @@
  * @property {string[]} sent The last bodies that were accepted, oldest first.
  * @property {{ sent: number, dropped: number }} totals
  * @property {{ at: number, endpoint: string, accepted: boolean, result: string, failures: number } | null} attempt
+ * @property {{ [version: string]: Kept } | null} [events] Of the current periods; null if they were lost. Data of clients
+ * that know none have neither these nor the next.
+ * @property {number} [firstUse] The day of first use, if it is known and a metric depends on it.
  * @typedef {object} State
  * @property {() => Promise<Data>} read
  * @property {<T>(change: (data: Data) => T, anew?: () => Data) => Promise<T>} update Let `change` alter the data, at

@@ -194,7 +194,7 @@ def test_all_refusals_are_named_together_and_nothing_is_written(
         "sketch.mechanism",
     ]
     said = dict(zip(places, lines, strict=True))
-    assert 'set period = "day" or "week"' in said["lasting.period"]
+    assert 'set period = "day", "week" or "month"' in said["lasting.period"]
     assert said["lasting.permanent_epsilon"].endswith("leave permanent_epsilon out")
     assert "SHAKE-256" in said["lasting.permanent_epsilon"]
     assert said["asked.one_of"].endswith("leave one_of out")
@@ -293,3 +293,16 @@ def test_sealed_metrics_are_not_compiled(tmp_path: Path, capsys: pytest.CaptureF
     assert told.out == ""
     assert told.err.count("seal: WebCrypto in browsers has neither HPKE nor ChaCha20-Poly1305") == 1
     assert "leave [seal] out" in told.err
+
+
+def test_of_after_and_months_are_written_where_they_are_set_and_nothing_else_changes() -> None:
+    text = '[metrics.exports]\ntype = "number"\nlow = 0\nhigh = 50\nepsilon = 1.0\nperiod = "month"\n'
+    plain = json.loads(compiled(parse_metrics(text)["exports"]))
+    formed = json.loads(compiled(parse_metrics(text + 'of = "count"\nafter = "7 days"')["exports"]))
+    assert (plain["period"], formed["period"]) == ("month", "month")
+    assert not {"of", "after"} & plain.keys()
+    assert (formed["of"], formed["after"]) == ("count", 7)
+    assert formed.keys() - plain.keys() == {"of", "after"}
+    assert ["Kept on this device", "the number of events of the current month, unchanged, until it is reported"] in (
+        formed["words"]
+    )

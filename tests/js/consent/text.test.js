@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import "../../../client/js/src/all.js";
 import { Client } from "../../../client/js/src/client.js";
+import { events } from "../../../client/js/src/events.js";
 import { shown } from "../../../client/js/src/consent/text.js";
 import { SystemEntropy } from "../../../client/js/src/randomness/entropy.js";
 import { MemoryState } from "../../../client/js/src/state/memory.js";
@@ -35,6 +36,21 @@ type = "number"
 low = 0
 high = 60
 epsilon = 1.0
+
+[metrics.crash]
+type = "boolean"
+of = "any"
+after = "7 days"
+epsilon = 1.0
+
+[metrics.exports]
+type = "number"
+low = 0
+high = 50
+of = "count"
+period = "month"
+epsilon = 1.0
+strata = { platform = ["linux", "windows"] }
 
 [metrics.tools]
 description = "Which are used? <b>\\u00e9</b>"
@@ -70,20 +86,20 @@ const fixed = (text) => text.split("\n").filter((line) => !DRAWN.test(line));
 
 for (const language of ["en", "de"]) test(`the text is Python's, but for the example: ${language}`, async () => {
   const metrics = await compiled(TOML, language);
-  const options = { app: "notes", endpoint: "http://127.0.0.1:9", state: new MemoryState(), background: false, strict: true };
+  const options = { app: "notes", endpoint: "http://127.0.0.1:9", state: new MemoryState(), background: false, strict: true, events };
   const client = new Client(metrics, options);
-  const lists = [[], ["theme"], ["again"], ["load", "tools"]];
+  const lists = [[], ["theme"], ["again"], ["load", "tools"], ["crash"], ["exports", "crash"]];
   const wanted = pythons(lists, language);
   for (const [place, names] of lists.entries()) {
     const text = await client.consentText(names.length ? names : undefined);
     assert.deepEqual(fixed(text), fixed(wanted[place]));
     const examples = text.split("\n").filter((line) => DRAWN.test(line));
-    assert.equal(examples.length, names.length || 4);
+    assert.equal(examples.length, names.length || 6);
     for (const line of examples) {
       const body = JSON.parse(line.replace(DRAWN, ""));
       const metric = metrics.metrics.find((/** @type {any} */ one) => one.name === body.metric);
       assert.equal(body.version, metric.version);
-      assert.equal(body.stratum, body.metric === "theme" ? "linux" : undefined);
+      assert.equal(body.stratum, ["theme", "exports"].includes(body.metric) ? "linux" : undefined);
     }
   }
   assert.notEqual(await client.consentText(["theme"]), await client.consentText(["theme"])); // another batch id, at least
@@ -94,8 +110,8 @@ for (const language of ["en", "de"]) test(`the text is Python's, but for the exa
 test("the example shows the attributes of this device, or else the first ones; one that fails says so", async () => {
   const { metrics: [theme], sentences } = await compiled(TOML);
   const entropy = new SystemEntropy();
-  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, 20000, { ...strata }, sentences)).example).stratum;
+  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, { ...strata }, sentences)).example).stratum;
   assert.deepEqual([await stratum({ platform: "windows" }), await stratum({})], ["windows", "linux"]);
   const dry = { take: () => { throw new Error("no entropy"); } };
-  assert.equal((await shown(theme, dry, 20000, {}, sentences)).example, "none: Error: no entropy");
+  assert.equal((await shown(theme, dry, {}, sentences)).example, "none: Error: no entropy");
 });

@@ -10,7 +10,7 @@ import { SeededEntropy, words } from "../seeded_entropy.js";
 const HALF = 2n ** 63n;
 
 const channel = (order, length, inside = "8000000000000000") =>
-  points({ inside, order, lower: lowerOf(order), length });
+  points({ order, lower: lowerOf(order), length }, BigInt(`0x${inside}`));
 
 const SPACES = [[2, 2], [2, 4], [3, 3], [4, 3], [5, 2], [8, 2], [9, 2]];
 

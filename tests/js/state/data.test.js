@@ -48,7 +48,7 @@ test("tables may have entries that objects know, too", () => {
   for (const name of ["constructor", "toString", "valueOf"]) checked({ ...full(), last: { [name]: 5 } });
 });
 
-test("in place of what is damaged comes what begins anew, every metric answered", () => {
+test("in place of what is damaged comes what begins anew, every metric answered, and events lost", () => {
   const data = renewed(new Map([["theme", 1], ["constructor", 2]]).keys(), 20_779);
-  assert.deepEqual(data, { ...empty(), last: { theme: 20_779, constructor: 20_779 } });
+  assert.deepEqual(data, { ...empty(), events: null, last: { theme: 20_779, constructor: 20_779 } });
 });

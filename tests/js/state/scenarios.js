@@ -101,7 +101,7 @@ export const scenarios = {
     equal(await errorOf(open().read()), "DataError");
     await state.update((data) => void (data.totals.sent = 3), () => renewed([THEME.name], TODAY));
     const data = await open().read();
-    equal(data, { ...empty(), last: { theme: TODAY }, totals: { sent: 3, dropped: 0 } });
+    equal(data, { ...empty(), last: { theme: TODAY }, totals: { sent: 3, dropped: 0 }, events: null });
     equal(await state.update(answer), false);
   },
 
@@ -112,7 +112,7 @@ export const scenarios = {
     equal(await errorOf(state.update(change)), "TypeError");
     equal((await state.read()).outbox, [null]);
     equal(await state.update(change, () => renewed([THEME.name], TODAY)), []);
-    equal(await open().read(), { ...empty(), last: { theme: TODAY } });
+    equal(await open().read(), { ...empty(), last: { theme: TODAY }, events: null });
   },
 
   "data of a later version stay as they are, whoever begins anew, until they are erased": async (open) => {

@@ -40,6 +40,12 @@ export async function checkAll(cases, examine) {
 export const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
 /**
+ * Return the bytes that base64 stands for.
+ * @param {string} text
+ */
+export const bytesOfBase64 = (text) => Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0));
+
+/**
  * Return bytes in hex.
  * @param {Uint8Array} bytes
  */

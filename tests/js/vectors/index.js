@@ -3,6 +3,7 @@ export { check as answers } from "./answers.js";
 export { check as bodies } from "./bodies.js";
 export { check as buckets } from "./buckets.js";
 export { check as draws } from "./draws.js";
+export { check as events } from "./events.js";
 export { check as fields } from "./fields.js";
 export { check as numbers } from "./numbers.js";
 export { check as points } from "./points.js";

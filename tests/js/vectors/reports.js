@@ -1,8 +1,7 @@
 import "../../../client/js/src/all.js";
 import { mechanismOf } from "../../../client/js/src/mechanisms/index.js";
-import { bigEndian } from "../../../client/js/src/mechanisms/rows.js";
 import { FixedEntropy } from "../fixed_entropy.js";
-import { Skip, bytesOf, checkAll, hexOf } from "./cases.js";
+import { Skip, bytesOf, bytesOfBase64, checkAll, hexOf } from "./cases.js";
 
 /** @param {import("./cases.js").Load} load */
 export async function check(load) {
@@ -12,7 +11,7 @@ export async function check(load) {
     if (!law) throw new Skip(`${one.mechanism.split(" ")[0]} is not compiled, because of its ${refused}`);
     const entropy = new FixedEntropy(bytesOf(one.entropy));
     const item = typeof one.item === "string" ? bytesOf(one.item) : one.item;
-    const payload = await mechanismOf(law).randomize(item, one.cohort, entropy);
-    return { row: hexOf(bigEndian([one.cohort], law.cohorts)) + hexOf(payload), used: entropy.used };
+    const row = await mechanismOf(law).row(entropy, item, one.cohort);
+    return { row: hexOf(bytesOfBase64(row)), used: entropy.used };
   });
 }

@@ -82,10 +82,11 @@ export function permission({ mode, accepted }, metric, today) {
  */
 export function choose(data, mode, metrics, today, surroundings) {
   /** @type {Accepted} */
-  const accepted = mode === "off" ? {} : { ...data.choice?.accepted }; // an off has left none
-  if (mode !== "off") for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
-  data.choice = { mode, accepted };
+  const accepted = { ...data.choice?.accepted }; // an off has left none
+  for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
+  data.choice = { mode, accepted: mode === "off" ? {} : accepted };
   const holds = decide(surroundings, data.choice).mode;
+  if (holds === "off") delete data.events;
   const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));
   retain(data, kept, "dropped");
 }

@@ -15,16 +15,15 @@ import { labelOf } from "../reporting/strata.js";
  * Return a question as it is shown to a person.
  * @param {Metric} metric
  * @param {import("../types.js").Entropy} entropy
- * @param {number} today Days since 1970.
  * @param {{ [attribute: string]: unknown }} strata The attributes of this device, which the example shows as they are.
  * @param {import("../types.js").Sentences} sentences
  * @returns {Promise<Shown>}
  */
-export async function shown(metric, entropy, today, strata, sentences) {
+export async function shown(metric, entropy, strata, sentences) {
   const { name, description, words, question, example } = metric;
   const first = Object.fromEntries(metric.strata.map(([attribute, [value]]) => [attribute, value]));
   const label = labelOf(metric, { ...first, ...strata });
-  const built = buildReport(metric, encode(question, example), label, entropy, today, true);
+  const built = buildReport(metric, encode(question, example), label, entropy);
   const body = await built.then(
     (report) => report.body,
     (error) => `none: ${error}`,
@@ -39,14 +38,16 @@ const line = (fact) => "    " + fact.join(": ");
  * Return the text to show to a person who is asked for consent, line by line that of Python's `consent_text`.
  * @param {string} app
  * @param {Shown[]} questions
- * @param {boolean} clear Whether any of them sends strata.
+ * @param {Metric[]} metrics What they ask.
  * @param {import("../types.js").Sentences} sentences
  * @returns {string}
  */
-export function textOf(app, questions, clear, sentences) {
+export function textOf(app, questions, metrics, sentences) {
   const count = questions.length;
-  const ask = sentences[count === 1 ? "ask.one" : "ask.many"];
-  const head = ask.replace("{app}", () => app).replace("{count}", `${count}`) + (clear ? "\n" + sentences["ask.clear"] : "");
+  const kept = metrics.some(({ of }) => of && of !== "any" && of !== "set") ? "kept." : "";
+  const ask = sentences[`ask.${kept}${count === 1 ? "one" : "many"}`];
+  const clear = metrics.some(({ strata }) => strata[0]) ? "\n" + sentences["ask.clear"] : "";
+  const head = ask.replace("{app}", () => app).replace("{count}", `${count}`) + clear;
   const texts = questions.map(({ name, description, facts, example }) =>
     [`${name}: ${description}`, ...facts.map(line), line([sentences["fact.example"], example])].join("\n"),
   );

@@ -1,7 +1,7 @@
-import { subsetWith } from "../randomness/draws.js";
+import { hex, subsetWith } from "../randomness/draws.js";
 import { subsets, symbol } from "./channels.js";
 import { itself } from "./markings.js";
-import { PAYLOADS } from "./rows.js";
+import { PAYLOADS, bigEndian } from "./rows.js";
 
 /**
  * @typedef {import("../types.js").Entropy} Entropy
@@ -28,7 +28,7 @@ export const MECHANISMS = {
 export function mechanismOf(law) {
   const [marking, reporting, cohort] = MECHANISMS[law.mechanism];
   const marked = marking(law);
-  const channel = reporting(law);
+  const channel = reporting(law, hex(law.truth ?? law.inside ?? law.high));
   return {
     /**
      * Draw a cohort, which is public and does not depend on the item.
@@ -37,13 +37,19 @@ export function mechanismOf(law) {
     cohort: (entropy) => cohort?.(law, entropy) ?? 0,
 
     /**
-     * Resolve to the payload of one report. Rejects if something is missing: randomness, or a digest on a
-     * page that is not secure.
+     * Draw the row of one report, in base64: the cohort, and the payload. It is there at once, but a promise of it for
+     * what needs a digest. Throws, or rejects, if something is missing: randomness, or a digest on a page that is not
+     * secure.
+     * @param {Entropy} entropy
      * @param {any} item Of those that the mechanism takes (types.js).
      * @param {number} cohort
-     * @param {Entropy} entropy
+     * @returns {string | Promise<string>}
      */
-    randomize: async (item, cohort, entropy) =>
-      PAYLOADS[law.shape](channel(entropy, await marked(item, cohort)), law.cells),
+    row: (entropy, item, cohort) => {
+      const row = (/** @type {number[]} */ marks) =>
+        btoa(String.fromCharCode(...bigEndian([cohort], law.cohorts), ...PAYLOADS[law.shape](channel(entropy, marks), law.cells)));
+      const marks = /** @type {any} */ (marked(item, cohort));
+      return marks.then?.(row) ?? row(marks);
+    },
   };
 }

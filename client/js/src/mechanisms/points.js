@@ -5,7 +5,7 @@
  * projective.py).
  */
 
-import { below, bernoulli, hex } from "../randomness/draws.js";
+import { below, bernoulli } from "../randomness/draws.js";
 import { fieldOf, vectorOf } from "./fields.js";
 
 /** @typedef {ReturnType<typeof fieldOf>} Field */
@@ -43,13 +43,12 @@ export function indexOf(vector, order, { multiply }) {
  * Talwar 2022), uniformly on its side. A point owns those of its hyperplane: the vectors whose product with it is 0.
  * @type {import("./channels.js").Channel}
  */
-export const points = ({ inside, order, lower, length }) => {
-  const threshold = hex(inside);
+export const points = ({ order, lower, length }, inside) => {
   const field = fieldOf(order, lower);
   const free = order ** (length - 1);
   return (entropy, [marked]) => {
     const value = pointOf(marked, order);
-    const drawn = bernoulli(entropy, threshold)
+    const drawn = bernoulli(entropy, inside)
       ? 1 + below(entropy, free - 1)
       : free + below(entropy, free * (order - 1));
     // All entries are uniform but the one at the 1 of the value, which they and the product determine.

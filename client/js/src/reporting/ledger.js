@@ -11,12 +11,12 @@
 import { retain } from "../state/data.js";
 
 /** No honest clock shows a day before 2026-11-01. */
-const WRITTEN = 20_758;
+export const WRITTEN = 20_758;
 /**
  * In days: minimum between corrections, silence after a collector disabled a metric, maximum wait of a
  * report.
  */
-const MONTH = 30;
+export const MONTH = 30;
 const MAX_REPORTS = 1_000;
 export const MAX_BYTES = 500_000;
 
@@ -25,14 +25,13 @@ export const MAX_BYTES = 500_000;
  * @param {number} day
  * @param {number} today
  */
-const isAhead = (day, today) => day > today + 1 && today >= WRITTEN;
+export const isAhead = (day, today) => day > today + 1 && today >= WRITTEN;
 
 /**
- * Return the first day of the period that a day lies in; a week begins on Monday.
- * @param {number} day Positive.
- * @param {Metric} metric
+ * By period, return its first day for a positive day that lies in it; a week begins on Monday. events.js adds months.
+ * @type {{ [period: string]: (day: number) => number }}
  */
-const firstDay = (day, { period }) => day - (period === "week" ? (day + 3) % 7 : 0);
+export const FIRST_DAY = { day: (day) => day, week: (day) => day - ((day + 3) % 7) };
 
 /**
  * Return a privacy loss in units of 2^-80, rounded up; exact from 2^-27 on.
@@ -50,12 +49,12 @@ const units = (epsilon) => BigInt(Math.ceil(epsilon * 2 ** 80));
  * @returns {"open" | "answered" | "spent" | "disabled"}
  */
 export function standing({ accounts, last, disabled }, metric, today, lifetimeCap) {
-  const { name, version, reports, epsilon } = metric;
+  const { name, version, reports, epsilon, period } = metric;
   if (today <= disabled[version] + MONTH) return "disabled";
-  if (!(today > 0) || (Object.hasOwn(last, name) && !(last[name] < firstDay(today, metric)))) return "answered";
+  if (!(today > 0) || (Object.hasOwn(last, name) && !(last[name] < FIRST_DAY[period](today)))) return "answered";
   if ((accounts[version]?.reports ?? 0) >= (reports ?? Infinity)) return "spent";
-  const all = [...Object.values(accounts), { reports: 1, epsilon }];
-  const total = all.reduce((sum, { reports, epsilon }) => sum + BigInt(reports) * units(epsilon), 0n);
+  let total = units(epsilon);
+  for (const each of Object.values(accounts)) total += BigInt(each.reports) * units(each.epsilon);
   return total <= lifetimeCap * 2 ** 80 ? "open" : "spent"; // an integer and a double are compared exactly
 }
 

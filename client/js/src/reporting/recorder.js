@@ -13,6 +13,8 @@
  * @property {import("../types.js").Entropy} entropy
  * @property {() => number} today
  * @property {import("../diagnostics.js").Diagnostics} diagnostics
+ * @property {{ wake: () => unknown }} [sender] Of which events.js wakes what it made.
+ * @property {boolean} [background]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of all reports.
  * @property {number} [lifetimeCap] The most that all reports of all metrics may cost together.
  * @property {boolean} [strict] Whether what goes wrong rejects; for tests.
@@ -88,13 +90,17 @@ export class Recorder {
     if (unknown[0]) this.#mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
     const attributes = { ...parts.strata, ...given };
     const today = parts.today();
-    const done = this.#last.then(() => this.#report(metric, encoded, attributes, today));
-    this.#last = done.catch(() => {});
-    const fate = await done;
+    this.#last = this.#last.catch(() => {}).then(() => this.#report(metric, encoded, attributes, today));
+    /** @type {Outcome | "withheld" | "disabled"} */
+    const fate = await this.#last;
     if (fate === "kept" || fate === "answered") this.answered.set(metric.name, today);
     if (fate === "kept") {
       counts.outside += +encoded.outside;
-      for (const name of outsideOf(metric, attributes)) this.#unlisted(`${place}.strata.${name}`, attributes[name]);
+      for (const name of outsideOf(metric, attributes)) {
+        const key = `${place}.strata.${name}`;
+        counts.unlisted[key] = (counts.unlisted[key] ?? 0) + 1;
+        if (attributes[name] == null) parts.diagnostics.note(`${key} is not given`); // which is a mistake
+      }
     } else if (fate !== "off") counts[fate === "withheld" ? fate : "ignored"]++;
     return fate === "withheld" || fate === "disabled" ? "off" : fate;
   }
@@ -115,12 +121,23 @@ export class Recorder {
     const corrected = correct(data, day());
     const word = this.#standing(data, metric, day());
     if (word === "open") {
-      const queued = await buildReport(metric, answer, labelOf(metric, attributes), entropy, today, false);
+      const queued = await buildReport(metric, answer, labelOf(metric, attributes), entropy);
       return state.update((data) => this.#keep(data, metric, queued));
     }
     // If it were not kept, it would be open on no day.
     if (corrected) await state.update((data) => (correct(data, day()), trim(data, day())));
     return word;
+  }
+
+  /**
+   * Return whether the ledger lets a metric report today, and if not, why; events.js asks for more.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {number} today
+   * @returns {ReturnType<typeof standing> | "too new"}
+   */
+  standing(data, metric, today) {
+    return standing(data, metric, today, this.#parts.lifetimeCap ?? Infinity);
   }
 
   /**
@@ -130,18 +147,16 @@ export class Recorder {
    * @param {number} today
    */
   #standing(data, metric, today) {
-    const { consent, lifetimeCap = Infinity } = this.#parts;
-    const holds = consent(data);
+    const holds = this.#parts.consent(data);
     if (holds.mode === "off") return "off";
-    if (permission(holds, metric, today) !== "collected") return "withheld";
-    return standing(data, metric, today, lifetimeCap);
+    return permission(holds, metric, today) === "collected" ? this.standing(data, metric, today) : "withheld";
   }
 
   /**
    * Put a report behind its debit, if it still may be made.
    * @param {Data} data
    * @param {Metric} metric
-   * @param {import("../types.js").Queued} queued
+   * @param {import("./report.js").Enclosed} queued
    */
   #keep(data, metric, queued) {
     const day = this.#parts.today();
@@ -163,16 +178,5 @@ export class Recorder {
   #mistake(kind, what) {
     if (this.#parts.strict) throw new TypeError(`${kind}: ${what}`);
     this.#parts.diagnostics.note(kind, what);
-  }
-
-  /**
-   * Count an attribute that has no listed value; not to give it is a mistake.
-   * @param {string} place
-   * @param {unknown} given
-   */
-  #unlisted(place, given) {
-    const { unlisted } = this.counts;
-    unlisted[place] = (unlisted[place] ?? 0) + 1;
-    if (given == null) this.#parts.diagnostics.note(`${place} is not given`);
   }
 }

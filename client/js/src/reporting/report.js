@@ -1,8 +1,9 @@
 import { mechanismOf } from "../mechanisms/index.js";
-import { bigEndian } from "../mechanisms/rows.js";
 import { bernoulli } from "../randomness/draws.js";
 
-const BATCH_BYTES = 16;
+/** @typedef {Pick<import("../types.js").Queued, "batch" | "metric" | "body">} Enclosed */
+
+export const BATCH_BYTES = 16;
 
 /**
  * Draw one report of an answer, and return it as the body of its upload, byte for byte what the Python client would
@@ -14,20 +15,27 @@ const BATCH_BYTES = 16;
  * @param {Pick<import("../types.js").Encoded, "item" | "rest">} answer What `encode` returned.
  * @param {string | null} stratum The label of the metric's cell.
  * @param {import("../types.js").Entropy} entropy
- * @param {number} day
- * @param {boolean} local
- * @returns {Promise<import("../types.js").Queued>}
+ * @returns {Promise<Enclosed>}
  */
-export const buildReport = async ({ name, version, law }, { item, rest }, stratum, entropy, day, local) => {
-  const mechanism = mechanismOf(law);
+export const buildReport = async (metric, { item, rest }, stratum, entropy) => {
+  const { cohort, row } = mechanismOf(metric.law);
   const rounded = rest == null ? item : /** @type {number} */ (item) + +bernoulli(entropy, rest);
-  const cohort = mechanism.cohort(entropy);
-  const payload = await mechanism.randomize(rounded, cohort, entropy);
+  const reports = await row(entropy, rounded, cohort(entropy));
   const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hexOf(byte, 2)).join("");
-  const row = [...bigEndian([cohort], law.cohorts), ...payload];
-  const reports = btoa(row.map((byte) => String.fromCharCode(byte)).join(""));
+  return enclosed(metric, batch, reports, stratum);
+};
+
+/**
+ * Return a row as the body of its upload; `buildReport` says the rest.
+ * @param {Pick<import("../types.js").Metric, "name" | "version">} metric
+ * @param {string} batch
+ * @param {string} reports In base64.
+ * @param {string | null} stratum
+ * @returns {Enclosed}
+ */
+export const enclosed = ({ name, version }, batch, reports, stratum) => {
   const body = JSON.stringify({ batch, metric: name, version, stratum: stratum ?? undefined, reports });
-  return { batch, metric: name, day, local, body: ascii(body) };
+  return { batch, metric: name, body: ascii(body) };
 };
 
 /**
@@ -40,4 +48,4 @@ const ascii = (json) => json.replace(/[^ -~]/g, (unit) => `\\u${hexOf(unit.charC
  * @param {number} number
  * @param {number} digits
  */
-const hexOf = (number, digits) => number.toString(16).padStart(digits, "0");
+export const hexOf = (number, digits) => number.toString(16).padStart(digits, "0");

@@ -23,10 +23,8 @@ export const outsideOf = ({ strata }, given) => strata.filter((each) => !listed(
  * @param {Stratified} metric
  * @param {unknown} given
  */
-export const undeclared = ({ strata }, given) => {
-  const known = strata.map(([name]) => name);
-  return namesOf(given).filter((name) => !known.includes(name));
-};
+export const undeclared = ({ strata }, given) =>
+  namesOf(given).filter((name) => !strata.some(([known]) => known === name));
 
 /**
  * @param {[string, string[]]} attribute

@@ -30,6 +30,7 @@ export const empty = () => ({
 export const renewed = (names, today) => ({
   ...empty(),
   last: Object.fromEntries(Array.from(names, (name) => [name, today])),
+  events: null,
 });
 
 /**
@@ -39,9 +40,8 @@ export const renewed = (names, today) => ({
  * @param {"sent" | "dropped"} fate
  */
 export function retain(data, kept, fate) {
-  const stay = new Set(kept);
   for (const one of data.outbox)
-    if (!stay.has(one)) {
+    if (!kept.includes(one)) {
       data.totals[fate]++;
       delete data.held[one.batch];
     }
@@ -61,8 +61,7 @@ const kindOf = (value) => ({}).toString.call(value);
 export function checked(stored) {
   const blank = empty();
   if (stored === undefined) return blank;
-  const fits = (/** @type {[string, unknown]} */ [name, value]) =>
-    value === null || kindOf(stored[name]) === kindOf(value);
+  const fits = (/** @type {[string, unknown]} */ [name, value]) => !value || kindOf(stored[name]) === kindOf(value);
   if (stored?.format === 1 && Object.entries(blank).every(fits)) return stored;
   throw new DOMException("unreadable", Number.isInteger(stored?.format) && stored.format > 1 ? "VersionError" : "DataError");
 }

@@ -5,9 +5,10 @@
  * @property {string} version
  * @property {string} description
  * @property {[string, string][]} words Names of facts, and facts, as they are shown before consent.
- * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are
- * collected, and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
- * wants no more of it, for a month; its cap, or that of all metrics together, is reached, and nothing more is collected of it.
+ * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent" | "too new"} state Whether answers
+ * are collected, and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the
+ * collector wants no more of it, for a month; its cap, or that of all metrics together, is reached, and nothing more is
+ * collected of it; the device has been in use for fewer days than its `after`.
  * @property {string | null} since The day on which the user accepted it, as 2027-06-30; null if somebody else decides.
  * @property {number} epsilon The privacy loss of one report.
  * @property {number} spent The privacy loss of all reports of this version so far.
@@ -28,21 +29,20 @@
  * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
  */
 import { permission } from "../consent/rules.js";
-import { correct, spent, standing } from "../reporting/ledger.js";
+import { correct, spent } from "../reporting/ledger.js";
 
 /**
  * @param {import("../types.js").Metric} metric
  * @param {import("../consent/rules.js").Consent} consent
  * @param {import("../types.js").Data} data
  * @param {number} today Days since 1970.
- * @param {number} lifetimeCap
+ * @param {import("../reporting/recorder.js").Recorder} recorder
  * @returns {MetricStatus}
  */
-function statusOf(metric, consent, data, today, lifetimeCap) {
+function statusOf(metric, consent, data, today, recorder) {
   const { name, version, description, words, epsilon, terms } = metric;
   const word = permission(consent, metric, today);
-  const stands = standing(data, metric, today, lifetimeCap);
-  const reports = data.accounts[version]?.reports ?? 0;
+  const stands = recorder.standing(data, metric, today);
   const since = consent.accepted?.[terms]?.day;
   return {
     name,
@@ -50,10 +50,11 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
     description,
     words,
     epsilon,
-    state: word === "collected" && (stands === "disabled" || stands === "spent") ? stands : word,
+    // open and answered are collected
+    state: word === "collected" && /^[^ao]/.test(stands) ? /** @type {MetricStatus["state"]} */ (stands) : word,
     since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
     spent: spent(data, metric),
-    reports,
+    reports: data.accounts[version]?.reports ?? 0,
     reported: stands !== "open",
   };
 }
@@ -62,28 +63,27 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
  * Return the status of a client; a client that could not be made has no parts.
  * @param {import("../types.js").Data} data
  * @param {import("../consent/rules.js").Consent} consent
- * @param {{ metrics: Map<string, import("../types.js").Metric>, today: () => number, lifetimeCap: number,
- *   recorder: { counts: object } } | undefined} parts
+ * @param {{ metrics: Map<string, import("../types.js").Metric>, today: () => number,
+ *   recorder: import("../reporting/recorder.js").Recorder } | undefined} parts
  * @param {{ unrecorded: number, trouble: { [what: string]: number } }} troubles
  * @returns {Status}
  */
 export function overview(data, consent, parts, troubles) {
   const { outbox, totals, attempt } = data;
-  const shown = outbox.filter(({ local }) => local).length;
   /** @type {MetricStatus[]} */
   const metrics = [];
   if (parts) {
     const today = parts.today();
     correct(data, today);
     for (const metric of parts.metrics.values())
-      metrics.push(statusOf(metric, consent, data, today, parts.lifetimeCap));
+      metrics.push(statusOf(metric, consent, data, today, parts.recorder));
   }
   return {
     mode: consent.mode,
     decidedBy: consent.decidedBy,
     metrics,
-    queued: outbox.length - shown,
-    shown,
+    queued: outbox.filter(({ local }) => !local).length,
+    shown: outbox.filter(({ local }) => local).length,
     ...totals,
     lastAttempt: attempt,
     counts: { ...parts?.recorder.counts },

@@ -99,9 +99,8 @@ export class Sender {
       let pause;
       do pause = await (locks ? locks.request(this.#address, { ifAvailable: !tried }, step) : step(1));
       while (pause === 0);
-      if (!pause) return;
-      this.#timer = setTimeout(() => this.wake(), pause);
-      this.#timer.unref?.();
+      if (pause) this.#timer = setTimeout(() => this.wake(), pause);
+      this.#timer?.unref?.();
     } catch (error) {
       diagnostics.note(`upload failed: ${error}`);
     }
@@ -174,8 +173,7 @@ export class Sender {
     if (result === UNREACHED) {
       hold.failures--;
       hold.moment = hold.notBefore = 0;
-      this.#schedule.pause(data, this.#unreached++);
-      return;
+      return this.#schedule.pause(data, this.#unreached++);
     }
     if (result !== UNANSWERED) this.#unreached = 0;
     this.#schedule.putOff(hold, window, retryAfter);

@@ -1,0 +1,199 @@
+"""Vectors of events: what a device keeps of them after each call, and the reports that it makes of them."""
+
+from collections.abc import Iterator
+from datetime import date
+
+from dither.cli.compile import compiled
+from dither.core import ClientCore, Setup
+from dither.reporting.events import Events
+from dither.state.state import MemoryState
+from dither_shared import Entropy, Metric
+
+from .questions import defined
+from .rendering import Case, File
+from .scripts import Recorded
+
+_WEEK = 'period = "week"\nepsilon = 1.0\n'
+_NUMBER = f'type = "number"\nlow = 0\nhigh = 20\nresolution = 4\n{_WEEK}'
+_STEPS = f'type = "choice"\nvalues = ["opened", "edited", "saved"]\n{_WEEK}'
+
+Step = tuple[str, object]
+"""A day, and the value of an event, or None if a client is only made."""
+
+_SCRIPTS: tuple[tuple[str, str, tuple[Step, ...]], ...] = (
+    (
+        "crash",
+        f'type = "boolean"\nof = "any"\nstrata = {{platform = ["linux"]}}\n{_WEEK}',
+        (
+            ("2026-11-25", None),
+            ("2026-11-29", None),
+            ("2026-11-30", None),
+            ("2026-11-30", False),
+            ("2026-12-01", True),
+            ("2026-12-02", "true"),
+            ("2026-12-08", True),
+            ("2026-12-14", None),
+        ),
+    ),
+    (
+        "crash",
+        'type = "boolean"\nof = "any"\nperiod = "day"\ncap = 2.0\nepsilon = 1.0',
+        (("2028-02-28", True), ("2028-02-29", None), ("2028-03-01", True), ("2028-03-02", None)),
+    ),
+    *(
+        (
+            "used",
+            f'type = "selection"\nvalues = {values}\nof = "set"\n{_WEEK}',
+            (
+                ("2026-11-23", None),
+                *(("2026-11-24", value) for value in ("export", "print", "share", "export", "mail")),
+                ("2026-11-30", None),
+                ("2026-12-07", "share"),
+                ("2026-12-14", "print"),
+            ),
+        )
+        for values in ('["export", "print", "share"]', f"{['export', 'print', 'share', *map(str, range(254))]}")
+    ),
+    (
+        "exports",
+        f'of = "count"\n{_NUMBER}',
+        (("2026-11-23", 1), ("2026-11-29", 1), ("2026-11-29", 5), ("2026-11-30", 1), ("2026-12-13", None)),
+    ),
+    (
+        "exports",
+        f'of = "count"\n{_NUMBER.replace("week", "month")}',
+        (
+            ("2028-01-31", 1),
+            ("2028-02-01", 1),
+            ("2028-02-29", 1),
+            ("2028-03-01", None),
+            ("2028-03-31", 1),
+            ("2028-04-30", None),  # 30 days after the end of March
+            ("2028-06-30", None),  # 61 days after that of April, which is dropped
+            ("2028-07-01", None),
+        ),
+    ),
+    (
+        "bytes",
+        f'of = "sum"\n{_NUMBER}',
+        (("2026-11-23", 5), ("2026-11-23", -7), ("2026-11-23", 9_007_199_254_740_991), ("2026-11-30", None)),
+    ),
+    (
+        "longest",
+        f'of = "max"\n{_NUMBER}',
+        (("2026-11-23", -3), ("2026-11-23", 7), ("2026-11-24", 5), ("2026-11-30", None), ("2026-12-07", None)),
+    ),
+    (
+        "step",
+        f'of = "furthest"\n{_STEPS}',
+        (
+            *(("2026-11-23", value) for value in ("edited", "opened", "printed", "saved")),
+            ("2026-11-30", None),
+            ("2026-12-07", None),
+        ),
+    ),
+    (
+        "days",
+        f'of = "days"\n{_NUMBER}',
+        (
+            *((day, 1) for day in ("2026-11-23", "2026-11-23", "2026-11-25", "2026-11-29", "2026-11-30")),
+            *((day, 1) for day in ("2026-12-08", "2026-12-21", "2026-12-22")),
+            ("2026-12-28", None),
+            ("2027-01-11", None),
+        ),
+    ),
+    (
+        "retention",
+        f'type = "choice"\nvalues = ["0", "1", "4"]\nof = "weeks-since-first-use"\n{_WEEK}',
+        (*((day, None) for day in ("2026-11-29", "2026-11-30", "2026-12-06", "2026-12-07", "2026-12-21")),),
+    ),
+    (
+        "exports",
+        f'of = "count"\nafter = "7 days"\n{_NUMBER}',
+        (("2026-11-25", 1), ("2026-12-01", 1), ("2026-12-02", 1), ("2026-12-07", None)),
+    ),
+    (
+        "crash",
+        f'type = "boolean"\nof = "any"\nafter = "2 days"\n{_WEEK}',
+        (("2026-11-25", True), ("2026-11-26", True), ("2026-11-27", True), ("2026-11-30", None)),
+    ),
+)
+
+
+class _Source(Entropy):
+    """The entropy of the present step."""
+
+    current = Recorded("")
+
+    def take(self, count: int) -> bytes:
+        return self.current.take(count)
+
+
+def _events() -> Iterator[Case]:
+    for number, (name, table, script) in enumerate(_SCRIPTS):
+        metric = defined(name, table)
+        yield {
+            "name": name,
+            "definition": table,
+            "compiled": compiled(metric),
+            "steps": list(_steps(metric, script, f"events {number}")),
+        }
+
+
+def _steps(metric: Metric, script: tuple[Step, ...], label: str) -> Iterator[Case]:
+    source, day = _Source(), [date.min]
+    metrics = {metric.name: metric}
+    setup = Setup("vectors", metrics=metrics, state=MemoryState(), entropy=source, today=lambda: day[0])
+    core = ClientCore(setup._replace(environ={"DITHER": "on"}))
+    core.journal.hold(core.journal.keys, date.fromisoformat(script[0][0]).toordinal())
+    parts = core.recorder, core.journal, core.permission, source, setup.today, core.diagnostics
+    events = Events(metrics, *parts)
+    for place, (text, value) in enumerate(script):
+        day[0] = date.fromisoformat(text)
+        source.current = entropy = Recorded(f"{label} {place}")
+        before = {entry.batch for entry in core.journal.outbox.waiting()}
+        _ = events.review() if value is None else events.add(metric.name, value)
+        yield {
+            "day": text,
+            "event": value,
+            "entropy": (entropy.given + entropy.beyond(3)).hex(),
+            "used": len(entropy.given),
+            "state": _state(metric, core.journal.state.recall("events").decode("ascii")),
+            "bodies": [
+                entry.body.decode("ascii") for entry in core.journal.outbox.waiting() if entry.batch not in before
+            ],
+        }
+
+
+def _state(metric: Metric, text: str) -> Case | None:
+    """Return what is kept for a metric in terms that every implementation has."""
+    if not text.strip():
+        return None
+    _, _, begun, kept = text.split()
+    found: Case = {"begun": date.fromordinal(int(begun)).isoformat()}
+    first, _, second = kept.partition(":")
+    if metric.of in {"any", "set"}:
+        return found | {"batch": first, "row": second}
+    if metric.of == "days":
+        days = (int(first) - bit for bit in range(28) if int(second, 16) >> bit & 1)
+        return found | {"days": sorted(date.fromordinal(day).isoformat() for day in days)}
+    return found | {"number": None if kept == "-inf" else int(float(kept))}
+
+
+EVENTS = File(
+    "Events: answers that a device forms itself. Each case begins with a device that knows nothing of the metric, and"
+    " consents to it; each step is a call, in the order in which devices make them, and its outcome.",
+    {
+        "name": "the metric's name",
+        "definition": "its table in metrics.toml, without the header",
+        "compiled": "the line of the definition, as in compiled.json",
+        "steps": "of each call the day, in UTC; the event, or null if a client is only made, or asked to review; the"
+        " bytes of entropy, in hex, and a few more; how many of these are used; the state after it, null if nothing is"
+        " kept: the first day of the period as begun, and for any and set the batch id and the row in hex, for days the"
+        " days of the last 28 with an event, for the others a number, which is null for a max of nothing, and of"
+        " furthest a place in the list, or -1; and the bodies of the reports that the call made. From the entropy come,"
+        " when a period of any or set is opened, the 16 bytes of the batch id, the cohort and the report; when it is"
+        " drawn again, the report, in the cohort that it has; and for a report of the others what bodies.json says",
+    },
+    _events,
+)
