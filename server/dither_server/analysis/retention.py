@@ -118,8 +118,10 @@ def retained(metric: Metric, weeks: Sequence[Week], since: date | None, confiden
         both = slice(later.start, max(before.stop, later.start))
         top, top_variance = ages.sums(at, later)
         bottom, bottom_variance = ages.sums(place[start], before)
-        covariance = top_variance if week == start else ages.together(at, place[start], both)
+        covariance = 0.0 if week == start else ages.together(at, place[start], both)
         ratio = _ratio(top, bottom, top_variance, bottom_variance, covariance, z)
+        if week == start:  # a number over itself
+            ratio = {name: 0.0 if name.endswith("error") else 1.0 for name in ratio}
         count = {"week": week, "weeks": max(number_of, 0)}
         rows.append({**count, **ratio, **({"devices": top, "began": bottom} if number_of > 0 else {})})
     return from_rows(_about(metric, weeks, since, confidence), rows, RETAINED, rows_as="weeks")

@@ -60,7 +60,10 @@ RETENTION = Schema("Retention", closed({
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "stratum": STRATUM,
     "weeks": list_of(schemas_of(retention.RETAINED)),
 }))  # fmt: skip
-ACTIVE_DEVICES = Schema("ActiveDevices", closed({"periods": list_of(schemas_of(ACTIVE))}))
+ACTIVE_DEVICES = Schema("ActiveDevices", closed({
+    "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]},
+    "periods": list_of(schemas_of(ACTIVE)),
+}))  # fmt: skip
 
 METRIC = Schema("Metric", object_of({
     **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), TEXT),

@@ -46,7 +46,8 @@ def active(store: Store, metrics: Iterable[Metric], query: ActiveQuery, today: d
         if counts_devices(metric)
         for first, devices in _by_period(store, metric, query).items()
     ]
-    return from_rows({}, rows, ACTIVE, rows_as="periods")
+    asked = {name: day and str(day) for name, day in (("since", query.since), ("until", query.until))}
+    return from_rows(asked, rows, ACTIVE, rows_as="periods")
 
 
 def _by_period(store: Store, metric: Metric, query: ActiveQuery) -> Mapping[int, int]:
