@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dither_shared.errors import ParameterError, did_you_mean
+from dither_shared.errors import DitherError, ParameterError, did_you_mean
 from dither_shared.light import NamedTuple, suppress
 from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
@@ -174,9 +174,7 @@ class ClientCore:
             with suppress(StateError, OSError):  # the first report tries again, and counts the failure
                 self.journal.apply_mode(mode)
         self.names.note_versions()
-        with suppress(StateError, OSError):  # likewise
-            made = self._events is not None and self._events.review()
-            resumes = resumes or made
+        resumes = self._review() or resumes
         if resumes and mode == "on":
             self.refresh()
             self.uploader.resume()
@@ -187,7 +185,7 @@ class ClientCore:
             self.stopped.unrecorded += 1
             return
         try:
-            reviewed = self._events is not None and self._events.review()
+            reviewed = self._events is not None and self._review()
             if self.make_report(metric, value, strata) or reviewed:
                 self._reported()
         except Exception as error:
@@ -203,6 +201,17 @@ class ClientCore:
                 self._reported()
         except Exception as error:
             self._unrecorded(error)
+
+    def _review(self) -> bool:
+        """Report the periods of events that have ended; return whether there is a new report.
+
+        If that fails, it is counted and tried again; answers that the app gives do not depend on it.
+        """
+        try:
+            return self._events is not None and self._events.review()
+        except (DitherError, OSError) as error:
+            self.diagnostics.failed("events", error)
+            return False
 
     def _reported(self) -> None:
         """Wake the uploader, because there is a new report."""
@@ -244,8 +253,8 @@ class ClientCore:
             return False
 
     def _flush(self, timeout: float) -> bool:
-        if self._events is not None and not self.stopped:
-            self._events.review()
+        if not self.stopped:
+            self._review()
         known, outbox = self.refresh(), self.journal.outbox
         dropped = outbox.dropped
         if not self.stopped:
@@ -347,7 +356,7 @@ class ClientCore:
                 self.uploader.restart()
             if self._events is not None:
                 self._events.review_again()
-                self._events.review()
+                self._review()
         except Exception as error:
             self.guard.caught("consent", error)
         return kept

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import date
 
-    from dither_shared.encoding import Encoded
+    from dither_shared.encoding import Encoded, Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
 
@@ -158,7 +158,9 @@ class Events:
         """Return the state after one more event."""
         kind = metric.of
         if kind in _PRIVATE:
-            return self._redrawn(metric, state, event.item)  # type: ignore[union-attr]  # of these kinds it is encoded
+            batch, _, row = state.partition(":")
+            item: Item = event.item  # type: ignore[union-attr]  # of these kinds it is encoded
+            return f"{batch}:{redrawn(metric, bytes.fromhex(row), item, self._entropy.ahead(_RANDOM)).hex()}"
         if kind == "furthest":
             return str(max(int(state), int(event.item)))  # type: ignore[union-attr]  # likewise
         if kind == "days":
@@ -166,16 +168,6 @@ class Events:
         number = float(state)
         after = max(number, event) if kind == "max" else min(max(number + event, -1e300), 1e300)  # type: ignore[operator]
         return repr(after)
-
-    def _redrawn(self, metric: Metric, state: str, item: object) -> str:
-        """Return the row drawn afresh, for "yes" or, of a set, for the one value that the row is about."""
-        batch, _, row = state.partition(":")
-        cohort = None
-        if metric.of == "set":
-            cohort = metric.mechanism.row_format.decode(bytes.fromhex(row))[0]
-            if not int(item) >> cohort & 1:  # type: ignore[call-overload]  # a set is an integer
-                return state
-        return f"{batch}:{draw_row(metric, item, self._entropy.ahead(_RANDOM), cohort).hex()}"  # type: ignore[arg-type]
 
     def _review(self, covered: Iterable[Metric], today: int) -> bool:
         """Do what ``review`` says, while the journal is held."""
@@ -196,7 +188,7 @@ class Events:
             opened = kept if kept is not None and not ended else self._opened(metric, kept, today)
             if opened is not None:
                 states[metric.version] = opened
-        if states != before:
+        if states or before:  # even if nothing is new, because what cannot be read would never end
             self._write(states)
         return made
 
@@ -243,7 +235,9 @@ class Events:
 
     def _states(self, today: int) -> dict[str, Kept]:
         """Return what is kept, by metric version, but for what a clock that was ahead or an old program has left."""
-        text = self._journal.state.recall("events").decode("ascii", "replace")
+        text = "?"
+        with suppress(OSError):  # too large, or of another user
+            text = self._journal.state.recall("events").decode("ascii", "replace")
         if not text:
             return {}
         checksum, *words = text.split(" ")
@@ -264,6 +258,17 @@ class Events:
     def _write(self, states: Mapping[str, Kept]) -> None:
         text = " ".join(f"{version} {kept.begun} {kept.state}" for version, kept in states.items())
         self._journal.state.remember("events", f"{crc32(text.encode()):08x} {text}".encode() if text else b"")
+
+
+def redrawn(metric: Metric, row: bytes, item: Item, entropy: Entropy) -> bytes:
+    """Return the row of ``any`` or ``set`` after an event: drawn afresh if the event is part of what the row is about.
+
+    The row of a set is about one value, in public; an event that is another value leaves it as it is.
+    """
+    if metric.of == "any":
+        return draw_row(metric, item, entropy)
+    cohort = metric.mechanism.row_format.decode(row)[0]
+    return draw_row(metric, item, entropy, cohort) if int(item) >> cohort & 1 else row
 
 
 def _answer(metric: Metric, state: str, end: int) -> Encoded:

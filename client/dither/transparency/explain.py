@@ -20,6 +20,18 @@ MANY = (10, 100)
 HIDES = "repeating one permanent answer hides your answer, but not when it changes"
 
 PERIODS = {"day": "at most once a day", "week": "at most once a week", "month": "at most once a month", "once": "once"}
+KEPT = {
+    "any": "only the report itself, changed at random again after each event; never whether there was one",
+    "set": "only the report itself, changed at random again after each event; never which values there were",
+    "count": "the number of events of the current {period}, unchanged, until it is reported",
+    "sum": "the sum of the current {period}, unchanged, until it is reported",
+    "max": "the largest number of the current {period}, unchanged, until it is reported",
+    "furthest": "the furthest step of the current {period}, unchanged, until it is reported",
+    "days": "on which of the last 28 days there was an event",
+    "weeks-since-first-use": "the day of first use",
+}
+"""What the device stores to form an answer, by ``of``."""
+
 CLEAR = "Sent in the clear, not changed at random"
 _PARTIES = (
     "The relay sees this device's address, the time, the question and what is sent in the clear, but not the report."
@@ -107,6 +119,9 @@ def consent_text(
         f"{app} would like to ask {questions}. Each answer is changed at random on this device before it is kept or\n"
         "sent, so that nobody, not even the collector, can know your true answer."
     )
+    if any(metric.of not in {None, "any", "set"} for metric in listed):
+        head = head.replace("before it is kept or\nsent", "before it is\nsent")
+        head += "\nWhat is kept on this device to form an answer is said below."
     if any(metric.strata for metric in listed):
         head += "\nWhat is sent in the clear is not changed."
     if words := relayed(listed):
@@ -128,6 +143,7 @@ def facts(metric: Metric) -> list[tuple[str, str]]:
         ("Until", "no end date" if metric.expires is None else metric.expires.isoformat()),
         ("How often", _often(metric)),
         ("Answers", metric.question.words),
+        *([] if metric.of is None else [("Kept on this device", KEPT[metric.of].format(period=metric.period))]),
         *([] if metric.strata is None else [(CLEAR, metric.strata.words)]),
         *([] if metric.seal is None else [("Sealed for", f"the collector's key {metric.seal.fingerprint}")]),
         ("What a report tells", odds(metric)),
@@ -138,6 +154,8 @@ def facts(metric: Metric) -> list[tuple[str, str]]:
 def _often(metric: Metric) -> str:
     """Return in words how often it is asked."""
     survey, usual = metric.survey, PERIODS[metric.period]
+    if metric.after:
+        usual += f", not before {counted(metric.after, 'day')} of use"
     if survey is None:
         return usual
     each = "in all" if metric.period == "once" else f"each {metric.period}"

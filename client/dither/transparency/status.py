@@ -78,6 +78,8 @@ def _hindrance(metric: Metric, ledger: Ledger, today: int, *, asked: bool) -> st
         return "disabled"
     if ledger.exhausted(metric, today):
         return "spent"
+    if ledger.too_new(metric, today):
+        return "too new"
     return "" if asked else "not asked this period"
 
 

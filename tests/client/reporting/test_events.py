@@ -1,0 +1,413 @@
+"""Answers that a device forms of its own events: their law, what stands on the disk, and one report per period."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from fractions import Fraction
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make, Script
+from contract.exact_law import exact_law, law_of
+from dither.reporting.bodies import draw_row
+from dither.reporting.events import Events, redrawn
+from dither_shared import Batch, Entropy, Metric, ParameterError, Report
+from dither_shared.metrics.definition import parse_metrics
+
+EXACT = "epsilon = 20.0\n"  # a report differs from the answer with a probability below 1e-6 in all of these tests
+TEXT = f"""
+[metrics.exports]
+type = "number"
+low = 0
+high = 50
+of = "count"
+period = "week"
+{EXACT}
+[metrics.bytes]
+type = "number"
+low = -50
+high = 50
+of = "sum"
+period = "week"
+{EXACT}
+[metrics.longest]
+type = "number"
+low = 0
+high = 50
+of = "max"
+period = "week"
+{EXACT}
+[metrics.days]
+type = "number"
+low = 0
+high = 28
+of = "days"
+period = "week"
+{EXACT}
+[metrics.crash]
+type = "boolean"
+of = "any"
+period = "week"
+{EXACT}
+[metrics.used]
+type = "selection"
+values = ["export", "print", "share"]
+of = "set"
+period = "week"
+{EXACT}
+[metrics.step]
+type = "choice"
+values = ["opened", "edited", "saved"]
+of = "furthest"
+period = "week"
+{EXACT}
+[metrics.retention]
+type = "choice"
+values = ["0", "1", "4"]
+of = "weeks-since-first-use"
+period = "week"
+{EXACT}
+"""
+METRICS = parse_metrics(TEXT)
+NUMBERS = ("exports", "bytes", "longest", "days")
+
+
+def only(*names: str, **changes: object) -> dict[str, Metric]:
+    """Return some of the metrics, all with the same lines added to their definitions."""
+    lines = "".join(f"{key} = {value}\n" for key, value in changes.items())
+    return {name: metric for name, metric in parse_metrics(TEXT.replace(EXACT, EXACT + lines)).items() if name in names}
+
+
+def answers(client: dither.Client, metrics: Mapping[str, Metric] = METRICS) -> dict[str, list[object]]:
+    """Return what the waiting reports say, by metric: the middle of a number's range, a label, or the set's value."""
+    found: dict[str, list[object]] = {}
+    for body in client.preview():
+        batch = Batch.decode(body)
+        metric = metrics[batch.metric]
+        report = Report.decode(batch.reports, metric.mechanism)
+        found.setdefault(batch.metric, []).append(meaning(metric, report))
+    return found
+
+
+def meaning(metric: Metric, report: Report) -> object:
+    if metric.question.kind == "number":
+        said = metric.question.reading(metric.mechanism, report).partition(";")[0]
+        ends = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", said)]
+        return round(sum(ends) / len(ends))
+    (cell,) = report.cells(metric.mechanism)
+    return (report.cohort, cell) if metric.question.kind == "selection" else metric.labels[cell]
+
+
+@pytest.fixture
+def monday(calendar: Calendar) -> Calendar:
+    calendar.day = date(2026, 11, 23)
+    return calendar
+
+
+def test_row_of_any_has_the_law_of_the_answer_after_each_number_of_events() -> None:
+    metric = parse_metrics('[metrics.m]\ntype = "boolean"\nof = "any"\nepsilon = 1.0')["m"]
+
+    def final(events: int) -> Mapping[bytes, Fraction]:
+        def draw(entropy: Entropy) -> bytes:
+            row = draw_row(metric, 0, entropy)
+            for _ in range(events):
+                row = redrawn(metric, row, 1, entropy)
+            return row
+
+        return exact_law(draw)
+
+    assert final(0) == law_of(metric.mechanism, 0)
+    for events in (1, 2, 3):
+        assert final(events) == law_of(metric.mechanism, 1)
+
+
+def test_row_of_a_set_has_the_law_of_the_set_in_whatever_order_its_values_come() -> None:
+    text = '[metrics.m]\ntype = "selection"\nvalues = ["a", "b", "c"]\nof = "set"\nepsilon = 1.0'
+    metric = parse_metrics(text)["m"]
+    mechanism, size = metric.mechanism, 3
+
+    def final(events: tuple[int, ...]) -> Mapping[bytes, Fraction]:
+        def draw(entropy: Entropy) -> bytes:
+            row = draw_row(metric, 0, entropy)
+            for place in events:
+                row = redrawn(metric, row, 1 << place, entropy)
+            return row
+
+        return exact_law(draw)
+
+    for chosen in ((), (0,), (0, 2), (0, 1, 2)):
+        item = sum(1 << place for place in chosen)
+        expected: dict[bytes, Fraction] = {}
+        for cohort in range(size):
+            for payload, chance in law_of(mechanism, item, cohort).items():
+                expected[Report(cohort, payload).encode(mechanism)] = chance / size
+        for order in permutations(chosen):
+            assert final(order) == expected
+            assert final(order + order[:1]) == expected
+
+
+def test_answer_of_a_week_is_reported_once_at_the_first_run_of_the_next(
+    make: Make, folder: Path, monday: Calendar
+) -> None:
+    for _ in range(3):
+        client = make(folder, metrics=METRICS)
+        client.add("exports")
+        client.add("bytes", 5)
+        client.add("bytes", -10)
+        client.add("longest", 7)
+        client.add("longest", 3)
+        client.add("days")
+        client.add("days")
+        client.add("crash")
+        client.add("used", "print")
+        client.add("step", "edited")
+        client.add("step", "opened")
+        monday.pass_days(2)
+        client.close()
+    assert answers(make(folder, metrics=METRICS)) == {"retention": ["0"]}  # on Sunday
+    monday.pass_days(1)
+    for _ in range(2):
+        found = answers(make(folder, metrics=METRICS))
+        (cohort, pattern), *others = found.pop("used")
+        assert pattern == (cohort == 1)
+        assert not others
+        assert found == {
+            "exports": [3],
+            "bytes": [-15],
+            "longest": [7],
+            "days": [3],
+            "crash": ["true"],
+            "step": ["edited"],
+            "retention": ["0", "1"],
+        }
+
+
+def test_week_without_an_event_is_reported_too_and_one_without_a_run_is_not(
+    make: Make, folder: Path, monday: Calendar
+) -> None:
+    make(folder, metrics=METRICS)
+    monday.pass_days(15)
+    client = make(folder, metrics=METRICS)
+    found = answers(client)
+    assert [pattern for _, pattern in found.pop("used")] == [0]
+    assert found == {
+        "exports": [0],
+        "bytes": [0],
+        "longest": [0],
+        "days": [0],
+        "crash": ["false"],
+        "step": ["other"],
+        "retention": ["0"],  # week 2 is not listed
+    }
+
+
+def test_program_that_runs_on_reports_at_its_first_call_in_the_next_week(make: Make, monday: Calendar) -> None:
+    client = make(metrics=METRICS, transport=Script(down=True))
+    client.add("exports")
+    monday.pass_days(7)
+    client.add("exports")
+    assert answers(client)["exports"] == [1]
+    monday.pass_days(7)
+    client.flush()
+    assert answers(client)["exports"] == [1, 1]
+
+
+def test_week_that_ended_more_than_thirty_days_ago_is_dropped_and_counted(make: Make, monday: Calendar) -> None:
+    state = dither.MemoryState()
+    make(state, metrics=METRICS).add("exports")
+    monday.pass_days(7 + 30)
+    client = make(state, metrics=METRICS)
+    assert set(answers(client)) == {"retention"}
+    assert sum(client.status().trouble.values()) == len(METRICS) - 1
+    client.add("exports")
+    monday.pass_days(7)
+    assert answers(make(state, metrics=METRICS))["exports"] == [1]
+
+
+def test_day_counts_only_as_one_of_the_last_28(make: Make, monday: Calendar) -> None:
+    metrics = only("days")
+    state = dither.MemoryState()
+    for _ in range(40):
+        make(state, metrics=metrics).add("days")
+        monday.pass_days(1)
+    assert answers(make(state, metrics=metrics))["days"] == [7, 14, 21, 28, 28]
+
+
+def test_private_state_is_paid_for_before_it_is_drawn(make: Make, folder: Path, monday: Calendar) -> None:
+    client = make(folder, metrics=METRICS)
+    spent = {metric.name: metric.spent for metric in client.status().metrics}
+    for name in ("crash", "used"):
+        assert spent[name] == METRICS[name].mechanism.epsilon
+    assert spent["exports"] == 0
+
+
+def test_disk_holds_no_event_of_any_or_a_set_beside_the_row(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("crash", "used")
+    client = make(folder, metrics=metrics)
+    journal = (folder / "journal").read_bytes()
+    client.add("crash")
+    client.add("used", "share")
+    client.close()
+    words = (folder / "events").read_text("ascii").split()
+    rows = {metric.version: metric.mechanism.row_bytes for metric in metrics.values()}
+    assert (folder / "journal").read_bytes() == journal
+    assert {
+        version: len(state.partition(":")[2]) // 2 for version, state in zip(words[1::3], words[3::3], strict=True)
+    } == rows
+
+
+@pytest.mark.parametrize("metrics", [only("crash"), only("exports")])
+def test_report_counts_once_if_the_program_dies_before_its_events_are_deleted(
+    make: Make, folder: Path, monday: Calendar, metrics: dict[str, Metric], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = metrics
+    make(folder, metrics=metrics).add(name)
+    monday.pass_days(7)
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    transport = Script()
+    with monkeypatch.context() as patch:
+        patch.setattr(Events, "_write", dies)
+        with pytest.raises(KeyboardInterrupt):
+            make(folder, metrics=metrics)
+    first = make(folder, metrics=metrics, transport=transport)
+    first.flush()
+    again = make(folder, metrics=metrics, transport=transport)
+    again.flush()
+    assert len({Batch.decode(body).batch for body in transport.bodies}) == 1
+
+
+def test_clock_that_was_ahead_loses_its_period_and_gains_no_report(make: Make, folder: Path, monday: Calendar) -> None:
+    metrics = only("exports", "crash")
+    client = make(folder, metrics=metrics)
+    client.add("exports")
+    monday.pass_days(300)
+    make(folder, metrics=metrics).add("exports")
+    monday.pass_days(-300)
+    for _ in range(4):
+        client = make(folder, metrics=metrics)
+        client.add("exports")
+        client.add("crash")
+        monday.pass_days(7)
+    for metric in make(folder, metrics=metrics).status().metrics:
+        assert metric.reports <= 1 + 1 + 4
+    assert len(answers(make(folder, metrics=metrics))["exports"]) <= 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"00000000 x 1 1\n", b"\xff\xfe\n", b"x" * 200_000 + b"\n"])
+def test_damaged_events_cost_one_report_and_are_said(make: Make, folder: Path, monday: Calendar, damage: bytes) -> None:
+    metrics = only("exports", "crash")
+    make(folder, metrics=metrics).add("exports")
+    (folder / "events").write_bytes(damage)
+    monday.pass_days(1)
+    client = make(folder, metrics=metrics, strict=False)
+    client.add("exports")
+    monday.pass_days(7)
+    client = make(folder, metrics=metrics, strict=False)
+    assert len(answers(client).get("exports", [])) <= (damage == b"")
+    monday.pass_days(7)
+    client.add("exports")
+    monday.pass_days(7)
+    assert answers(make(folder, metrics=metrics))["exports"][-1] in {0, 1}
+
+
+@pytest.mark.parametrize("how", ["off", "forget"])
+def test_no_deletes_the_events(make: Make, folder: Path, monday: Calendar, how: str) -> None:
+    client = make(folder, metrics=METRICS)
+    client.add("exports")
+    client.consent("off") if how == "off" else client.forget()
+    assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()
+    client.add("exports")
+    assert not (folder / "events").exists() or not (folder / "events").read_bytes().strip()
+
+
+def test_nothing_is_kept_before_the_user_has_said_yes(make: Make, folder: Path, monday: Calendar) -> None:
+    client = make(folder, metrics=METRICS, mode=None)
+    client.add("exports")
+    assert not folder.exists()
+
+
+def test_two_programs_with_different_metrics_keep_each_others_events(
+    make: Make, folder: Path, monday: Calendar
+) -> None:
+    one, other = only("exports"), only("longest")
+    make(folder, metrics=one).add("exports")
+    make(folder, metrics=other).add("longest", 9)
+    make(folder, metrics=one).add("exports")
+    monday.pass_days(7)
+    assert answers(make(folder, metrics=one))["exports"] == [2]
+    assert answers(make(folder, metrics=other))["longest"] == [9]
+
+
+def test_container_that_lives_a_day_never_reports_a_metric_with_after(make: Make, monday: Calendar) -> None:
+    metrics = only("exports", "crash", "retention", after='"7 days"')
+    for _ in range(20):
+        client = make(dither.MemoryState(), metrics=metrics)
+        client.add("exports")
+        assert client.preview() == []
+        monday.pass_days(1)
+    state = dither.MemoryState()
+    for _ in range(15):  # the device of a person
+        make(state, metrics=metrics).add("exports")
+        monday.pass_days(1)
+    found = answers(make(state, metrics=metrics))
+    assert found["exports"]
+    assert found["retention"] == ["1"]  # week 0 was too new
+
+
+def test_metric_that_apps_answer_waits_for_after_too(make: Make, monday: Calendar) -> None:
+    text = '[metrics.theme]\ntype = "choice"\nvalues = ["dark", "light"]\nafter = "2 days"\nepsilon = 1.0'
+    state, metrics = dither.MemoryState(), parse_metrics(text)
+    for expected in (0, 0, 1):
+        client = make(state, metrics=metrics)
+        client.record("theme", "dark")
+        assert client.status().queued == expected
+        assert client.status().metrics[0].state == ("collected" if expected else "too new")
+        monday.pass_days(1)
+
+
+def test_values_that_are_no_events_change_nothing(make: Make, monday: Calendar) -> None:
+    state = dither.MemoryState()
+    client = make(state, metrics=METRICS, strict=False)
+    for name, value in [
+        ("bytes", "ten"),
+        ("bytes", float("nan")),
+        ("bytes", float("inf")),
+        ("longest", None),
+        ("crash", False),
+        ("crash", object()),
+        ("used", "mail"),
+        ("used", ["print"]),
+        ("step", "printed"),
+    ]:
+        client.add(name, value)
+    monday.pass_days(7)
+    client = make(state, metrics=METRICS)
+    found = answers(client)
+    assert [pattern for _, pattern in found.pop("used")] == [0]
+    assert (found["bytes"], found["longest"], found["crash"], found["step"]) == ([0], [0], ["false"], ["other"])
+
+
+def test_mistakes_of_the_developer_are_named(make: Make, monday: Calendar) -> None:
+    metrics = only("exports", "retention") | parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0')
+    client = make(metrics=metrics)
+    for call, message in [
+        (lambda: client.record("exports", 1), r"metrics\.exports: its answers are formed of events; use add"),
+        (lambda: client.add("theme"), r"metrics\.theme: this metric has no of"),
+        (lambda: client.add("retention"), r"metrics\.retention: this metric is answered on its own"),
+        (lambda: client.add("export"), r"did you mean 'exports'"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            call()
+
+
+def test_consent_text_says_what_is_kept_unchanged(make: Make) -> None:
+    text = make(metrics=METRICS).consent_text()
+    assert "before it is kept" not in text
+    assert "Kept on this device: the number of events of the current week, unchanged, until it is reported" in text
+    assert "before it is kept" in make(metrics=only("crash", "used")).consent_text()
