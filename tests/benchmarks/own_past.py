@@ -269,9 +269,7 @@ def main() -> None:
         for values in (("0", "4"), ("0", "1", "4", "12"), ("0", "1", "2", "4", "8", "12"))
         for people in (2_000, 5_000, 20_000)
     ]
-    lines = [
-        [", ".join(one.values), f"{one.people:,}", f"{one.noise:.1f}", f"{one.population:.1f}"] for one in designs
-    ]
+    lines = [[", ".join(one.values), f"{one.people:,}", f"{one.noise:.1f}", f"{one.population:.1f}"] for one in designs]
     tables = (
         Table("own-past", ("question", "population", "devices of the survey"), rows),
         Table("retention", ("weeks listed", "devices", "± by noise", "± of a population"), lines),

@@ -48,6 +48,7 @@ RETAINED = [
     number("low", "Interval of the share among all devices like these."),
     number("high"),
     number("devices", "Estimated number of devices that reported this week."),
+    number("devices_error", "Its standard error from the noise alone."),
     number("began", "Estimated number of the same devices in the first listed week: the denominator."),
     Column("weeks", int, "Number of calendar weeks that are added up.", range=(0, None)),
 ]
@@ -123,7 +124,8 @@ def retained(metric: Metric, weeks: Sequence[Week], since: date | None, confiden
         if week == start:  # a number over itself
             ratio = {name: 0.0 if name.endswith("error") else 1.0 for name in ratio}
         count = {"week": week, "weeks": max(number_of, 0)}
-        rows.append({**count, **ratio, **({"devices": top, "began": bottom} if number_of > 0 else {})})
+        sums = {"devices": top, "devices_error": top_variance**0.5, "began": bottom} if number_of > 0 else {}
+        rows.append({**count, **ratio, **sums})
     return from_rows(_about(metric, weeks, since, confidence), rows, RETAINED, rows_as="weeks")
 
 
