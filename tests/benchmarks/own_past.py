@@ -27,7 +27,7 @@ from dither_simulations.users.populations import Population
 
 from .tables import Table, add_option, write
 
-__all__ = ["DEVICES", "METRICS", "Fleet", "Found", "retention_of", "survey", "truths"]
+__all__ = ["METRICS", "Fleet", "Found", "counted", "retention_of", "survey", "truths"]
 
 DEVICES, WEEKS, SURVEYS, SEED = 20_000, 26, 2_000, 20261128
 EPSILON = 2.0
@@ -71,6 +71,12 @@ of = "furthest"
 period = "week"
 epsilon = {EPSILON}
 """)
+
+PEOPLE, AIM = 2_000, 2.0
+"""Devices of a survey of week-4 retention, and the aim in points."""
+
+LISTS = (("0", "4"), ("0", "1", "4", "12"), ("0", "1", "2", "4", "8", "12"), ("4", "12"))
+_WIDTHS = ("± by noise", "± of a population", "devices for ± 2 by noise", "of a population")
 
 Days = NDArray[np.bool_]
 
@@ -124,11 +130,13 @@ def survey(rng: np.random.Generator, truth: dict[str, float]) -> dict[str, Found
     return found
 
 
-def retention_of(metric: Metric, fleet: Fleet, rng: np.random.Generator) -> list[dict[str, float]]:
-    """Return the rows of a metric's retention, from all weeks."""
+def retention_of(
+    metric: Metric, fleet: Fleet, rng: np.random.Generator, last: int | None = None
+) -> list[dict[str, float]]:
+    """Return the rows of a metric's retention, from all weeks or from this many."""
     weeks, labels = fleet.weeks, np.array([int(label) for label in metric.labels])
     tallies = []
-    for week in range(weeks.shape[1]):
+    for week in range(weeks.shape[1] if last is None else last):
         ages = week - fleet.first[weeks[:, week]]
         counts = (ages[:, np.newaxis] == labels).sum(axis=0)
         tally = sample_tally(metric.mechanism, Population(metric.labels, counts), rng)
@@ -223,28 +231,43 @@ def counted(fleet: Fleet) -> dict[str, tuple[int, int]]:
 
 
 class Design(NamedTuple):
-    """How exactly week-4 retention is known: half the width of the intervals, in points, of so many new devices."""
+    """How exactly week-4 retention is known: half of the mean width of intervals, in points."""
 
-    values: Sequence[str]
-    people: int
+    values: str
+    spread: int
     noise: float
     population: float
 
+    @property
+    def row(self) -> list[str]:
+        """Its line of the table; widths fall with the root of the number of devices."""
+        needed = [f"{-(-PEOPLE * (width / AIM) ** 2 // 100) * 100:,.0f}" for width in (self.noise, self.population)]
+        return [self.values, str(self.spread), f"{self.noise:.1f}", f"{self.population:.1f}", *needed]
 
-def design(values: Sequence[str], people: int, surveys: int, rng: np.random.Generator) -> Design:
-    """Return the mean half width of week-4 retention of ``people`` devices that began in 22 weeks."""
+
+def design(values: Sequence[str], spread: int, surveys: int, rng: np.random.Generator) -> Design:
+    """Return how exactly week-4 retention is known of 2,000 devices that began in ``spread`` weeks.
+
+    Devices went on to begin in the same number a week. Without "0" among the values, the number of devices that are
+    back is divided by the exact number of those that began, which another metric counts that a device answers once.
+    """
     listed = ", ".join(f'"{value}"' for value in values)
     metric = parse_metrics(
         f'[metrics.kept]\ntype = "choice"\nvalues = [{listed}]\nof = "weeks-since-first-use"\nperiod = "week"\n'
         f"epsilon = {EPSILON}"
     )["kept"]
-    place, widths = list(values).index("4"), []
+    place, widths, weeks = list(values).index("4"), [], spread + max(map(int, values))
     for _ in range(surveys):
-        fleet = Fleet.drawn(rng, people * WEEKS // (WEEKS - 4))
-        row = retention_of(metric, fleet, rng)[place]
-        widths.append(((row["noise_high"] - row["noise_low"]) / 2, (row["high"] - row["low"]) / 2))
+        fleet = Fleet.drawn(rng, PEOPLE * weeks // spread, weeks)
+        row = retention_of(metric, fleet, rng, last=spread + 4)[place]
+        if "0" in values:
+            widths.append(((row["noise_high"] - row["noise_low"]) / 2, (row["high"] - row["low"]) / 2))
+        else:
+            share, noise = row["devices"] / PEOPLE, row["devices_error"] / PEOPLE
+            widths.append((1.96 * noise, 1.96 * (noise**2 + share * (1 - share) / PEOPLE) ** 0.5))
     noise, population = 100 * np.array(widths).mean(axis=0)
-    return Design(values, people, float(noise), float(population))
+    name = ", ".join(values) + ("" if "0" in values else ", by the exact number that began")
+    return Design(name, spread, float(noise), float(population))
 
 
 def main() -> None:
