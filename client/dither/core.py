@@ -189,7 +189,7 @@ class ClientCore:
             if self.make_report(metric, value, strata) or reviewed:
                 self._reported()
         except Exception as error:
-            self._unrecorded(error)
+            self._unrecorded("record", error)
 
     def add(self, metric: str, value: object) -> None:
         """Take an event, and report the periods that have ended."""
@@ -200,7 +200,7 @@ class ClientCore:
             if self.take_event(metric, value):
                 self._reported()
         except Exception as error:
-            self._unrecorded(error)
+            self._unrecorded("add", error)
 
     def _review(self) -> bool:
         """Report the periods of events that have ended; return whether there is a new report.
@@ -231,15 +231,15 @@ class ClientCore:
             advice = f"names recorded while telemetry was off: {unknown}; Client(strict=True) says which"
             self.diagnostics.note("unknown metric", advice)
 
-    def _unrecorded(self, error: Exception) -> None:
-        """Handle an error of ``record``: the answer is lost unless the error is a mistake of the app's developer.
+    def _unrecorded(self, place: str, error: Exception) -> None:
+        """Handle an error of ``record`` or ``add``: the answer is lost unless it is a mistake of the app's developer.
 
         If nothing can be sealed, nothing may be stored or sent; all later answers would fail, so disable the client.
         """
         if isinstance(error, self._UNSEALED):
             self._lost = True
             self.disable(error)
-        elif not self.guard.caught("record", error, "unknown metric"):
+        elif not self.guard.caught(place, error, "unknown metric"):
             self._lost = True
 
     def flush(self, timeout: float) -> bool:

@@ -242,7 +242,7 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 1.0'),
     ("m", 'type = "boolean"\nepsilon = 1.0\nvalues = ["a"]'),
     ("m", 'type = "boolean"\nepsilon = 1.0\nepsilom = 1.0'),
-    ("m", 'type = "boolean"\nepsilon = 1.0\nperiod = "month"'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\nperiod = "year"'),
     ("m", 'type = "boolean"\nepsilon = 1.0\ncap = 0.5'),
     ("m", 'type = "boolean"\nepsilon = 1.0\nexpires = "2027-06-30"'),
     ("m", 'type = "boolean"\nmechanism = "rappor"\nepsilon = 1.0'),

@@ -1,11 +1,12 @@
 """Answers that a device forms of its own events: their law, what stands on the disk, and one report per period."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,9 +82,9 @@ def only(*names: str, **changes: object) -> dict[str, Metric]:
     return {name: metric for name, metric in parse_metrics(TEXT.replace(EXACT, EXACT + lines)).items() if name in names}
 
 
-def answers(client: dither.Client, metrics: Mapping[str, Metric] = METRICS) -> dict[str, list[object]]:
+def answers(client: dither.Client, metrics: Mapping[str, Metric] = METRICS) -> dict[str, list[Any]]:
     """Return what the waiting reports say, by metric: the middle of a number's range, a label, or the set's value."""
-    found: dict[str, list[object]] = {}
+    found: dict[str, list[Any]] = {}
     for body in client.preview():
         batch = Batch.decode(body)
         metric = metrics[batch.metric]
@@ -396,14 +397,15 @@ def test_values_that_are_no_events_change_nothing(make: Make, monday: Calendar) 
 def test_mistakes_of_the_developer_are_named(make: Make, monday: Calendar) -> None:
     metrics = only("exports", "retention") | parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 1.0')
     client = make(metrics=metrics)
-    for call, message in [
-        (lambda: client.record("exports", 1), r"metrics\.exports: its answers are formed of events; use add"),
-        (lambda: client.add("theme"), r"metrics\.theme: this metric has no of"),
-        (lambda: client.add("retention"), r"metrics\.retention: this metric is answered on its own"),
-        (lambda: client.add("export"), r"did you mean 'exports'"),
-    ]:
+    calls: list[tuple[Callable[..., None], tuple[object, ...], str]] = [
+        (client.record, ("exports", 1), r"metrics\.exports: its answers are formed of events; use add"),
+        (client.add, ("theme",), r"metrics\.theme: this metric has no of"),
+        (client.add, ("retention",), r"metrics\.retention: this metric is answered on its own"),
+        (client.add, ("export",), r"did you mean 'exports'"),
+    ]
+    for call, arguments, message in calls:
         with pytest.raises(ParameterError, match=message):
-            call()
+            call(*arguments)
 
 
 def test_consent_text_says_what_is_kept_unchanged(make: Make) -> None:

@@ -1,7 +1,7 @@
 """A process dies between any two system calls: what ``record`` returned from is kept, and nothing is reported twice."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,7 +10,7 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
 from client.test_processes import needs_fork
-from dither_shared import Batch
+from dither_shared import Batch, Report, parse_metrics
 
 CALLS = ("open", "write", "ftruncate", "replace", "mkdir", "chmod", "unlink")
 """Calls that change the folder. Before any other call a process leaves what it leaves before the next of these."""
@@ -66,9 +66,11 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
     os._exit(0)
 
 
-@needs_fork
-def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsync", lambda _: None)  # what the system has, a killed process does not take away
+def deaths(life: Callable[[Path, int, int], NoReturn], tmp_path: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Let processes die before their first system call, before their second, and so on until one lives to its end.
+
+    Yields what each left: its folder, and the notes that it wrote.
+    """
     status, number = 9, 0
     while status:
         number += 1
@@ -76,12 +78,20 @@ def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkey
         reading, noting = os.pipe()
         child = os.fork()
         if child == 0:
-            live(folder, number, noting)
+            life(folder, number, noting)
         os.close(noting)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status in {0, 9}
         with os.fdopen(reading, "rb") as pipe:
-            notes = pipe.read().decode().splitlines()
+            yield folder, pipe.read().decode().splitlines()
+
+
+@needs_fork
+def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)  # what the system has, a killed process does not take away
+    number = 0
+    for folder, notes in deaths(live, tmp_path):
+        number += 1
         sent = {note.removeprefix("sent ") for note in notes if note.startswith("sent ")}
         check(make, folder, notes.count("recorded"), sent)
     assert number > 40, "each call was tried"
@@ -113,3 +123,60 @@ def check(make: Make, folder: Path, recorded: int, sent: set[str]) -> None:
 def test_the_check_can_fail(make: Make, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         check(make, tmp_path / "new", 1, set())
+
+
+EVENTS = parse_metrics("""
+[metrics.exports]
+type = "choice"
+values = ["1", "2", "3"]
+of = "furthest"
+period = "week"
+epsilon = 20.0
+[metrics.crash]
+type = "boolean"
+of = "any"
+period = "week"
+epsilon = 20.0
+""")
+
+
+def live_for_events(folder: Path, number: int, told: int) -> NoReturn:
+    """Be a process that adds events in two weeks, notes each in a pipe, and dies at some system call."""
+    write, calendar = os.write, Calendar()
+    die_at(number)
+    client = dither.Client(
+        EVENTS, ENDPOINT, "tests", folder, today=calendar, background=False, environ={"DITHER": "on"}
+    )
+    for step in ("1", "2"):
+        client.add("exports", step)
+        client.add("crash")
+        write(told, b"%b\n" % step.encode())
+    calendar.pass_days(7)
+    client.add("exports", "3")
+    write(told, b"3\n")
+    os._exit(0)
+
+
+@needs_fork
+def test_events_survive_a_death_between_any_two_system_calls(
+    make: Make, tmp_path: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    for folder, notes in deaths(live_for_events, tmp_path):
+        calendar.day = Calendar().day
+        calendar.pass_days(7)
+        found: dict[str, list[str]] = {}
+        for _ in range(2):
+            after = make(folder, mode=None, metrics=EVENTS, environ={"DITHER": "on"})
+            after.flush()  # nothing arrives, but what has ended is reported
+            assert after.status().trouble.keys() <= {"upload failed: OSError"}
+        for batch in map(Batch.decode, after.preview() + after.sent()):
+            metric = EVENTS[batch.metric]
+            (cell,) = Report.decode(batch.reports, metric.mechanism).cells(metric.mechanism)
+            found.setdefault(batch.metric, []).append(metric.labels[cell])
+        first = next(iter(found.get("exports", [])), "other")
+        assert len(found.get("exports", [])) <= 1
+        assert len(found.get("crash", [])) <= 1
+        if notes:
+            assert first in {max(notes[:2]), "2"}, "no event that add returned from is lost"
+            assert found["crash"] == ["true"]

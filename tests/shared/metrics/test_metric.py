@@ -1,7 +1,7 @@
 """metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +9,7 @@ import pytest
 
 from dither_shared import MECHANISMS, Metric, ParameterError, ProjectiveSketch, load_metrics, parse_metrics
 from dither_shared.mechanisms import auto as choice
+from dither_shared.metrics.period import first_day, last_day
 
 THEME = """
 [metrics.theme]
@@ -103,7 +104,7 @@ def test_version_changes_with_what_the_numbers_depend_on_and_nothing_else() -> N
         (THEME.replace("epsilon = 1.0", ""), "m.toml: metrics.theme.epsilon: missing"),
         (
             THEME + "epsillon = 2",
-            "m.toml: metrics.theme.epsillon: unknown; did you mean 'epsilon'? Known here: cap, description, ",
+            "m.toml: metrics.theme.epsillon: unknown; did you mean 'epsilon'? Known here: after, cap, description, ",
         ),
         (THEME.replace("metrics.", "metric."), "m.toml: metric: unknown; did you mean 'metrics'? Known here: metrics"),
         (
@@ -122,7 +123,7 @@ def test_version_changes_with_what_the_numbers_depend_on_and_nothing_else() -> N
         (THEME + 'mechanism = "rappor"', "m.toml: metrics.theme.mechanism: rappor takes any string"),
         (
             THEME + 'period = "dayly"',
-            "m.toml: metrics.theme.period: 'dayly' is not one of day, week, once; did you mean 'day'?",
+            "m.toml: metrics.theme.period: 'dayly' is not one of day, week, month, once; did you mean 'day'?",
         ),
         (
             THEME + 'mechanism = "randomised-response"',
@@ -239,3 +240,53 @@ def test_numbers_without_end_are_refused_by_their_place(text: str, place: str) -
     with pytest.raises(ParameterError, match=place) as refused:
         parse_metrics(f'[metrics.a]\ntype = "boolean"\n{text}\n')
     assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('type = "boolean"\nof = "count"', r"of: 'count' is not one of any"),
+        ('type = "string"\nof = "any"', r"of: a string has no answer from events"),
+        ('type = "boolean"\nof = "any"\nperiod = "once"', r'period: "once" never ends'),
+        ('type = "boolean"\nof = "any"\none_of = "looks"', r"one_of: a device answers every metric that has of"),
+        ('type = "boolean"\nof = "any"\npermanent_epsilon = 2.0', r'permanent_epsilon: not possible with of = "any"'),
+        (
+            'type = "selection"\nvalues = ["a", "b"]\nof = "set"\nwindow = 2',
+            r"mechanism: of = .set. needs set",
+        ),
+        (
+            'type = "selection"\nvalues = ["a", "b"]\nof = "set"\nmechanism = "privset"\nat_most = 1',
+            r"mechanism: of = .set. needs",
+        ),
+        (
+            'type = "choice"\nvalues = ["1", "two"]\nof = "weeks-since-first-use"\nperiod = "week"',
+            r"values: 'two' is not",
+        ),
+        ('type = "choice"\nvalues = ["1", "2"]\nof = "weeks-since-first-use"', r'period: must be "week"'),
+        ('type = "boolean"\nafter = "0 days"', r"after: '0 days' is not a number of days from 1 to 999"),
+        ('type = "boolean"\nafter = 7', r"after: 7 is not a string"),
+    ],
+)
+def test_impossible_events_are_refused_with_their_key(lines: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=rf"metrics\.m\.{message}"):
+        parse_metrics(f"[metrics.m]\n{lines}\nepsilon = 1.0")
+
+
+def test_set_of_events_is_answered_about_one_value_at_a_time() -> None:
+    text = '[metrics.m]\ntype = "selection"\nvalues = ["a", "b", "c", "d"]\nof = "set"\nepsilon = 4.0'
+    for chosen in ("", '\nmechanism = "set-response"\nwindow = 1'):
+        assert parse_metrics(text + chosen)["m"].mechanism.parameters()["window"] == "1"
+
+
+def test_what_an_answer_is_formed_of_is_part_of_the_version() -> None:
+    text = '[metrics.m]\ntype = "number"\nlow = 0\nhigh = 9\nepsilon = 1.0\n'
+    lines = ["", 'of = "count"\n', 'of = "max"\n', 'of = "count"\nperiod = "week"\n', 'after = "2 days"\n']
+    assert len({parse_metrics(text + each)["m"].version for each in lines}) == len(lines)
+
+
+def test_months_have_their_first_and_last_days() -> None:
+    for day in (date(2026, 2, 1), date(2026, 2, 28), date(2028, 2, 29), date(2026, 12, 31), date(2027, 1, 1)):
+        first, last = (date.fromordinal(end(day.toordinal(), "month")) for end in (first_day, last_day))
+        assert first == day.replace(day=1)
+        assert (last + timedelta(1)).day == 1
+        assert (last.year, last.month) == (day.year, day.month)
