@@ -29,7 +29,7 @@ from .tables import Table, add_option, write
 
 __all__ = ["METRICS", "Fleet", "Found", "counted", "retention_of", "survey", "truths"]
 
-DEVICES, WEEKS, SURVEYS, SEED = 20_000, 26, 2_000, 20261128
+DEVICES, WEEKS, SURVEYS, SEED = 20_000, 26, 1_000, 20261128
 EPSILON = 2.0
 MONDAY = date(2026, 6, 1)
 
@@ -230,6 +230,28 @@ def counted(fleet: Fleet) -> dict[str, tuple[int, int]]:
     return found
 
 
+def containers(rng: np.random.Generator) -> list[list[str]]:
+    """Return the weekly active devices of 2,000 devices, alone and among 198,000 containers that run 1 to 3 days."""
+    fleet, days = Fleet.drawn(rng, PEOPLE), np.arange(7 * WEEKS)
+    others = 99 * PEOPLE
+    first, length = rng.integers(0, 7 * WEEKS, others), rng.integers(1, 4, others)
+    there = (days >= first[:, np.newaxis]) & (days < (first + length)[:, np.newaxis])
+    rows = []
+    for name, kept in (("answered by the app", False), ("`of`", True)):
+        for after in (0, 7):
+            alone, more = (_weekly(some, kept, after) for some in (fleet.days, there))
+            title = f'{name}, `after = "{after} days"`' if after else name
+            rows.append([title, f"{alone:,}", f"{alone + more:,}", f"{100 * more / alone:,.1f}%"])
+    return rows
+
+
+def _weekly(days: Days, kept: bool, after: int) -> int:
+    """Return the reports of the last week: of devices old enough that are in use in it and, if ``kept``, before it."""
+    old = np.arange(days.shape[1]) - days.argmax(axis=1)[:, np.newaxis] >= after
+    reported = (days & old)[:, -7:].any(axis=1)
+    return int((reported & (days & old)[:, :-7].any(axis=1) if kept else reported).sum())
+
+
 class Design(NamedTuple):
     """How exactly week-4 retention is known: half of the mean width of intervals, in points."""
 
@@ -287,15 +309,11 @@ def main() -> None:
         assert all(reports == devices for reports, devices in (one[name] for one in exact))
         rows.append([f"{name} active devices", "exact", "exact"])
     rows.sort(key=lambda row: row[0])
-    designs = [
-        design(values, people, 40, rng)
-        for values in (("0", "4"), ("0", "1", "4", "12"), ("0", "1", "2", "4", "8", "12"))
-        for people in (2_000, 5_000, 20_000)
-    ]
-    lines = [[", ".join(one.values), f"{one.people:,}", f"{one.noise:.1f}", f"{one.population:.1f}"] for one in designs]
+    designs = [design(values, spread, 60, rng).row for values in LISTS for spread in (4, 22)]
     tables = (
         Table("own-past", ("question", "population", "devices of the survey"), rows),
-        Table("retention", ("weeks listed", "devices", "± by noise", "± of a population"), lines),
+        Table("own-past-containers", ("definition", "devices counted", "with containers", "moved by"), containers(rng)),
+        Table("retention", ("weeks listed", "began in weeks", *_WIDTHS), designs),
     )
     for table in tables:
         print(table.markdown())
