@@ -27,7 +27,7 @@ from dither_simulations.users.populations import Population
 
 from .tables import Table, add_option, write
 
-__all__ = ["METRICS", "Fleet", "Found", "counted", "retention_of", "survey", "truths"]
+__all__ = ["METRICS", "Fleet", "Found", "containers", "counted", "retention_of", "survey", "truths"]
 
 DEVICES, WEEKS, SURVEYS, SEED = 20_000, 26, 1_000, 20261128
 EPSILON = 2.0
