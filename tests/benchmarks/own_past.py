@@ -196,7 +196,7 @@ def _tally(metric: Metric, values: NDArray[np.int64], rng: np.random.Generator) 
     counts = np.zeros(metric.mechanism.size or 0, dtype=np.int64)
     for value, people in enumerate(np.bincount(values)):
         answer = metric.answers.encode(value)
-        point, up = int(answer.item), rng.binomial(people, (answer.rest or 0) / 2**64)  # type: ignore[call-overload]
+        point, up = int(answer.item), rng.binomial(people, (answer.rest or 0) / 2**64)
         counts[point] += people - up
         if up:
             counts[point + 1] += up
@@ -221,7 +221,8 @@ def counted(fleet: Fleet) -> dict[str, tuple[int, int]]:
     days = fleet.days
     found = {}
     for name, length in (("daily", 1), ("weekly", 7), ("monthly", 28)):
-        periods = days[:, -(days.shape[1] // length) * length :].reshape(len(days), -1, length).any(axis=2)
+        whole = days[:, -(days.shape[1] // length) * length :].reshape(len(days), -1, length)
+        periods: Days = np.asarray(whole.any(axis=2))
         reports, kept = 0, np.zeros(len(days), dtype=np.bool_)
         for period in range(periods.shape[1]):  # as a device does: at the first use in a period it reports the one kept
             reports = int((periods[:, period] & kept).sum())

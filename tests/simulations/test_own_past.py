@@ -30,8 +30,8 @@ def test_intervals_of_all_questions_hold_in_95_of_100_surveys() -> None:
         for name, found in survey(draws, truth).items():
             held[name].append(found)
     assert len(held) == 3 + 3 + 5
-    for name, found in held.items():
-        shares = np.array(found).mean(axis=0)
+    for name, surveys in held.items():
+        shares = np.array(surveys).mean(axis=0)
         assert np.abs(shares - 0.95) == pytest.approx(0, abs=5.6 * 0.0154), name
 
 

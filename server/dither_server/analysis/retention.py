@@ -85,16 +85,23 @@ class _Ages:
         return self.laws[2] * float(self.reports[weeks].sum()) + self.laws[3] * devices
 
 
+def has_retention(metric: Metric) -> bool:
+    """Return whether the retention of a metric can be estimated."""
+    mechanism = metric.mechanism
+    if metric.of != OF or decoder_of(mechanism).fits or mechanism.coverage != 1:
+        return False
+    return joint_constants(mechanism) is not None
+
+
 def require_ages(metric: Metric) -> dict[int, int]:
     """Return the listed weeks in ascending order, each with the place of its value.
 
     Raises ParameterError if the metric has no retention, or a mechanism whose noise is not known in the way needed.
     """
-    mechanism = metric.mechanism
     if metric.of != OF:
         raise ParameterError(metric.name, f'has no retention; a metric with of = "{OF}" has')
-    if decoder_of(mechanism).fits or mechanism.coverage != 1 or joint_constants(mechanism) is None:
-        raise ParameterError(metric.name, f'has no retention with {mechanism.name}; set mechanism = "auto"')
+    if not has_retention(metric):
+        raise ParameterError(metric.name, f'has no retention with {metric.mechanism.name}; set mechanism = "auto"')
     places = {int(label): place for place, label in enumerate(metric.labels) if label.isdecimal()}
     return dict(sorted(places.items()))
 

@@ -13,7 +13,7 @@ from dither_shared.counted import counted
 from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
-from ..analysis.retention import OF
+from ..analysis.retention import has_retention
 from ..api.lookup import collector_here, metric_named, version_named
 from ..api.routing import HTML, declared
 from ..api.streaming import COSTLY, begin
@@ -123,7 +123,7 @@ def show_retention(view: DaysView) -> str:
     here = collector_here()
     query = RetentionQuery(since=view.query.since, until=view.query.until, confidence=view.query.confidence)
     with begin() as analysis, analysis.computing():
-        asked = [metric for metric in here.metrics.values() if metric.of == OF]
+        asked = [metric for metric in here.metrics.values() if has_retention(metric)]
         found = [
             retention_of(metric, lambda one: here.reader.retention(one, query, here.config.today())) for metric in asked
         ]

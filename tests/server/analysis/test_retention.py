@@ -82,8 +82,8 @@ def test_errors_are_those_of_the_enumerated_law_of_every_report() -> None:
             mean = sum(chance * weight for chance, weight in law)
             variance += people * sum(chance * (weight - mean) ** 2 for chance, weight in law)
     assert row["noise_error"] == pytest.approx(math.sqrt(variance) / began, rel=1e-9)
-    people = began * ratio * (1 - ratio)
-    assert row["standard_error"] == pytest.approx(math.sqrt(variance + people) / began, rel=1e-9)
+    sampled = variance + began * ratio * (1 - ratio)
+    assert row["standard_error"] == pytest.approx(math.sqrt(sampled) / began, rel=1e-9)
 
 
 def test_ends_are_where_the_ratio_is_its_own_errors_away() -> None:

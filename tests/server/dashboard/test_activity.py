@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
+from dither_shared import parse_metrics
 from server.collecting import KEPT, METRICS, MOBILE, THEME, TODAY, config, rows_of, upload
 from server.dashboard.shown import Page
 
@@ -62,6 +63,15 @@ def test_pages_without_anything_to_draw_say_what_would_give_it(tmp_path: Path) -
         read = Page(app.test_client().get("/retention").text)
         assert read.count("svg") == 0
         assert read.words.count("not yet") == len(KEPT.labels)
+
+
+def test_metric_whose_mechanism_has_no_retention_is_left_out(tmp_path: Path) -> None:
+    text = 'values = ["0", "1", "2"]\nof = "weeks-since-first-use"\nperiod = "week"\nmechanism = "bit-flip"\nbits = 2\n'
+    metrics = parse_metrics(f'[metrics.part]\ntype = "choice"\nepsilon = 2.0\n{text}') | {"kept": KEPT}
+    app = create_app(config(tmp_path, metrics=metrics))
+    with closing(collector_of(app)):
+        read = Page(app.test_client().get("/retention").text)
+    assert [name for name in ("part", "kept") if f"retention-{name}" in read.ids] == ["kept"]
 
 
 def test_every_page_leads_to_both(devices: FlaskClient) -> None:
