@@ -54,6 +54,7 @@ bench-coverage: .venv/installed
 	$(MEASURE).panel_coverage $(TABLES)
 	$(MEASURE).small_coverage $(TABLES)
 	$(MEASURE).numeric_devices
+	$(MEASURE).own_past $(TABLES)
 
 bench-speed: .venv/installed
 	$(MEASURE).draws $(TABLES)

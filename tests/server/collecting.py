@@ -70,6 +70,17 @@ STRATA = parse_metrics(STRATA_TOML)
 LAYOUT, SPEED = STRATA.values()
 """Metrics of strata: of two attributes with 3 x 2 cells, "other" included, and of one with 3."""
 
+KEPT = parse_metrics("""
+[metrics.kept]
+description = "How many weeks ago was the app used for the first time?"
+type = "choice"
+values = ["0", "1", "4"]
+of = "weeks-since-first-use"
+period = "week"
+epsilon = 4.0
+""")["kept"]
+"""A metric that has retention."""
+
 
 def config(folder: Path, **changed: object) -> Config:
     """A configuration with a database in ``folder`` and a clock that stands still.

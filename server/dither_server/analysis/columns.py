@@ -93,9 +93,11 @@ class Table:
         return replace(self, columns={name: _taken(column, places) for name, column in self.columns.items()})
 
 
-def from_rows(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+def from_rows(
+    about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], rows_as: str = "values"
+) -> Table:
     """Return a table of rows. A column that a row does not have is None there."""
-    return Table(about, {name: [row.get(name) for row in rows] for name in names_of(columns)})
+    return Table(about, {name: [row.get(name) for row in rows] for name in names_of(columns)}, rows_as=rows_as)
 
 
 def cells(column: ColumnData) -> list[Any]:

@@ -1,6 +1,6 @@
 """The HTTP routes of the API. Each has a declaration (``routing``), asks the collector and writes the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from flask import Blueprint, Response, current_app, request
 
@@ -10,11 +10,14 @@ from dither_serving.prometheus import CONTENT_TYPE
 from dither_shared import VERSION
 
 from ..access.roles import OPEN, Role
+from ..analysis.columns import Column, Table
+from ..analysis.retention import RETAINED
 from ..ingest.posts import PATH
 from ..ingest.sealed.posts import PATH as SEALED
-from ..json_schema import Json
-from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
-from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
+from ..json_schema import Json, Schema
+from ..reading.activity import ACTIVE, active
+from ..reading.exports import FORMATS, Listed, answered, attributes_of, chosen, json_object
+from ..reading.query import ActiveQuery, Comparison, EstimateQuery, ListQuery, Query, RetentionQuery, TrendQuery
 from ..reading.sealing import folded
 from ..reading.summaries import summary_of
 from . import schemas
@@ -42,6 +45,12 @@ _ESTIMATES = Success(
     {"application/json": {"schema": {"oneOf": [schemas.ESTIMATE, {"type": "array", "items": schemas.ESTIMATE}]}}}
     | _TABLES
 )
+
+
+def _listing(schema: Schema) -> Success:
+    """Return the answer of a route whose table comes in any format."""
+    return Success({"application/json": {"schema": schema}} | _TABLES)
+
 
 _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *COSTLY)
 """Problems of an analysis of one version's values."""
@@ -194,6 +203,47 @@ def trend_of_estimates(query: TrendQuery, name: str) -> Response:
     reader = collector_here().reader
     metric = listing(version_named(metric_named(name), query.version))
     return streamed(lambda: json_object(reader.trend(metric, query)))
+
+
+@routes.get("/v1/metrics/<name>/retention")
+@declared(
+    role=Role.READ,
+    reads=RetentionQuery,
+    answers=_listing(schemas.RETENTION),
+    problems=(Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, Kind.NOT_ACCEPTABLE, *COSTLY),
+)
+def estimate_retention(query: RetentionQuery, name: str) -> Response:
+    """Estimate the share of devices that are in use again some weeks after their first use."""
+    metric, collector = version_named(metric_named(name), query.version), collector_here()
+    return _table(
+        query.format,
+        RETAINED,
+        lambda: collector.reader.retention(metric, query, collector.config.today()),
+        attributes_of([metric]),
+    )
+
+
+@routes.get("/v1/active")
+@declared(
+    role=Role.READ,
+    reads=ActiveQuery,
+    answers=_listing(schemas.ACTIVE_DEVICES),
+    problems=(Kind.NOT_ACCEPTABLE, *COSTLY),
+)
+def count_active(query: ActiveQuery) -> Response:
+    """Count the devices that reported in each day, week or month."""
+    here = collector_here()
+    return _table(query.format, ACTIVE, lambda: active(here.store, here.metrics.values(), query, here.config.today()))
+
+
+def _table(
+    name: str | None, columns: Sequence[Column], make: Callable[[], Table], attributes: Sequence[str] = ()
+) -> Response:
+    """Answer with a table in the format that has this name, or else in the one that Accept prefers."""
+    form, kind = chosen(name, request.accept_mimetypes), Listed(columns)
+    if form.name == "json":
+        return streamed(lambda: json_object(make()))
+    return streamed(lambda: form.write([(kind, make())], [kind], attributes), form.media_type)
 
 
 @routes.get("/healthz")

@@ -3,9 +3,10 @@
 from dither_shared.sealed import SUITES
 from dither_shared.wire import LONGEST_STRATUM
 
-from ..analysis import combine, compare, trend
+from ..analysis import combine, compare, retention, trend
 from ..analysis.columns import schemas_of
 from ..json_schema import REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
+from ..reading.activity import ACTIVE
 from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 
@@ -53,6 +54,15 @@ TREND = Schema("Trend", closed({
     "stratum": STRATUM,
     "steps": list_of(_STEP),
     "values": list_of(schemas_of(trend.TREND) | {"points": list_of(schemas_of(trend.POINT))}),
+}))  # fmt: skip
+RETENTION = Schema("Retention", closed({
+    "metric": TEXT, "version": TEXT, "reports": REPORTS, "confidence": {"type": "number"},
+    "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "stratum": STRATUM,
+    "weeks": list_of(schemas_of(retention.RETAINED)),
+}))  # fmt: skip
+ACTIVE_DEVICES = Schema("ActiveDevices", closed({
+    "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]},
+    "periods": list_of(schemas_of(ACTIVE)),
 }))  # fmt: skip
 
 METRIC = Schema("Metric", object_of({

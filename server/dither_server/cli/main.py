@@ -42,6 +42,7 @@ class LazyGroup(click.Group):
 _HERE = "dither_server.cli"
 
 _LATER = {
+    "active": Later(f"{_HERE}.activity:show_active", "Count the devices that reported per day, week or month."),
     "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "discover": Later(f"{_HERE}.discover:discover", "Find strings that are not listed."),
@@ -57,6 +58,7 @@ _LATER = {
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Update the view daily_estimates."),
     "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
     "restore": Later(f"{_HERE}.backup:restore", "Restore the database from a backup."),
+    "retention": Later(f"{_HERE}.activity:show_retention", "Estimate how many devices are still in use, week by week."),
     "run": Later(f"{_HERE}.run:run", "Run a collector. The first line on stdout is its URL."),
     "token": Later(f"{_HERE}.token:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show a metric over days or weeks."),

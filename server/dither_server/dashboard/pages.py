@@ -13,14 +13,18 @@ from dither_shared.counted import counted
 from ..access.gatekeeper import Gatekeeper
 from ..access.roles import Role
 from ..analysis.labels import shortened
+from ..analysis.retention import has_retention
 from ..api.routing import COSTLY, HTML, begin, collector_here, declared, metric_named, version_named
+from ..reading.activity import active
 from ..reading.exports import FORMATS
 from ..reading.limiter import effort
+from ..reading.query import ActiveQuery, RetentionQuery
 from ..reading.summaries.summary import PageRequest, Steps, page_of
 from ..reading.summaries.svg import TimeSeries
+from .activity import devices_of, retention_of
 from .card import IndexCard, MetricCard, card_of, question_of, sealed_words, time_series, weeks_of
 from .panels import VALUES, panels_within, refused_in
-from .view import MANY, NO_TIER, MetricView, View, by_tier, tier_of
+from .view import MANY, NO_TIER, DaysView, MetricView, View, by_tier, tier_of
 
 pages = Blueprint("pages", __name__)
 
@@ -95,6 +99,36 @@ def show_page(view: MetricView, name: str) -> str:
         about |= {"formats": list(FORMATS), "refused": refused, "folded": _folded()}
         about |= {"sealed": sealed_words(card, collector.store), "ranges": _ranges(view), "links": _links()}
         return render_template("metric.html", **about)
+
+
+@pages.get("/active")
+@declared(role=Role.READ, reads=DaysView, answers=HTML, problems=COSTLY)
+def show_active(view: DaysView) -> str:
+    """Show how many devices reported, as a page."""
+    here = collector_here()
+    with begin() as analysis, analysis.computing():
+        query = ActiveQuery(since=view.query.since, until=view.query.until)
+        found = devices_of(here.metrics, active(here.store, here.metrics.values(), query, here.config.today()))
+        return render_template("active.html", found=found, **_surroundings_of(view))
+
+
+@pages.get("/retention")
+@declared(role=Role.READ, reads=DaysView, answers=HTML, problems=COSTLY)
+def show_retention(view: DaysView) -> str:
+    """Show the retention of every metric that asks for it, as a page."""
+    here = collector_here()
+    query = RetentionQuery(since=view.query.since, until=view.query.until, confidence=view.query.confidence)
+    with begin() as analysis, analysis.computing():
+        asked = [metric for metric in here.metrics.values() if has_retention(metric)]
+        found = [
+            retention_of(metric, lambda one: here.reader.retention(one, query, here.config.today())) for metric in asked
+        ]
+        return render_template("retention.html", found=found, **_surroundings_of(view))
+
+
+def _surroundings_of(view: DaysView) -> dict[str, object]:
+    """Return what both pages of devices need, in addition to what they draw."""
+    return {"view": view, "query": view.query, "formats": list(FORMATS), "ranges": _ranges(view), "links": _links()}
 
 
 def _weekly(card: MetricCard) -> TimeSeries | None:

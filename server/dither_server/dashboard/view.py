@@ -105,6 +105,13 @@ class MetricView(View):
     OWN = _OWN
 
 
+class DaysView(View):
+    """The arguments of a page about devices: which days."""
+
+    QUERIED = ("since", "until", "confidence")
+    OWN: ClassVar[Mapping[str, Parameter]] = {}
+
+
 def tier_of(metric: Metric) -> str:
     """Return the group that a metric is in."""
     return metric.tier or NO_TIER

@@ -12,12 +12,13 @@ from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import first_day, last_day
 
 from ..analysis.columns import Table
+from ..analysis.retention import Week, require_ages, retained
 from ..analysis.trend import TrendStep
 from ..store import History, Store
 from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .limiter import effort, reading, require_affordable
-from .query import Comparison, EstimateQuery, Query, TrendQuery
+from .query import Comparison, EstimateQuery, Query, RetentionQuery, TrendQuery
 from .sealing import about_sealed, folded
 from .sources import EVERYONE, AnswerCache, Source, Subgroup, both_sides, has_stratum, key_of, part_of, parts_by
 from .summaries import summary_of
@@ -217,6 +218,24 @@ class EstimateReader:
         steps = (TrendStep(*span, estimate(span)) for span in spans)
         table = summary_of(metric).trend(metric, len(spans), steps, query, places)
         return replace(table, about={**table.about, **part.about})
+
+    def retention(self, metric: Metric, query: RetentionQuery, today: date) -> Table:
+        """Return the retention of a metric version (``analysis.retention``) in weeks that ended before ``today``."""
+        require_ages(metric)
+        part = part_of(metric, query.strata, query.names())
+        end = min(query.until or date.max, date.fromordinal(today.toordinal() - 1))
+        history = self._store.history(metric, None, end)
+        weeks = [week for week in _steps(history, TrendQuery(step="week"), part) if week[1] <= end]
+        steps = max(len(weeks), 1)
+        cost = require_affordable(self._limit, metric, steps, len(metric.labels), reading=reading(metric, history))
+        planned = [Source(metric, part, history.slice(*week, part.places), distinct=True) for week in weeks]
+
+        def made(collected: Sequence[_Collected]) -> Table:
+            found = [Week(week[0], tally) for week, (_, tally) in zip(weeks, collected, strict=True)]
+            table = retained(metric, found, query.since, query.confidence)
+            return replace(table, about={**table.about, **part.about})
+
+        return self._answer(planned, lambda found: key_of(found, None, "retention", metric.version, query), cost, made)
 
     def estimates(self, metric: Metric, query: EstimateQuery, part: Subgroup = EVERYONE) -> Callable[[Span], Any]:
         """Return a function that estimates a span of days, without metadata."""

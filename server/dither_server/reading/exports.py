@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from werkzeug.datastructures import MIMEAccept
@@ -26,9 +26,31 @@ from ..analysis.columns import Column, Table
 from ..store import Basis, Store
 from .query import EstimateQuery
 from .summaries import summary_of
-from .summaries.summary import CollectedReports, Summary
+from .summaries.summary import CollectedReports
 
-Answered = tuple[Summary[Any], Table]
+
+class Exported(Protocol):
+    """What the writers of formats need of a kind of answer, such as a ``Summary``: its columns, and its rows."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns of its rows."""
+
+    def flat(self, table: Table) -> Table:
+        """Return an answer as a table with these columns."""
+
+
+class Listed(NamedTuple):
+    """A kind of answer that is no estimate of one question, such as retention: its columns are those of its table."""
+
+    columns: Sequence[Column]
+
+    def flat(self, table: Table) -> Table:
+        """Return the table itself."""
+        return table
+
+
+Answered = tuple[Exported, Table]
 """An answer, with the summary of its kind of question."""
 
 _ABOUT = (
@@ -61,7 +83,7 @@ class _Format:
 
     name: str
     media_type: str
-    write: Callable[[Iterable[Answered], Sequence[Summary[Any]], Sequence[str]], Iterator[bytes]]
+    write: Callable[[Iterable[Answered], Sequence[Exported], Sequence[str]], Iterator[bytes]]
     package: str | None = None
     extra: str | None = None
 
@@ -84,7 +106,7 @@ def attributes_of(metrics: Iterable[Metric]) -> list[str]:
     return list(dict.fromkeys(name for metric in metrics if metric.strata for name in metric.strata.names))
 
 
-def columns(kinds: Sequence[Summary[Any]], attributes: Sequence[str] = ()) -> dict[str, Column]:
+def columns(kinds: Sequence[Exported], attributes: Sequence[str] = ()) -> dict[str, Column]:
     """Return a table's columns by name: those about an answer, attributes of strata, then the rows of each kind."""
     of_strata = [Column(name, str, nullable=True) for name in attributes]
     return {column.name: column for column in (*_ABOUT, *of_strata, *(one for kind in kinds for one in kind.columns))}
@@ -122,7 +144,7 @@ def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
+def _json(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield a list of the API's answers."""
     before = b"["
     for _, table in answers:
@@ -132,7 +154,7 @@ def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes
     yield b"[]\n" if before == b"[" else b"]\n"
 
 
-def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
+def _ndjson(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield one JSON object per line."""
     for summary, table in answers:
         about = _about(table)
@@ -140,7 +162,7 @@ def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attribut
             yield "".join(f"{_dumped(about | row)}\n" for row in rows).encode()
 
 
-def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
+def _csv(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield CSV with a header line (RFC 4180). Undefined cells are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns(kinds, attributes)))
@@ -162,7 +184,7 @@ def _cell(cell: Any) -> Any:
     return ("true" if cell else "false") if isinstance(cell, bool) else cell
 
 
-def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
+def _arrow(answers: Iterable[Answered], kinds: Sequence[Exported], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield an Arrow IPC stream. Days are dates, undefined numbers are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 

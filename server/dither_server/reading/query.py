@@ -53,6 +53,7 @@ _SIMULTANEOUS = (
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
 _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
+_FORMAT = "Answer in this format, whatever Accept prefers."
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
 _DISTINCT = "Assume that all reports come from different people, which makes errors and intervals narrower."
@@ -168,15 +169,14 @@ class Query(_OneVersion):
     by: Annotated[tuple[str, ...], TEXTS(_BY)] = ()
     quantile: Annotated[tuple[float, ...], SHARES(_QUANTILE)] = ()
     at: Annotated[tuple[float, ...], NUMBERS(_AT)] = ()
-    format: Annotated[str | None, one_of(FORMAT_NAMES)("Answer in this format, whatever Accept prefers.")] = None
+    format: Annotated[str | None, one_of(FORMAT_NAMES)(_FORMAT)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("quantile", "at"):
             if len(getattr(self, name)) > _MOST_POINTS:
                 raise ParameterError(name, f"given more than {_MOST_POINTS} times; ask again for the others")
-        if self.format is not None and self.format not in FORMAT_NAMES:
-            raise ParameterError("format", f"unknown; one of {', '.join(FORMAT_NAMES)}")
+        _require_format(self.format)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +240,40 @@ class TrendQuery(_OneVersion):
         super().__post_init__()
         if self.step not in STEPS:
             raise ParameterError("step", f"unknown; one of {', '.join(STEPS)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionQuery(Parameters):
+    """The parameters of retention: complete calendar weeks that lie within the days, a version, and strata."""
+
+    since: Annotated[date | None, DAY("First UTC day. Weeks that begin before it are only denominators.")] = None
+    until: Annotated[date | None, DAY("Last UTC day, included.")] = None
+    confidence: Annotated[float, CONFIDENCE("Confidence level of the intervals.")] = 0.95
+    version: Annotated[str | None, TEXT("Read this version in place of the current one.")] = None
+    strata: Annotated[Chosen, ATTRIBUTES(_STRATA)] = ()
+    format: Annotated[str | None, one_of(FORMAT_NAMES)(_FORMAT)] = None
+
+    def __post_init__(self) -> None:
+        _in_order(self.since, self.until, "since")
+        _require_format(self.format)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveQuery(Parameters):
+    """The parameters of counts of active devices."""
+
+    since: Annotated[date | None, DAY("First UTC day. A period that begins before it is left out.")] = None
+    until: Annotated[date | None, DAY("Last UTC day, included. A later day of a period is not counted.")] = None
+    format: Annotated[str | None, one_of(FORMAT_NAMES)(_FORMAT)] = None
+
+    def __post_init__(self) -> None:
+        _in_order(self.since, self.until, "since")
+        _require_format(self.format)
+
+
+def _require_format(name: str | None) -> None:
+    if name is not None and name not in FORMAT_NAMES:
+        raise ParameterError("format", f"unknown; one of {', '.join(FORMAT_NAMES)}")
 
 
 def _in_order(since: date | None, until: date | None, place: str) -> None:

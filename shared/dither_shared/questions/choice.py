@@ -15,7 +15,8 @@ from .listed import ListedQuestion
 class ChoiceQuestion(ListedQuestion):
     """One of ``values``: the one with the same text. A text that is not listed is outside the domain, but no mistake.
 
-    ``other`` is the catch-all, which is appended to the values unless it is one of them.
+    ``other`` is the catch-all, which is appended to the values unless it is one of them. Of weeks since first use it is
+    the last value: a device reports only in the listed weeks, and an answer that nobody gives would cost accuracy.
     """
 
     kind: ClassVar[str] = "choice"
@@ -30,7 +31,9 @@ class ChoiceQuestion(ListedQuestion):
     @classmethod
     def read(cls, fields: Fields) -> Self:
         """Return the question of ``values`` and ``other``."""
-        return cls(fields.strings("values"), fields.string("other", "other"))
+        values = fields.strings("values")
+        weeks = fields.value("of") == "weeks-since-first-use" and values
+        return cls(values, fields.string("other", values[-1] if weeks else "other"))
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how the values are read."""

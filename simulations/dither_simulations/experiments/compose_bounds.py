@@ -83,6 +83,8 @@ def _charges(metric: Metric, days: int, values: int | None) -> int:
     reports = {"day": days, "week": (days + 12) // 7, "month": (days + 54) // 28, "once": 1}[metric.period]
     price = Price.of(metric)
     bounds = [reports, price.most]
+    if metric.of == "weeks-since-first-use":  # each listed week comes once
+        bounds.append(len(metric.labels))
     if price.lasting:
         bounds += [bound for bound in (values, metric.mechanism.size) if bound is not None]
     return int(min(bounds))

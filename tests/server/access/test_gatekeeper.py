@@ -23,7 +23,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.dashboard.pages import pages
 from dither_server.store import StoredToken, StoreError
 from dither_serving.problems import Problem
-from server.collecting import THEME, TODAY, batch, config, problem
+from server.collecting import KEPT, METRICS, THEME, TODAY, batch, config, problem
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
 FAR = {"REMOTE_ADDR": "192.0.2.7"}
@@ -38,7 +38,7 @@ TOKENS = {role: draw_token(role) for role in Role}
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
     keep(tmp_path / "seal-keys.json", KEY)
-    app = create_app(config(tmp_path, open=frozenset()))
+    app = create_app(config(tmp_path, open=frozenset(), metrics=METRICS | {"kept": KEPT}))
     for role, token in TOKENS.items():
         collector_of(app).store.tokens.add(StoredToken(digest_of(token), role.value, "", TODAY))
     yield app
@@ -54,7 +54,8 @@ def rules() -> list[Rule]:
 
 
 def ask(app: Flask, rule: Rule, method: str, token: str | None) -> TestResponse:
-    path = rule.rule.replace("<name>", "theme").replace("<path:filename>", "dashboard.css")
+    name = "kept" if rule.rule.endswith("/retention") else "theme"
+    path = rule.rule.replace("<name>", name).replace("<path:filename>", "dashboard.css")
     path = path.replace("<version>", THEME.version)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     data = BODIES[path]() if method == "POST" else None

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from dither_server.dashboard.pages import pages
 from dither_server.json_schema import Schema
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import StoredToken
-from server.collecting import LAYOUT, STRATA, THEME, TODAY, batch, config, rows_of, upload
+from server.collecting import KEPT, LAYOUT, METRICS, STRATA, THEME, TODAY, batch, config, rows_of, upload
 from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
 BARE = Flask("dither_server")
@@ -115,6 +116,26 @@ def test_answers_about_known_metrics_are_as_described(app: Flask, admin: dict[st
     response = sent.call(headers=admin)
     assert response.status_code == 202
     sent.validate_response(response)
+
+
+def test_answers_about_devices_are_as_described(tmp_path: Path) -> None:
+    with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | {"kept": KEPT})))):
+        for back, weeks in ((14, "0"), (7, "1")):
+            uploads = [upload(THEME, rows_of(THEME, 9)), upload(KEPT, rows_of(KEPT, 900, value=weeks))]
+            collector_of(app).store.commit(uploads, TODAY - timedelta(days=back), b"s" * 16)
+        schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+        for path, name, status in (
+            ("/v1/active", None, 200),
+            ("/v1/metrics/{name}/retention", "kept", 200),
+            ("/v1/metrics/{name}/retention", "theme", 400),
+            ("/v1/metrics/{name}/retention", "nothing", 404),
+        ):
+            for query in ({}, {"since": "2026-11-02", "until": "2026-11-15"}, {"format": "csv"}):
+                places = {} if name is None else {"name": name}
+                case = schema[path]["GET"].Case(path_parameters=places, query=query)
+                response = case.call()
+                case.validate_response(response)
+                assert response.status_code == status, response.text
 
 
 def test_answers_to_sealed_reports_are_as_described(app: Flask, tmp_path: Path, admin: dict[str, str]) -> None:

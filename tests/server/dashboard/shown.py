@@ -43,7 +43,7 @@ SHOWN = METRICS | {"hostile": HOSTILE, "wide": WIDE}
 
 def filled(folder: Path, **changed: object) -> Flask:
     """A collector with hostile names and a thousand values, and some days of reports."""
-    app = create_app(config(folder, metrics=SHOWN, **changed))
+    app = create_app(config(folder, **({"metrics": SHOWN} | changed)))
     store = collector_of(app).store
     for day in (0, 1, 4):
         sent = ((THEME, 300 * (day + 1), "light"), (HOSTILE, 300, "=cmd()"), (WIDE, 50, "plugin 7"))

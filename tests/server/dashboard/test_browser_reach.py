@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from dither_server.app import collector_of, create_app
 from dither_shared import parse_metrics
 from server.browser import Page
-from server.collecting import METRICS, TODAY, VERSION, config, rows_of, upload
-from server.dashboard.shown import MANY_METRICS, filled
+from server.collecting import KEPT, METRICS, TODAY, VERSION, config, rows_of, upload
+from server.dashboard.shown import MANY_METRICS, SHOWN, filled
 from server.dashboard.test_browser import served
 
 AXE = "axe-core@4.10.3"
@@ -42,9 +43,11 @@ FOCUSED = """(() => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    app = filled(tmp_path_factory.mktemp("site"))
+    app = filled(tmp_path_factory.mktemp("site"), metrics=SHOWN | {"kept": KEPT})
     store = collector_of(app).store
     store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
+    for back, weeks in ((21, "0"), (14, "1")):
+        store.commit([upload(KEPT, rows_of(KEPT, 500, value=weeks))], TODAY - timedelta(days=back), b"s" * 16)
     with closing(collector_of(app)), served(app) as url:
         yield url
 
@@ -84,6 +87,8 @@ def test_axe_finds_no_violation_on_any_page(
         f"{site}/m/theme",
         f"{site}/m/version",
         f"{site}/m/nothing",
+        f"{site}/active",
+        f"{site}/retention",
         f"{long_site}/",
         f"{long_site}/m/long",
         f"{long_site}/m/chosen",

@@ -163,6 +163,18 @@ def test_days_lie_in_as_many_weeks_as_a_calendar_allows(metrics: Path) -> None:
         assert (found["crash"], found["theme"]) == (weeks, days)
 
 
+def test_months_are_counted_as_a_calendar_has_them_and_weeks_since_first_use_as_they_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text("""
+[metrics]
+exported = {type = "boolean", of = "any", period = "month", epsilon = 1.0}
+kept = {type = "choice", values = ["0", "1", "4"], of = "weeks-since-first-use", period = "week", epsilon = 2.0}
+""")
+    for days, months, weeks in ((1, 1, 1), (2, 2, 2), (29, 2, 3), (30, 3, 3), (365, 14, 3)):
+        found = {row["part"]: row["reports"] for row in rows("--metrics", path, "--days", f"{days}")}
+        assert (found["exported"], found["kept"]) == (months, weeks)
+
+
 def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path) -> None:
     found = {row["part"]: row for row in rows("--metrics", metrics, "--days", "2", "--values", "1", "--part", "2x3")}
     assert next(iter(found)) == "2x3"

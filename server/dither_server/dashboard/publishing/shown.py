@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from dither_shared.counted import counted
 from dither_shared.metrics.period import first_day
 
+from ...analysis.retention import has_retention
 from ...reading.estimates import EstimateReader
-from ...reading.query import TrendQuery
+from ...reading.query import RetentionQuery, TrendQuery
 from ...reading.sources import part_of
 from ...reading.summaries import summary_of
 from ...reading.summaries.summary import PageRequest
 from ...reading.summaries.svg import ReportBar, TimeSeries, bars_of_days
 from ...store import Store
+from ..activity import Retention, retention_of
 from ..card import IndexCard, MetricCard, card_of, in_words, sealed_words, span_in_words, time_series, weeks_of
 from ..panels import TITLES, VALUES, Panels, panels_within, refused_words
 from ..view import View
@@ -31,6 +33,7 @@ class Shown(NamedTuple):
     weeks: Sequence[ReportBar]
     sealed: Sequence[str]
     refused: Sequence[tuple[str, str]]
+    retention: Retention | None = None
 
 
 class Gatherer:
@@ -58,7 +61,14 @@ class Gatherer:
             for kind, number in sorted((card.answer or {}).get("refused", {}).items())
         ]
         panels = panels_within(card, self._reader)
-        return Shown(edition, card, panels, series, self._weeks(edition), sealed_words(card, self._store), refused)
+        shown = Shown(edition, card, panels, series, self._weeks(edition), sealed_words(card, self._store), refused)
+        return shown._replace(retention=self._retention(edition)) if has_retention(metric) and edition.days else shown
+
+    def _retention(self, edition: Edition) -> Retention:
+        """Return the retention in the weeks that are over on the last day with reports that is published."""
+        asked = RetentionQuery(since=self._asked.since, until=edition.days[-1], confidence=self._asked.confidence)
+        end = edition.days[-1] + timedelta(days=1)
+        return retention_of(edition.metric, lambda metric: self._reader.retention(metric, asked, end))
 
     def index_card(self, topic: Topic, shown: Shown) -> IndexCard:
         """Return what the first page shows of a metric."""

@@ -31,7 +31,7 @@ class _Slot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Drawing:
+class Drawing:
     """Points over time in a drawing of 600 by 80: a line, the band of the intervals, a dot per point, a slot per step.
 
     ``line`` and ``band`` are points of SVG, ``dots`` is a path.
@@ -58,7 +58,7 @@ class SeriesLine:
     name: str
     steps: Sequence[StepText]
     drift: str
-    drawing: _Drawing
+    drawing: Drawing
 
 
 class TimeSeries(NamedTuple):
@@ -89,7 +89,7 @@ def scale_top(greatest: float) -> float:
     return next((top for top in (0.02, 0.1) if greatest <= top), 1.0)
 
 
-def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date], top: float = 1.0) -> _Drawing:
+def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date], top: float = 1.0) -> Drawing:
     """Draw points of at least two days from 0 to ``top``, spaced as in the calendar, without unknown ones."""
     first, last = days[0].toordinal(), days[-1].toordinal()
     across = [WIDTH * (day.toordinal() - first) / (last - first) for day in days]
@@ -106,4 +106,4 @@ def drawing_of(points: Sequence[Mapping[str, float | None]], days: Sequence[date
     borders = [0.0, *((x + after) / 2 for x, after in pairwise(across)), WIDTH]
     slots = [_Slot(round(left, 1), round(right - left, 1)) for left, right in pairwise(borders)]
     dots = "".join(f"M{place}h0" for place in line)
-    return _Drawing(" ".join(line), " ".join([*places("high"), *places("low")[::-1]]), dots, slots)
+    return Drawing(" ".join(line), " ".join([*places("high"), *places("low")[::-1]]), dots, slots)

@@ -120,6 +120,10 @@ def to_json(metric: Metric) -> str:
     }
     if metric.strata is not None:
         definition["strata"] = metric.strata.stored()
+    if metric.of is not None:
+        definition["of"] = metric.of
+    if metric.after:
+        definition["after"] = metric.after
     return json.dumps(definition, sort_keys=True, separators=(",", ":"))
 
 
@@ -152,6 +156,8 @@ def _read(definition: dict[str, Any], version: str) -> Metric:
         description=definition["description"],
         period=definition["period"],
         strata=Strata.of(definition["strata"]) if "strata" in definition else None,
+        of=definition.get("of"),
+        after=definition.get("after", 0),
     )
 
 

@@ -15,7 +15,7 @@ from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.exports import unescape_formula
 from dither_server.store import Store
 from dither_shared import ParameterError, parse_metrics
-from server.collecting import rows_of, upload
+from server.collecting import KEPT, rows_of, upload
 from server.dashboard.publishing.sites import (
     FORMER,
     GONE,
@@ -153,6 +153,19 @@ def test_site_has_the_weeks_and_the_definition(site: Path) -> None:
 def test_the_same_data_make_the_same_bytes(url: str, site: Path, tmp_path: Path) -> None:
     again = published(url, tmp_path / "site", until=LAST + timedelta(days=40), base="https://example.org/answers/")
     assert files_of(again) == files_of(site)
+
+
+def test_retention_is_on_the_page_of_its_metric_in_weeks_that_are_over(tmp_path: Path) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register([KEPT])
+        for days, reports, week in ((0, 900, "0"), (9, 450, "1"), (13, 9, "1"), (14, 900, "0")):
+            rows = rows_of(KEPT, reports, value=week)
+            store.commit([upload(KEPT, rows)], MONDAY + timedelta(days=days), b"s" * 16)
+    site = published(f"sqlite:///{tmp_path}/dither.db", tmp_path / "site", metrics={"kept": KEPT})
+    one = page(site, "metrics/kept/index.html")
+    assert one.count("polyline") >= 1
+    assert "1,359 reports of whole weeks, 2026-09-07 to 2026-09-20" in one.words
+    assert "Of devices of week 0" in one.words
 
 
 def test_days_not_asked_for_are_on_no_page(url: str, tmp_path: Path) -> None:

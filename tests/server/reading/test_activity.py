@@ -1,0 +1,105 @@
+"""Active devices are exact counts: the reports of each period, over all versions of a metric."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from dither_server.app import collector_of, create_app
+from dither_server.reading.activity import ACTIVE, active
+from dither_server.reading.query import ActiveQuery
+from dither_shared import Metric, parse_metrics
+from server.collecting import KEPT, config, rows_of, upload
+
+TOML = """
+[metrics.daily]
+type = "boolean"
+truth = 0.75
+
+[metrics.weekly]
+type = "boolean"
+truth = {truth}
+period = "week"
+
+[metrics.monthly]
+type = "boolean"
+truth = 0.75
+of = "any"
+period = "month"
+
+[metrics.once]
+type = "boolean"
+truth = 0.75
+period = "once"
+
+[metrics.either]
+type = "boolean"
+truth = 0.75
+one_of = "survey"
+"""
+OLD, METRICS = parse_metrics(TOML.format(truth=0.7)), parse_metrics(TOML.format(truth=0.75)) | {"kept": KEPT}
+SENT = (
+    *(("daily", 30, "2026-10-30"), ("daily", 10, "2026-11-01"), ("daily", 5, "2026-11-02")),
+    *(("weekly", 7, "2026-11-01"), ("weekly", 3, "2026-11-02"), ("weekly", 2, "2026-11-08")),
+    *(("monthly", 4, "2026-10-31"), ("monthly", 9, "2026-11-01")),
+    *(("once", 8, "2026-11-02"), ("either", 8, "2026-11-02"), ("kept", 8, "2026-11-02")),
+)
+TODAY = date(2026, 11, 9)
+
+
+def counted(folder: Path, query: ActiveQuery) -> list[dict[str, object]]:
+    with closing(collector_of(create_app(config(folder, metrics=OLD)))) as former:
+        former.store.commit(
+            [upload(OLD["weekly"], rows_of(OLD["weekly"], 6, value=True))], date(2026, 11, 3), b"s" * 16
+        )
+    with closing(collector_of(create_app(config(folder, metrics=METRICS)))) as here:
+        for name, number, day in SENT:
+            metric: Metric = METRICS[name]
+            rows = rows_of(metric, number, value="0" if name == "kept" else True)
+            here.store.commit([upload(metric, rows)], date.fromisoformat(day), b"s" * 16)
+        return active(here.store, METRICS.values(), query, TODAY).rows()
+
+
+def of(found: list[dict[str, object]], name: str) -> Mapping[object, object]:
+    return {row["since"]: row["devices"] for row in found if row["metric"] == name}
+
+
+def test_reports_of_a_period_are_added_over_its_days_and_the_versions_of_the_metric(tmp_path: Path) -> None:
+    found = counted(tmp_path, ActiveQuery())
+    assert of(found, "daily") == {"2026-10-30": 30, "2026-11-01": 10, "2026-11-02": 5}
+    assert of(found, "weekly") == {"2026-10-26": 7, "2026-11-02": 3 + 2 + 6}
+    assert of(found, "monthly") == {"2026-10-01": 4, "2026-11-01": 9}
+    assert {row["metric"] for row in found} == {"daily", "weekly", "monthly"}  # the others are not of all devices
+    assert {(row["period"], row["until"], row["complete"]) for row in found if row["metric"] != "daily"} == {
+        *(("week", "2026-11-01", True), ("week", "2026-11-08", True)),
+        *(("month", "2026-10-31", True), ("month", "2026-11-30", False)),
+    }
+    assert list(found[0]) == [column.name for column in ACTIVE]
+
+
+@pytest.mark.parametrize(("since", "weeks", "months"), [
+    ("2026-10-26", {"2026-10-26": 7, "2026-11-02": 11}, {"2026-11-01": 9}),
+    ("2026-10-27", {"2026-11-02": 11}, {"2026-11-01": 9}),
+    ("2026-11-02", {"2026-11-02": 11}, {}),
+])  # fmt: skip
+def test_period_that_begins_before_the_first_day_is_left_out(
+    tmp_path: Path, since: str, weeks: Mapping[str, int], months: Mapping[str, int]
+) -> None:
+    found = counted(tmp_path, ActiveQuery(since=date.fromisoformat(since)))
+    assert of(found, "weekly") == weeks
+    assert of(found, "monthly") == months
+
+
+def test_former_versions_of_metrics_with_of_and_after_can_be_read(tmp_path: Path) -> None:
+    """Their definitions are stored with what makes their versions."""
+    text = '[metrics.uses]\ntype = "number"\nlow = 0\nhigh = 9\nof = "count"\nafter = "7 days"\nepsilon = 1.0\n'
+    former = parse_metrics(text + 'period = "week"')["uses"]
+    with closing(collector_of(create_app(config(tmp_path, metrics={"uses": former})))):
+        pass
+    now = parse_metrics(text + 'period = "day"')["uses"]
+    with closing(collector_of(create_app(config(tmp_path, metrics={"uses": now})))) as here:
+        read = here.store.definitions.read("uses", former.version)
+    assert read is not None
+    assert (read.version, read.of, read.after, read.period) == (former.version, "count", 7, "week")
