@@ -166,6 +166,10 @@ def test_condition_of_sqlite_counts_file_and_log_and_names_its_version(store: St
     assert (found.ids, found.disk is None) == (1, False)
 
 
+def test_upload_counts_its_reports_by_the_bytes_of_a_row() -> None:
+    assert [upload(metric, rows_of(metric, 50)).reports for metric in (THEME, VERSION)] == [50, 50]
+
+
 def test_condition_of_postgresql_is_what_its_server_says(postgresql_url: str) -> None:
     with closing(Store(postgresql_url)) as store:
         found = store.condition()
