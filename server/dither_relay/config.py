@@ -24,6 +24,7 @@ class RelayConfig(ServerSettings):
     token: str = setting("", "Token of the role report, if the collector asks for one.")
     batch: int = setting(500, "Minimum number of reports that are forwarded together.")
     at: str = setting("03:00", "Hour of the day, in UTC, at which reports are forwarded.")
+    grace: int = setting(1, "Days after the end of a period for which its reports wait for late ones.")
     max_age: int = setting(
         14, "Days after which reports are dropped if there are still too few, or if the collector did not take them."
     )

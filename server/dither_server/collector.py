@@ -61,8 +61,10 @@ class Collector(Served):
         self.gatekeeper = Gatekeeper(KnownTokens(self.store.tokens, config.today), config.open, config.here)
         self.ingest = self.endpoint = self._ingest(versions, PlainUpload(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        seals = SealedUpload(keyring, config.rows_limit, config.seal_alarm, self.prometheus, self.proxies.peer_of)
-        self._seals = seals
+        alarm, peer_of = config.seal_alarm, self.proxies.peer_of
+        self._seals = SealedUpload(
+            keyring, config.rows_limit, alarm, self.prometheus, peer_of, config.today, config.horizon
+        )
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
     def _committer(self, sink: Store | Sink, prometheus: Prometheus | None) -> ReportCommitter:

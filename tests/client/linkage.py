@@ -148,13 +148,13 @@ def _day(metric: Metric, secrets: Sequence[Keys], relay: bool) -> "tuple[Matrix,
 def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
     """Let a relay hold and forward these, in ten bodies; return them in the order in which the collector gets them."""
     length = len(arrived[0])
-    with collecting([(str(pool), KEY.suite.name, length)], len(arrived) // 10) as collector:
+    with collecting([(pool.series, KEY.suite.name, length)], len(arrived) // 10) as collector:
         collector.row_bytes = width
         with tempfile.TemporaryDirectory() as folder, closing(RelayStore(url_of(Path(folder)))) as store:
             limits = {"batch_limit": collector.batch_limit, "body_limit": collector.body_limit}
             store.list_pools([ListedPool(pool.digest, KEY.suite, length)], limits)
             for start in range(0, len(arrived), 500):
-                some = [Arrival(1, str(pool), row) for row in arrived[start : start + 500]]
+                some = [Arrival(1, pool, row) for row in arrived[start : start + 500]]
                 store.commit(some, TODAY, b"")
             one = rounds(store, collector.url)
             one.freeze()

@@ -36,7 +36,7 @@ def connected(connection, _):
 (known,) = store.pools()
 with open(f"{folder}/acknowledged", "wb", buffering=0) as acknowledged:
     for number in range(commits):
-        one = Arrival(known.number, str(pool), number.to_bytes(49, "big"))
+        one = Arrival(known.number, pool, number.to_bytes(49, "big"))
         store.commit([one], TODAY, b"")
         acknowledged.write(one.digest)
         if number % 20 == 19:

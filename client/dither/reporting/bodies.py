@@ -66,7 +66,8 @@ def _clear(body: bytes) -> Body:
 def _sealed(body: bytes) -> Body:
     from dither_shared.sealed import SealedReport  # noqa: PLC0415 - only users of a key pay for it
 
-    return Body(*SealedReport.decode(body).pool, b"")
+    pool = SealedReport.decode(body).pool
+    return Body(pool.metric, pool.version, pool.stratum, b"")
 
 
 CLEAR = Kind("in the clear", "/v1/reports", _clear)
@@ -117,7 +118,7 @@ def build(
     row = draws.row(cohort, payload)
     # Without calling the class itself, because this is done for each report; other records do the same.
     batch = tuple.__new__(Batch, (entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum))
-    body = batch.encode() if local or metric.seal is None else sealed(batch, metric.seal)
+    body = batch.encode() if local or metric.seal is None else sealed(batch, metric, today)
     return tuple.__new__(Queued, (batch.batch, metric.name, today, int(local), body))
 
 
@@ -137,15 +138,18 @@ def require() -> None:
         raise SealError("seal", _MISSING)
 
 
-def sealed(batch: Batch, key: SealKey) -> bytes:
-    """Return the body, for a relay, of a batch of one row: its pool in the clear, its row sealed for ``key``.
+def sealed(batch: Batch, metric: Metric, today: int) -> bytes:
+    """Return the body, for a relay, of a batch of one row of a metric with a key: its pool in the clear, its row sealed.
 
-    Another call returns other bytes, so the body is kept for every retry. Raises SealError.
+    The pool names the period of the day ``today``, in which the metric reports once. Another call returns other bytes,
+    so the body is kept for every retry. Raises SealError.
     """
-    from dither_shared.sealed import Pool, SealedReport  # noqa: PLC0415 - only users of a key pay for it
+    from dither_shared.sealed import Pool, SealedReport, pool_period  # noqa: PLC0415 - only users of a key pay for it
 
-    pool = Pool(batch.metric, batch.version, batch.stratum)
-    return SealedReport(pool, sealer(key)(batch.reports, info=pool.info)).encode()
+    if metric.seal is None:
+        raise SealError("seal", f"metrics.{metric.name} has no key")
+    pool = Pool(batch.metric, batch.version, batch.stratum, pool_period(metric.period, today), metric.least)
+    return SealedReport(pool, sealer(metric.seal)(batch.reports, info=pool.info)).encode()
 
 
 @lru_cache(maxsize=16)

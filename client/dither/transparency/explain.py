@@ -154,17 +154,17 @@ def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: 
     shown = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body):
         shown.append(("It says", says))
-    if shut := _example_sealed(metric, body):
+    if shut := _example_sealed(metric, body, today):
         shown.append(("Sealed, as the relay gets it", shut))
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
     lines += [f"    {name}: {text}" for name, text in shown]
     return "\n".join(lines)
 
 
-def _example_sealed(metric: Metric, body: bytes) -> str:
+def _example_sealed(metric: Metric, body: bytes, today: int) -> str:
     """Return the sealed body of an example; "" if the metric is not sealed, or cannot be sealed here."""
     try:
-        return "" if metric.seal is None else sealed(Batch.decode(body), metric.seal).decode("ascii")
+        return "" if metric.seal is None else sealed(Batch.decode(body), metric, today).decode("ascii")
     except SealError:  # this program may only show the metrics of another one
         return ""
 

@@ -12,6 +12,7 @@
     one_of = "looks"                      # of the metrics that name this survey, each device answers one a period
     cap = 20.0                            # the epsilon that this metric may ever cost one device
     strata = {platform = ["linux", "mac"]}  # attributes that are not secret, sent in the clear beside a report
+    mixed = {epsilon = 0.5, least = 1000}  # sealed: what a report costs in a batch that a relay has mixed
     why = "To drop themes nobody uses"    # shown to the person who is asked, besides the question:
     owner = "ui@example.org"              # who reads the answers,
     expires = 2027-06-30                  # the last day on which it is asked,
@@ -24,7 +25,7 @@ Mechanism, parameters and epsilon come from here and from nowhere else: nothing 
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Literal
 
@@ -44,12 +45,26 @@ Tier = Literal["technical", "interaction", "content", "sensitive"]
 
 
 @dataclass(frozen=True)
+class Mixed:
+    """The privacy loss of one report to someone who sees a whole batch of sealed reports, but not who sent which.
+
+    It is at most ``epsilon``, with ``delta``, if the batch has at least ``least`` honest reports, and if relay and
+    collector do not work together. The collector checks that this follows from the mechanism.
+    """
+
+    epsilon: float
+    least: int
+    delta: float = 1e-6
+
+
+@dataclass(frozen=True)
 class Metric:
     """One question that an app asks: what may be answered, by which mechanism, and how often.
 
     ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
     person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear. ``seal`` is
     the collector's key that reports are sealed for, if they go through a relay; it is not part of the version.
+    ``mixed`` is, which sealed reports are promised beside their epsilon.
     """
 
     name: str
@@ -65,6 +80,12 @@ class Metric:
     strata: Strata | None = None
     survey: Survey | None = None
     seal: SealKey | None = None
+    mixed: Mixed | None = None
+
+    @property
+    def least(self) -> int:
+        """The least number of sealed reports that may leave a relay together, as their pool says."""
+        return 1 if self.mixed is None else self.mixed.least
 
     @property
     def charge(self) -> float:
@@ -91,6 +112,8 @@ class Metric:
         }
         if self.strata is not None:
             basis["strata"] = self.strata.stored()
+        if self.mixed is not None:
+            basis["mixed"] = asdict(self.mixed)
         canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return sha256(canonical.encode("ascii")).hexdigest()[:16]
 
