@@ -18,6 +18,7 @@ hide what a permanent draw shows: it takes the address away, not the feature.
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,7 +137,7 @@ def _cells(metric: Metric, row: bytes) -> Matrix:
 
 def _day(metric: Metric, secrets: Sequence[Keys], relay: bool) -> "tuple[Matrix, np.ndarray[Any, np.dtype[np.intp]]]":
     """Return the profile of each report of a day, in the order in which the collector sees them, and whose each is."""
-    (sealing_metric,) = sealing({metric.name: metric}).values()
+    (sealing_metric,) = sealing({metric.name: replace(metric, period="once")}).values()
     pool = Pool(metric.name, metric.version)
     arrived = [SealedReport.decode(_body(sealing_metric, keys)).sealed for keys in secrets]
     seen = _forwarded(pool, metric.mechanism.row_bytes, arrived) if relay else arrived

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from client.devices import METRICS
-from dither.reporting.bodies import sealer
-from dither_shared import Metric
+from dither.reporting.bodies import sealed, sealer
+from dither_shared import Batch, Metric
 from dither_shared.sealed import SUITES, SealedReport, SealKey
 
 _CURVE = X25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -31,6 +31,11 @@ KEY = KEYS["x25519"]
 def sealing(metrics: Mapping[str, Metric] = METRICS, key: SealKey = KEY) -> dict[str, Metric]:
     """Return the metrics of an app that seals its reports."""
     return {name: dataclasses.replace(metric, seal=key) for name, metric in metrics.items()}
+
+
+def shut(batch: Batch, key: SealKey = KEY) -> bytes:
+    """Return the body of a row that a device sends once."""
+    return sealed(batch, dataclasses.replace(METRICS["theme"], seal=key, period="once"), 1)
 
 
 def opened(body: bytes, suite: str = "x25519") -> bytes:
