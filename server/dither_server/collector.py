@@ -15,6 +15,7 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.tokens import KnownTokens
+from .analysis.shuffling.mixed import require_mixed
 from .config.settings import Config
 from .ingest.committer import ReportCommitter
 from .ingest.ingest import Ingest
@@ -39,6 +40,7 @@ class Collector(Served):
     def __init__(self, config: Config) -> None:
         self.config = self.limits = config
         self.metrics: dict[str, Metric] = config.load()
+        require_mixed(self.metrics.values())
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
             self.spool = spool_package().open_sink(config, self.store) if config.spool else None

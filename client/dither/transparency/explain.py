@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from dither_shared.counted import counted
 from dither_shared.errors import WireError
-from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.metric import Metric, Mixed
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
@@ -62,6 +62,15 @@ def cost(metric: Metric) -> str:
         return f"{one} for one report, {few}, {many}: each report costs the same again{cap}"
     lasting = f"{one} for one report, {few}, {many} and {forever:.3g} in total while the answer stays the same"
     return f"{lasting}; each new answer costs up to {forever:.3g} more{cap}; {HIDES}"
+
+
+def mixing(metric: Metric, mixed: Mixed) -> str:
+    """Return in words what a report costs if relay and collector keep apart, and if they work together."""
+    return (
+        f"if relay and collector keep apart, epsilon {mixed.epsilon:.3g} for each report, mixed with those of at least "
+        f"{mixed.least - 1:,} other devices (except with a probability of about {mixed.delta:g}); if they work together,"
+        f" epsilon {metric.mechanism.epsilon:.3g}"
+    )
 
 
 def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
@@ -132,6 +141,7 @@ def facts(metric: Metric) -> list[tuple[str, str]]:
         *([] if metric.seal is None else [("Sealed for", f"the collector's key {metric.seal.fingerprint}")]),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),
+        *([] if metric.mixed is None else [("Mixed by the relay", mixing(metric, metric.mixed))]),
     ]
 
 
