@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
-    from dither_shared.sealed import SealKey
+    from dither_shared.seal_key import SealKey
 
     from .consent.rules import Mode
     from .core import ClientCore

@@ -9,7 +9,8 @@ from dither_server.config.sources import Sources
 from dither_serving.collector_url import CollectorUrl
 from dither_serving.settings import RETRY_DAYS, ServerSettings, other_default, setting
 from dither_shared import ParameterError
-from dither_shared.sealed import SUITES, Pool, SealedReport
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool, SealedReport
 
 _LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
 """Bytes of the smallest report sealed by X-Wing; a collector may switch to X-Wing at any time."""

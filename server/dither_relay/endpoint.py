@@ -11,7 +11,7 @@ from dither_serving.problems import Answer, Kind, Problem, StoreError
 from dither_serving.request import read_body
 from dither_shared.sealed import SealedReport
 
-from .forwarding.calendar import Calendar
+from .calendar import Calendar
 from .listed_pools import Pools
 from .prometheus import RelayNumbers
 from .rates import WINDOW, Rates

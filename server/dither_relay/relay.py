@@ -12,10 +12,10 @@ from dither_serving.problems import StoreError
 from dither_serving.prometheus import CachedReading
 from dither_serving.server import Served
 
+from .calendar import Calendar
 from .collector import CollectorClient
 from .config import RelayConfig
 from .endpoint import SealedEndpoint
-from .forwarding.calendar import Calendar
 from .forwarding.forwarder import Forwarder, is_overdue
 from .forwarding.rounds import TROUBLE, Rounds, Rules
 from .listed_pools import Pools

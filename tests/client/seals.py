@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from client.devices import METRICS
 from dither.reporting.bodies import sealed, sealer
 from dither_shared import Batch, Metric
-from dither_shared.sealed import SUITES, SealedReport, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import SealedReport
 
 _CURVE = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 _LATTICE = MLKEM768PrivateKey.from_seed_bytes(bytes(range(64)))

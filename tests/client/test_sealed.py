@@ -19,7 +19,7 @@ from client.test_processes import FLOORS, needs_fork, run
 from dither.reporting.bodies import read
 from dither.upload.transport import Nowhere
 from dither_shared import Rappor, Report
-from dither_shared.sealed import SUITES, SealKey
+from dither_shared.seal_key import SUITES, SealKey
 
 WIDE = {"browser": dither.Metric("browser", BROWSER.question, Rappor.calibrate(None, 2.0, 4.0, cohorts=1, bits=2048))}
 NO_KEM = str(SealKey(SUITES["xwing"], bytes([255] * 1184 + [9] * 32)))

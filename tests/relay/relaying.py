@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
 from dither_relay.config import RelayConfig
-from dither_relay.forwarding.calendar import Calendar
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import Arrival, ListedPool, RelayStore, SealedPool
-from dither_shared.sealed import ONCE, SUITES, Pool, SealedReport
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import ONCE, Pool, SealedReport
 from serving import serving
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pytest
 
 from dither.reporting.bodies import sealed
 from dither_shared import Batch, Metric
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedBatch
 from relay.fake_collector import collecting
 from relay.relaying import ask, rounds, running, stored, until_ready
 from server.collecting import LAYOUT, THEME, rows_of

@@ -12,7 +12,8 @@ import pytest
 from dither_shared import ParameterError, WireError
 from dither_shared.metrics.definition import parse_metrics
 from dither_shared.metrics.period import Period, first_day
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealedReport, SealKey, Suite, pool_period
+from dither_shared.seal_key import SUITES, SealKey, Suite
+from dither_shared.sealed import Pool, SealedBatch, SealedReport, pool_period
 
 VERSION = "0123456789abcdef"
 NOVEMBER = date(2026, 11, 1).toordinal()

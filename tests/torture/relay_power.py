@@ -19,7 +19,8 @@ _WORK = """
 import os, sys
 import sqlalchemy
 from dither_relay.store import Arrival, ListedPool, RelayStore
-from dither_shared.sealed import SUITES, Pool
+from dither_shared.sealed import Pool
+from dither_shared.seal_key import SUITES
 from server.collecting import TODAY
 
 folder, commits, synchronous = sys.argv[1], int(sys.argv[2]), sys.argv[3]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dither_shared.mechanism import Item
     from dither_shared.metrics.metric import Metric
     from dither_shared.primitives.entropy import Entropy
-    from dither_shared.sealed import SealKey
+    from dither_shared.seal_key import SealKey
 
     from .keys import Keys
 
@@ -139,7 +139,7 @@ def require() -> None:
 
 
 def sealed(batch: Batch, metric: Metric, today: int) -> bytes:
-    """Return the body, for a relay, of a batch of one row of a metric with a key: its pool in the clear, its row sealed.
+    """Return the body, for a relay, of a batch of one row: its pool in the clear, its row sealed for the metric's key.
 
     The pool names the period of the day ``today``, in which the metric reports once. Another call returns other bytes,
     so the body is kept for every retry. Raises SealError.

@@ -68,8 +68,8 @@ def mixing(metric: Metric, mixed: Mixed) -> str:
     """Return in words what a report costs if relay and collector keep apart, and if they work together."""
     return (
         f"if relay and collector keep apart, epsilon {mixed.epsilon:.3g} for each report, mixed with those of at least "
-        f"{mixed.least - 1:,} other devices (except with a probability of about {mixed.delta:g}); if they work together,"
-        f" epsilon {metric.mechanism.epsilon:.3g}"
+        f"{mixed.least - 1:,} other devices (except with a probability of about {mixed.delta:g}); if they work "
+        f"together, epsilon {metric.mechanism.epsilon:.3g}"
     )
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from dither_shared.counted import counted
 from dither_shared.sealed import SealedBatch
 
+from ..calendar import Calendar
 from ..collector import CollectorClient, Receipt, RejectedError, TroubleError
 from ..store import Frozen, RelayStore, SealedPool
-from .calendar import Calendar
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dither_shared.sealed import ONCE, Pool, Suite
+from dither_shared.seal_key import Suite
+from dither_shared.sealed import ONCE, Pool
 
 from .schema import BATCHES, POOLS, SEALED
 

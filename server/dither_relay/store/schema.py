@@ -8,10 +8,10 @@ TABLES = sa.MetaData()
 
 REVISION = sa.Table("relay_version", TABLES, sa.Column("version_num", sa.String(32), primary_key=True))
 
-# Series of pools that the collector has listed, each once and permanently; ``listed`` is whether it still does. ``pool``
-# is the digest by which it is listed, and from the first report on the series' name, which has this digest. The counts
-# are of reports: those that the collector has taken, those of them that it could not open or read, and those that were
-# dropped.
+# Series of pools that the collector has listed, each once and permanently; ``listed`` is whether it still does. The
+# column ``pool`` is the digest by which it is listed, and from the first report on the name with this digest. The
+# counts are of reports: those that the collector has taken, those of them that it could not open or read, and those
+# that were dropped.
 POOLS = sa.Table(
     "relay_pools",
     TABLES,

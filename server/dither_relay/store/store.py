@@ -10,7 +10,8 @@ from dither_server.store.database import Database, bytes_of
 from dither_server.store.engine import LOCK_WAIT, sqlite_path
 from dither_server.store.lock import ProcessLock
 from dither_serving.problems import StoreError
-from dither_shared.sealed import SUITES, Pool
+from dither_shared.seal_key import SUITES
+from dither_shared.sealed import Pool
 
 from .batches import Arrival, Cut, Frozen, SealedPool, SealedRow, hold
 from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools

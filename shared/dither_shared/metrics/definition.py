@@ -16,14 +16,27 @@ from ..mechanisms.checks import checked_count, checked_size
 from ..questions import QUESTIONS
 from ..questions.fields import NAME, Fields
 from ..questions.question import Question
-from ..sealed import SealKey
+from ..seal_key import SealKey
 from .metric import Metric, Mixed, Tier
 from .period import Period
 from .strata import Strata
 from .survey import Survey, with_surveys
 
 _COMMON = frozenset(
-    {"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of", "mixed"}
+    {
+        "description",
+        "type",
+        "mechanism",
+        "period",
+        "cap",
+        "why",
+        "owner",
+        "expires",
+        "tier",
+        "strata",
+        "one_of",
+        "mixed",
+    }
 )
 
 _AUTO = "auto"

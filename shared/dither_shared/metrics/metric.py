@@ -35,7 +35,7 @@ from ..light import cached_property
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Question
-from ..sealed import SealKey
+from ..seal_key import SealKey
 from .period import Period
 from .strata import Strata
 from .survey import Survey

@@ -18,7 +18,8 @@ from client.test_processes import needs_fork
 from dither.reporting.bodies import SealError, build, read, require, sealer
 from dither.reporting.keys import Keys
 from dither_shared import Batch, KeyedEntropy, Metric, Strata, parse_metrics
-from dither_shared.sealed import SUITES, Pool, SealedReport, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedReport
 
 STRATA = Strata.of([("platform", ["linux", "mac os", "linüx"]), ("channel", ["stable", "beta"])])
 BATCH = Batch("a" * 32, "theme", "b" * 16, b"row")

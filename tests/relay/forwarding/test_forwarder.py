@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient
-from dither_relay.forwarding.calendar import Calendar
 from dither_relay.forwarding.forwarder import Forwarder
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import RelayStore

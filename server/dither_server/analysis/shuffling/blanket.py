@@ -13,8 +13,9 @@ lemma 5.3): among n reports, with E = e^ε and r, s, o the ratio, share and over
 More overlap makes δ less, for both pairs of values that it moves have one mean, and those that it moves to lie between
 the others. So the least overlap of any two values is safe for all.
 
-For other laws of few reports X is that of ``envelope.py``. The law of the sum is exact but for this: each X is split on a lattice such that it keeps its mean. That makes δ more,
-never less (Jensen), and the lattice is so fine that the variance grows by less than a thousandth.
+For other laws of few reports X is that of ``envelope.py``. The law of the sum is exact but for this: each X is split on
+a lattice such that it keeps its mean. That makes δ more, never less (Jensen), and the lattice is so fine that the
+variance grows by less than a thousandth.
 """
 
 import math

@@ -1,16 +1,17 @@
-"""What shuffling is worth to any mechanism of few reports, such as those of numbers: one blanket for all pairs of values.
+"""What shuffling is worth to any mechanism of few reports, such as those of numbers: one blanket for all values.
 
 A report of value x is y with P[y|x]. With ω(y) = min_x P[y|x] and γ = Σ ω, each report is, with probability γ, drawn
-from ω/γ whoever sent it, and hides the one in question (Balle, Bell, Gascón and Nissim, CRYPTO 2019, lemma 5.3). For two
-values a and b among n reports, with E = e^ε,
+from ω/γ whoever sent it, and hides the one in question (Balle, Bell, Gascón and Nissim, CRYPTO 2019, lemma 5.3). For
+two values a and b among n reports, with E = e^ε,
 
     δ_ab(ε) = E[(X_1 + … + X_n)_+]/n,    X = 0 with probability 1 - γ,
                                           X = (P[y|a] - E P[y|b])/ω(y) with probability ω(y) of each y.
 
-Whatever a and b are, E[X] = 1 - E. So one law is enough for all pairs: let Π(t) = max_ab E[(X_ab - t)_+]. As a maximum of
-convex functions Π is convex; it is 1 - E - t on the far left, where all are, and 0 on the far right; so it is
-E[(X* - t)_+] of one law X*, and every X_ab is below X* in convex order. That order is kept by sums of independent steps
-(Shaked and Shanthikumar 2007, theorem 3.A.12), and (·)_+ is convex, so max_ab δ_ab(ε) <= E[(X*_1 + … + X*_n)_+]/n.
+Whatever a and b are, E[X] = 1 - E. So one law is enough for all pairs: let Π(t) = max_ab E[(X_ab - t)_+]. As a maximum
+of convex functions Π is convex; it is 1 - E - t on the far left, where all are, and 0 on the far right; so it is
+E[(X* - t)_+] of one law X*, and E[f(X_ab)] <= E[f(X*)] for every convex f (a line and a mixture of (· - t)_+). With
+f(x) = E[(x + Z)_+] for independent Z, the steps of a sum can be replaced by X* one after the other, and each time
+E[(·)_+] grows. So max_ab δ_ab(ε) <= E[(X*_1 + … + X*_n)_+]/n.
 
 Π is taken at the points of a lattice and is linear in between, which is no less, since Π is convex. E[(X - t)_+] of one
 pair there is that of X with each value split to its two neighbours such that it keeps its mean. Where one pair is the
@@ -33,13 +34,13 @@ from ...tally.arrays import Floats
 from .lattice import Steps
 
 _POINTS, _MOST_POINTS = 256, 1 << 15
-"""About as many points of the lattice lie in the range of X, if the greatest value is not too near to 0; and at most."""
+"""About as many points of the lattice lie in the range of X; more, if its greatest value is near 0; and the most."""
 
 _MOST_WORK = 1 << 22
 """The square of the number of values, times that of reports: with more, there is no bound of this kind."""
 
 _SLACK = 1e-12
-"""The rounding of a second difference of sums over the lattice, relative to the sums: far more than 4 units in the last place a point."""
+"""The rounding of a second difference, relative to the sums over some hundred points that it is taken of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class FiniteLaw:
         zero = 2 - math.floor(least / unit)  # the place of 0; two points are free at either end
         masses = self._masses(more, unit, zero, zero + math.ceil(greatest / unit) + 3)
         kept = masses > 0
-        values = unit * (np.flatnonzero(kept) - zero)
+        values = unit * (np.flatnonzero(kept) - zero).astype(float)
         return Steps(values, masses[kept], max(0.0, math.fsum(masses) - 1))
 
     def _masses(self, more: float, unit: float, zero: int, points: int) -> Floats:
@@ -77,10 +78,9 @@ class FiniteLaw:
             exact = (one - more * self.odds) / unit + zero
             floor = np.floor(exact).astype(np.int64)
             parts = exact - floor
-            masses = sum(
-                np.bincount((rows + floor + up).ravel(), (self.common * share).ravel(), values * points)
-                for up, share in ((0, 1 - parts), (1, parts))
-            ).reshape(values, points)  # type: ignore[union-attr]  # two arrays, so not the 0 of an empty sum
+            at = np.concatenate([(rows + floor).ravel(), (rows + floor + 1).ravel()])
+            weights = np.concatenate([(self.common * (1 - parts)).ravel(), (self.common * parts).ravel()])
+            masses: Floats = np.bincount(at, weights, values * points).reshape(values, points)
             masses[:, zero] += nothing
             above.add(masses, place)
             below.add(masses[:, ::-1], place)

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dither_shared import Metric
-from dither_shared.sealed import Pool, SealKey, Suite
+from dither_shared.seal_key import SealKey, Suite
+from dither_shared.sealed import Pool
 
 from .hpke import Opener, opener
 from .key_file import KeyFile

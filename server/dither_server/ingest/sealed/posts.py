@@ -13,7 +13,8 @@ from dither_serving.problems import Kind, Problem
 from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.counted import counted
 from dither_shared.metrics.period import utc_today
-from dither_shared.sealed import SealedBatch, SealedReport, Suite
+from dither_shared.seal_key import Suite
+from dither_shared.sealed import SealedBatch, SealedReport
 
 from ...prometheus import Prometheus
 from ...store import Sealing, Upload
@@ -43,8 +44,8 @@ class _Sent(NamedTuple):
 class SealedUpload(UploadFormat[_Sent, Place]):
     """The format of sealed bodies. If more than the share ``alarm`` of a body is refused, that is logged.
 
-    ``peer_of`` returns the address, or group of addresses, between which the collector's time is divided equally. A pool
-    is closed ``horizon`` days after its period, the days for which ids of rows are kept: no row of it counts twice.
+    ``peer_of`` returns the address, or group of addresses, between which the collector's time is divided equally. A
+    pool is closed ``horizon`` days after its period, the days for which ids of rows are kept: none counts twice.
     """
 
     path = PATH

@@ -1,4 +1,4 @@
-"""``dither-sim plan --relay``: how many people an answer takes if a relay mixes their reports, at the same ε of a batch."""
+"""``dither-sim plan --relay``: how many people an answer takes if a relay mixes their reports, at an ε of a batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,10 @@ _MOST = 10**8
 
 @dataclass(frozen=True)
 class RelayPlan:
-    """A plan whose ``epsilons`` are those of a report in a whole batch, with ``delta``; raises ParameterError if wrong."""
+    """A plan whose ``epsilons`` are those of a report in a whole batch, with ``delta``.
+
+    Raises ParameterError if it has permanent draws, or an ε that a report may have by itself.
+    """
 
     plan: Planner
     delta: float
@@ -129,6 +132,6 @@ class RelayPlan:
             return [f"  {users_text(users)} in each period fill a batch each period."]
         periods = counted(-(-least // users), "period")
         return [
-            f"  {users_text(users)} in each period never fill one: a batch has reports of one period. Ask in longer periods, "
-            f'or once (period = "once": full after {periods}, if the people are different ones).'
+            f"  {users_text(users)} in each period never fill a batch, because it has reports of one period. Ask in",
+            f'  longer periods, or once (period = "once": full after {periods} of different people).',
         ]

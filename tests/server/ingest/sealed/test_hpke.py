@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from dither_server.ingest.sealed.hpke import draw_key, opener, require_cryptography
 from dither_server.ingest.sealed.key_file import SecretKey
 from dither_shared import ParameterError
-from dither_shared.sealed import SUITES, SealKey
+from dither_shared.seal_key import SUITES, SealKey
 from server.collecting import THEME
 from server.ingest.sealed.sealing import drawn, pool, seal
 from server.ingest.sealed.xwing_vectors import HPKE, XWING, Encapsulation

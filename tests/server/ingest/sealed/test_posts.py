@@ -25,7 +25,8 @@ from dither_server.ingest.sealed.posts import sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, WireError, parse_metrics
-from dither_shared.sealed import SUITES, Pool, SealedBatch, SealedReport, SealKey
+from dither_shared.seal_key import SUITES, SealKey
+from dither_shared.sealed import Pool, SealedBatch, SealedReport
 from server.collecting import (
     LAYOUT,
     METRICS,
