@@ -80,7 +80,7 @@ class FiniteLaw:
             parts = exact - floor
             at = np.concatenate([(rows + floor).ravel(), (rows + floor + 1).ravel()])
             weights = np.concatenate([(self.common * (1 - parts)).ravel(), (self.common * parts).ravel()])
-            masses: Floats = np.bincount(at, weights, values * points).reshape(values, points)
+            masses = np.asarray(np.bincount(at, weights, values * points), dtype=float).reshape(values, points)
             masses[:, zero] += nothing
             above.add(masses, place)
             below.add(masses[:, ::-1], place)
