@@ -132,7 +132,7 @@ def test_no_schedule_of_uploads_retries_and_relays_puts_two_reports_of_a_device_
 
 
 def check(watcher: Watcher, owner: dict[bytes, int]) -> None:
-    """Hold what the collector has seen to the promise. The bodies of a batch share pool and total, so they are joined."""
+    """Hold what the collector has seen to the promise: no body, and not even all bodies of a pool, break it."""
     bodies = {batch.batch: batch for batch in watcher.batches}  # a retry has the same bytes
     whole: dict[Pool, list[bytes]] = defaultdict(list)
     for body in bodies.values():

@@ -28,7 +28,7 @@ def test_a_promise_has_a_delta_of_one_in_a_million_unless_it_names_one() -> None
         ("epsilon = 3\nmixed = {epsilon = 3, least = 10}", "theme.mixed.epsilon: 3 is not between 0 and 3"),
         ("epsilon = 3\nmixed = {epsilon = -1, least = 10}", "theme.mixed.epsilon: -1 is not between"),
         ("epsilon = 3\nmixed = {epsilon = nan, least = 10}", "theme.mixed.epsilon: nan is not between"),
-        ("epsilon = 3\nmixed = {epsilon = 1, least = 10, delta = 0.2}", "theme.mixed.delta: 0.2 is not between 0 and 1/10"),
+        ("epsilon = 3\nmixed = {epsilon = 1, least = 10, delta = 0.2}", "theme.mixed.delta: 0.2 is not between"),
         ("epsilon = 3\nmixed = {epsilon = 1, least = 10, delta = 0}", "theme.mixed.delta: 0 is not between"),
         ("epsilon = 3\nmixed = {epsilon = 1, least = 10, most = 3}", "theme.mixed.most: unknown"),
         ("epsilon = 4.1\nmixed = {epsilon = 1, least = 10}", "theme.epsilon: 4.1 is above 4"),
@@ -42,8 +42,6 @@ def test_a_mistake_in_a_promise_is_named(lines: str, told: str) -> None:
 
 
 def test_a_law_with_a_delta_has_no_proven_bound() -> None:
-    text = (
-        '[metrics.x]\ntype = "number"\nrange = [0, 1]\nmechanism = "discrete-gaussian"\nepsilon = 1.0\ndelta = 1e-9\n'
-    )
+    text = '[metrics.x]\ntype = "number"\nlow = 0\nhigh = 1\nmechanism = "discrete-gaussian"\nepsilon = 1.0\ndelta = 1e-9\n'
     with pytest.raises(ParameterError, match="mixed: no bound is proven for discrete-gaussian"):
-        parse_metrics(f"{text}mixed = {{epsilon = 0.5, least = 10}}\n")
+        parse_metrics(f"{text}\nmixed = {{epsilon = 0.5, least = 10}}\n")

@@ -10,7 +10,7 @@ import pytest
 from dither_server.analysis.shuffling.amplified import amplified
 from dither_server.analysis.shuffling.mixed import keeps, local_epsilon, require_mixed
 from dither_server.app import create_app
-from dither_shared import MECHANISMS, Mechanism, ParameterError, RandomizedResponse, parse_metrics
+from dither_shared import MECHANISMS, ParameterError, RandomizedResponse, parse_metrics
 from dither_shared.mechanisms.auto import choose
 from server.analysis.shuffling.exact import exact_delta, table_of
 from server.cli.invoking import invoke
@@ -59,17 +59,13 @@ def test_permanent_draws_and_laws_with_a_delta_are_never_kept() -> None:
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1.0, 502), (0.5, 502), (0.2, 10_000)])
 def test_the_largest_epsilon_of_a_report_is_found_to_a_thousandth(epsilon: float, least: int) -> None:
-    at = partial(_ten, 10)
+    at = partial(choose, 10)
     local, mechanism = local_epsilon(at, epsilon, least, 1e-6)
     assert epsilon < local < 4
     assert keeps(mechanism, epsilon, least, 1e-6)
     assert not keeps(at(local + 0.001), epsilon, least, 1e-6)
     assert local_epsilon(at, epsilon, 2, 1e-6)[0] == epsilon  # two reports hide nothing at that delta
     assert local_epsilon(at, epsilon, 10**6, 1e-6)[0] == 4
-
-
-def _ten(size: int, epsilon: float) -> Mechanism:
-    return choose(size, epsilon)
 
 
 def test_a_collector_refuses_a_promise_that_its_batches_do_not_keep(tmp_path: Path) -> None:

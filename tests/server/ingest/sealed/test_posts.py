@@ -448,8 +448,8 @@ def test_of_rows_that_open_those_are_counted_that_a_device_could_have_sent() -> 
             assert sound(metric.mechanism, named) == right, metric.name
 
 
-PROMISE = '[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\nperiod = "week"\nmixed = {epsilon = 0.9, least = 20}\n'
-MIXED = parse_metrics(PROMISE)["theme"]
+PROMISE = "period = 'week'\nmixed = {epsilon = 0.5, least = 20, delta = 0.01}\n"
+MIXED = parse_metrics(f"[metrics.theme]\ntype = 'boolean'\nepsilon = 1.0\n{PROMISE}")["theme"]
 WEEK = Pool("theme", MIXED.version, None, "week-2026-11-09", 20)
 """The week that ends on Monday, 16 November."""
 
