@@ -42,6 +42,8 @@ def test_a_mistake_in_a_promise_is_named(lines: str, told: str) -> None:
 
 
 def test_a_law_with_a_delta_has_no_proven_bound() -> None:
-    text = '[metrics.x]\ntype = "number"\nlow = 0\nhigh = 1\nmechanism = "discrete-gaussian"\nepsilon = 1.0\ndelta = 1e-9\n'
+    text = (
+        '[metrics.x]\ntype = "number"\nlow = 0\nhigh = 1\nmechanism = "discrete-gaussian"\nepsilon = 1\ndelta = 1e-9\n'
+    )
     with pytest.raises(ParameterError, match="mixed: no bound is proven for discrete-gaussian"):
         parse_metrics(f"{text}\nmixed = {{epsilon = 0.5, least = 10}}\n")
