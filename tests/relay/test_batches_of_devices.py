@@ -5,17 +5,16 @@ earlier one; a report that waits is sent again, byte for byte, to whichever rela
 relays send; it knows whose row is whose, as no collector does.
 """
 
-import tempfile
+import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import shake_128
 from pathlib import Path
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import pytest
 
 from dither_relay.calendar import Calendar
 from dither_relay.collector import CollectorClient, PoolList, Receipt, TroubleError
@@ -26,7 +25,7 @@ from dither_shared.sealed import Pool, SealedBatch, pool_period
 from relay.relaying import LENGTH, LIMITS, LISTED, THEME, url_of
 
 START = date(2026, 11, 16).toordinal()
-DEVICES, RELAYS, LEAST = 4, 2, 2
+DEVICES, RELAYS, LEAST = 8, 2, 2
 
 
 class Watcher(CollectorClient):
@@ -73,62 +72,72 @@ def relay_at(folder: Path) -> Iterator[RelayStore]:
         yield store
 
 
-REPORT = st.tuples(st.just("report"), st.integers(0, DEVICES - 1), st.sampled_from(["day", "week", "once"]))
-SEND = st.tuples(st.just("send"), st.integers(0, DEVICES - 1), st.integers(0, 30), st.integers(0, RELAYS - 1))
-HOUR = st.tuples(st.just("hour"), st.integers(0, RELAYS - 1), st.lists(st.booleans(), max_size=2))
-PASS = st.tuples(st.just("pass"), st.integers(1, 9))
-JUMP = st.tuples(st.just("jump"), st.integers(0, RELAYS - 1), st.integers(-40, 40))
-CRASH = st.tuples(st.just("crash"), st.integers(0, RELAYS - 1))
+class World:
+    """Relays, devices and a collector, each of whose moves is drawn by a seed."""
+
+    def __init__(self, folder: Path, seed: int, stack: ExitStack) -> None:
+        self.chance = random.Random(seed)
+        self.watcher = Watcher()
+        self.devices = [Device(number) for number in range(DEVICES)]
+        self.today = START
+        self.ahead = [0] * RELAYS  # days by which the clock of each relay is wrong
+        self.folders = [folder / str(number) for number in range(RELAYS)]
+        self._stack = stack
+        for one in self.folders:
+            one.mkdir()
+        self.stores = [stack.enter_context(relay_at(one)) for one in self.folders]
+
+    def calendar(self, relay: int) -> Calendar:
+        return Calendar(lambda: date.fromordinal(self.today + self.ahead[relay]), 1, 14)
+
+    def send(self, device: Device, relay: int) -> None:
+        """Send one of the last reports, or one that was sent long ago."""
+        one = self.chance.choice(device.reports[-3:] if self.chance.random() < 0.8 else device.reports)
+        with suppress(Problem):
+            self.calendar(relay).require_open(one.pool)
+            self.stores[relay].commit([one], self.calendar(relay).today(), b"")
+
+    def forward(self, relay: int) -> None:
+        self.watcher.losses = [self.chance.random() < 0.2 for _ in range(3)]
+        calendar = self.calendar(relay)
+        rounds = Rounds(self.stores[relay], self.watcher, Rules(LEAST, 14, 45), calendar, calendar.today)
+        rounds.freeze()
+        rounds.post({})
+        rounds.tidy()
+
+    def crash(self, relay: int) -> None:
+        self.stores[relay].close()
+        self.stores[relay] = self._stack.enter_context(relay_at(self.folders[relay]))
+
+    def day(self) -> None:
+        for device in self.devices:
+            if self.chance.random() < 0.7:
+                device.report(self.chance.choice(["day", "week", "once"]), self.today)
+            for _ in range(self.chance.randrange(3)):
+                if device.reports:
+                    self.send(device, self.chance.randrange(RELAYS))
+        for relay in range(RELAYS):
+            if self.chance.random() < 0.1:
+                self.ahead[relay] = self.chance.choice([0, 0, -20, -1, 1, 20])
+            if self.chance.random() < 0.1:
+                self.crash(relay)
+            if self.chance.random() < 0.5:
+                self.forward(relay)
+        self.today += self.chance.choice([0, 1, 1, 2])
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.one_of(REPORT, REPORT, SEND, SEND, SEND, HOUR, PASS, JUMP, CRASH), min_size=20, max_size=80))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_schedule_of_uploads_retries_and_relays_puts_two_reports_of_a_device_into_a_batch(
-    events: list[tuple[object, ...]],
+    seed: int, tmp_path: Path
 ) -> None:
-    devices, watcher, today = [Device(number) for number in range(DEVICES)], Watcher(), START
-    clocks = [0] * RELAYS  # how far each relay's clock is ahead
-    with ExitStack() as stack, tempfile.TemporaryDirectory() as temporary:
-        folders = [Path(temporary, str(number)) for number in range(RELAYS)]
-        stores = []
-        for folder in folders:
-            folder.mkdir()
-            stores.append(stack.enter_context(relay_at(folder)))
-
-        def calendar(relay: int) -> Calendar:
-            return Calendar(lambda: date.fromordinal(today + clocks[relay]), 1, 14)
-
-        def forward(relay: int) -> None:
-            day = calendar(relay).today()
-            rounds = Rounds(stores[relay], watcher, Rules(LEAST, 14, 45), calendar(relay), lambda: day)
-            rounds.freeze()
-            rounds.post({})
-            rounds.tidy()
-
-        for name, *rest in events + [("pass", 9)] + [("hour", relay, []) for relay in range(RELAYS)]:
-            match name, rest:
-                case "report", [int(device), str(period)]:
-                    devices[device].report(period, today)
-                case "send", [int(device), int(place), int(relay)] if devices[device].reports:
-                    held = devices[device].reports
-                    one = held[place % len(held)]
-                    try:
-                        calendar(relay).require_open(one.pool)
-                    except Problem:
-                        continue
-                    stores[relay].commit([one], calendar(relay).today(), b"")
-                case "hour", [int(relay), list(losses)]:
-                    watcher.losses = list(losses)
-                    forward(relay)
-                case "pass", [int(days)]:
-                    today += days
-                case "jump", [int(relay), int(days)]:
-                    clocks[relay] = days
-                case "crash", [int(relay)]:
-                    stores[relay].close()
-                    stores[relay] = stack.enter_context(relay_at(folders[relay]))
-    owner = {one.rows: device.number for device in devices for one in device.reports}
-    check(watcher, owner)
+    with ExitStack() as stack:
+        world = World(tmp_path, seed, stack)
+        for _ in range(60):
+            world.day()
+    owner = {one.rows: device.number for device in world.devices for one in device.reports}
+    assert len(world.watcher.batches) > 10
+    assert len({batch.pool for batch in world.watcher.batches}) > 5
+    check(world.watcher, owner)
 
 
 def check(watcher: Watcher, owner: dict[bytes, int]) -> None:
