@@ -22,22 +22,9 @@ from .period import Period
 from .strata import Strata
 from .survey import Survey, with_surveys
 
-_COMMON = frozenset(
-    {
-        "description",
-        "type",
-        "mechanism",
-        "period",
-        "cap",
-        "why",
-        "owner",
-        "expires",
-        "tier",
-        "strata",
-        "one_of",
-        "mixed",
-    }
-)
+_COMMON = frozenset({
+    "description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of", "mixed",
+})  # fmt: skip
 
 _AUTO = "auto"
 
