@@ -148,6 +148,7 @@ def test_no_batch_has_two_reports_of_a_device_whatever_clocks_show(tmp_path: Pat
         live(time, relay, metrics, owner, tmp_path)
         (held,) = (one for one in relay.store.held() if one.is_named)
         refused = relay.numbers.text([]).decode()
+    collector_of(app).close()
     assert 'reason="pool-closed"' in refused  # devices that live a year ago
     assert 'reason="unknown-pool"' in refused  # and those of next year
     whole: dict[str, list[bytes]] = defaultdict(list)
