@@ -140,5 +140,6 @@ def test_one_name_and_one_list_for_all_metrics() -> None:
 def test_a_promise_of_a_batch_without_a_relay_has_no_effect_and_is_not_compiled() -> None:
     text = '[metrics.x]\ntype = "boolean"\nepsilon = 2.0\nmixed = {epsilon = 0.9, least = 1000}\n'
     (metric,) = parse_metrics(text).values()
-    assert any(found.startswith("metrics.x.mixed: has no effect without [seal]") for found in lint([metric], date(2026, 11, 20)))
+    found = lint([metric], date(2026, 11, 20))
+    assert any(one.startswith("metrics.x.mixed: has no effect without [seal]") for one in found)
     assert [refusal.place for refusal in refusals(metric)] == ["metrics.x.mixed"]
